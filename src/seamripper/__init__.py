@@ -1,0 +1,93 @@
+"""seamripper: do two neural networks represent the same thing at this layer, and can you trust the number?
+
+::
+
+    models → cut → activations → stitch + matching → match → measures → controls → audits → verdict → report
+
+Ten lines from two trained networks to a figure with its interval::
+
+    import seamripper as sr
+
+    colour, digit = sr.load("colour-0.safetensors"), sr.load("digit-0.safetensors")
+    sender, receiver = sr.split(colour, "layer2"), sr.split(digit, "layer2")
+    match = sr.match(sender, receiver, sr.load_data("mnist/correlated", "train", n=10_000))
+    result = sr.evaluate(match, sr.load_data("mnist/correlated", "test"))
+    print(result.top1, result.agreement)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seamripper._stats import Estimate as Estimate
+    from seamripper.activations import Activations as Activations
+    from seamripper.activations import collect as collect
+    from seamripper.cut import Cut as Cut
+    from seamripper.cut import Split as Split
+    from seamripper.cut import cuts as cuts
+    from seamripper.cut import split as split
+    from seamripper.data import Samples as Samples
+    from seamripper.data import clustered_noise as clustered_noise
+    from seamripper.data import load_data as load_data
+    from seamripper.errors import SeamripperError as SeamripperError
+    from seamripper.matching import Direct as Direct
+    from seamripper.matching import Functional as Functional
+    from seamripper.matching import Match as Match
+    from seamripper.matching import Regression as Regression
+    from seamripper.matching import Schedule as Schedule
+    from seamripper.matching import Task as Task
+    from seamripper.matching import Training as Training
+    from seamripper.matching import evaluate as evaluate
+    from seamripper.matching import load_match as load_match
+    from seamripper.matching import match as match
+    from seamripper.models import Model as Model
+    from seamripper.models import Recipe as Recipe
+    from seamripper.models import load as load
+    from seamripper.models import train as train
+    from seamripper.stitches import stitch_named as stitch_named
+
+_HOME = {
+    "Activations": "activations",
+    "Cut": "cut",
+    "Direct": "matching",
+    "Estimate": "_stats",
+    "Functional": "matching",
+    "Match": "matching",
+    "Model": "models",
+    "Recipe": "models",
+    "Regression": "matching",
+    "Samples": "data",
+    "Schedule": "matching",
+    "SeamripperError": "errors",
+    "Split": "cut",
+    "Task": "matching",
+    "Training": "matching",
+    "clustered_noise": "data",
+    "collect": "activations",
+    "cuts": "cut",
+    "evaluate": "matching",
+    "load": "models",
+    "load_data": "data",
+    "load_match": "matching",
+    "match": "matching",
+    "split": "cut",
+    "stitch_named": "stitches",
+    "train": "models",
+}
+"""Where each public name lives. Imported when first used: `import seamripper` does nothing, and takes no time."""
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        from seamripper._words import did_you_mean
+
+        raise AttributeError(f"seamripper has no {name!r}: {did_you_mean(name, list(_HOME))}")
+    return getattr(importlib.import_module(f"seamripper.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

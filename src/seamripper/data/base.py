@@ -1,0 +1,76 @@
+"""What a data set is: a choice, frozen with its options, that loads a split as Samples."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import ClassVar
+
+from seamripper.data.samples import Samples
+from seamripper.errors import DataError
+
+SPLITS = ("train", "test")
+
+
+@dataclass(frozen=True)
+class DataSet(abc.ABC):
+    """The choice of a data set. A leaf is a frozen dataclass; its fields are its options.
+
+    `mnist/digit` is the leaf named `mnist` with `variant="digit"`; `folder:cats` is the leaf named `folder`,
+    whose `takes` names the option that stands after the colon.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    """One line for a list."""
+    variants: ClassVar[dict[str, str]] = {}
+    """Variant → what it is, for a leaf that has an option `variant`."""
+    takes: ClassVar[str] = ""
+
+    @abc.abstractmethod
+    def load(self, split: str, *, n: int | None, seed: int) -> Samples:
+        """All samples of "train" or "test"; ids are unique over both.
+
+        `n` is how many the caller is going to draw with `seed`: a set that reads a file a sample may
+        draw before it reads, all others leave it.
+        """
+
+
+def check_split(split: str) -> str:
+    """The split, if it is one.
+
+    >>> check_split("validation")
+    Traceback (most recent call last):
+      ...
+    seamripper.errors.DataError: Expected split to be 'train' or 'test', but got 'validation'.
+    """
+    if split not in SPLITS:
+        raise DataError(f"Expected split to be 'train' or 'test', but got {split!r}.")
+    return split
+
+
+def check_seed(seed: int) -> int:
+    """The seed, if every generator takes it.
+
+    >>> check_seed(-1)
+    Traceback (most recent call last):
+      ...
+    seamripper.errors.DataError: Expected seed to be a whole number from 0 to 4294967295, but got -1.
+    """
+    if not hasattr(seed, "__index__") or not 0 <= seed < 2**32:
+        raise DataError(f"Expected seed to be a whole number from 0 to {2**32 - 1}, but got {seed!r}.")
+    return int(seed)
+
+
+def check_size(size: int, *, limit: int, name: str, advice: str) -> None:
+    """Refuse what would take more than `limit` bytes of memory, before it is made.
+
+    >>> check_size(6 * 10**9, limit=4 * 10**9, name="cats", advice="Draw fewer.")
+    Traceback (most recent call last):
+      ...
+    seamripper.errors.DataError: cats would take 6.0 GB of memory, and the limit is 4.0 GB. Draw fewer.
+    """
+    if size > limit:
+        raise DataError(
+            f"{name} would take {size / 1e9:.1f} GB of memory, and the limit is {limit / 1e9:.1f} GB. {advice}"
+        )

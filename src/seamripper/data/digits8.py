@@ -1,0 +1,82 @@
+"""Digits: the 1,797 digits of 8×8 that scikit-learn carries, enlarged to 28×28 (Alpaydin & Kaynak 1998).
+
+Nothing has to be fetched for them, so they stand in for MNIST where nothing can be; never without a warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seamripper._words import need
+from seamripper.data.base import DataSet, check_split
+from seamripper.data.colour import VARIANTS, Grey, coloured
+from seamripper.data.samples import Samples
+from seamripper.errors import DataError, MissingExtraError
+
+TRAIN = 1_437  # four fifths; the other 360 are the test split
+
+
+class FallbackWarning(UserWarning):
+    """Another data set stands in for the one that was asked for."""
+
+
+@dataclass(frozen=True)
+class Digits(DataSet):
+    """scikit-learn's digits in one of Smith's variants."""
+
+    name: ClassVar[str] = "digits"
+    about: ClassVar[str] = "scikit-learn's digits, 1,437 + 360 of 8x8 enlarged to 28x28; nothing to fetch"
+    variants: ClassVar[dict[str, str]] = VARIANTS
+
+    variant: str = "greyscale"
+
+    def load(self, split: str, *, n: int | None, seed: int) -> Samples:
+        """The whole split, three channels."""
+        return coloured(grey_digits(split), self.variant, split=split, seed=seed)
+
+
+def grey_digits(split: str, *, source: str = "scikit-learn's 8x8 digits") -> Grey:
+    """A split of the digits, 28×28. The order is drawn once and for all, so the splits never change.
+
+    >>> test = grey_digits("test")
+    >>> test.images.shape, test.labels[:5].tolist()
+    ((360, 28, 28), [7, 9, 4, 7, 0])
+    """
+    chosen = need("sklearn.datasets", extra="digits", what="The data set 'digits'").load_digits()
+    order = np.random.RandomState(0).permutation(len(chosen.target))
+    first_id = 0 if check_split(split) == "train" else TRAIN
+    rows = order[:TRAIN] if split == "train" else order[TRAIN:]
+    images, labels = enlarged(chosen.images[rows]), chosen.target[rows].astype(np.int64)
+    # Mean and standard deviation of its own train pixels, as 0.1307 and 0.3081 are MNIST's.
+    return Grey("digits", images, labels, first_id, 0.3058, 0.3756, source)
+
+
+def enlarged(images: NDArray[np.float64], *, side: int = 28) -> NDArray[np.uint8]:
+    """Images (n, 8, 8) of 0 … 16 → (n, side, side) of 0 … 255, each pixel from the nearest.
+
+    >>> enlarged(np.array([[[0.0, 16.0], [8.0, 1.0]]]), side=4)[0].tolist()
+    [[0, 0, 255, 255], [0, 0, 255, 255], [128, 128, 16, 16], [128, 128, 16, 16]]
+    """
+    near = np.arange(side) * images.shape[1] // side
+    bytes_ = ((images.astype(np.int64) * 255 + 8) // 16).astype(np.uint8)
+    return np.ascontiguousarray(bytes_[:, near][:, :, near])
+
+
+def standing_in(split: str, *, name: str, why: DataError) -> Grey:
+    """The digits in place of a set that could not be fetched: warned of, and said in `source`."""
+    source = f"scikit-learn's 8x8 digits standing in for {name}, which could not be fetched"
+    try:
+        grey = grey_digits(split, source=source)
+    except MissingExtraError as e:
+        raise why from e
+    warnings.warn(
+        f"The data set 'digits' (1,797 small images) stands in for {name}: no result is one of {name}. {why}",
+        FallbackWarning,
+        stacklevel=5,
+    )
+    return grey

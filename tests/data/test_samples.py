@@ -1,0 +1,109 @@
+"""Samples refuse what cannot be compared on, and stay the same samples however they are cut."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from seamripper.data import Samples
+from seamripper.errors import DataError
+
+
+def make(n: int = 6, **changes: object) -> Samples:
+    given = {
+        "name": "toy",
+        "inputs": torch.arange(n * 4, dtype=torch.uint8).reshape(n, 1, 2, 2),
+        "labels": torch.arange(n) % 2,
+        "ids": torch.arange(n),
+        "classes": 2,
+    }
+    return Samples(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def test_empty_is_refused() -> None:
+    with pytest.raises(DataError, match="toy is empty"):
+        make(0)
+
+
+def test_one_sample_will_do() -> None:
+    one = make(1)
+    assert len(one) == 1
+    assert one.shape == (1, 2, 2)
+    assert one.draw(5) is one
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_not_finite_is_refused_by_sample_and_id(bad: float) -> None:
+    inputs = torch.zeros(6, 1, 2, 2)
+    inputs[4, 0, 1, 1] = bad
+    with pytest.raises(DataError, match=r"first in sample 4 \(id 14\)"):
+        make(inputs=inputs, ids=torch.arange(10, 16))
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 0, 1, 0, 2], [-1, 0, 0, 0, 0, 0]])
+def test_labels_outside_the_classes_are_refused(labels: list[int]) -> None:
+    with pytest.raises(DataError, match=r"labels of toy to lie in 0 … 1, but got"):
+        make(labels=torch.tensor(labels))
+
+
+@pytest.mark.parametrize("column", ["inputs", "ids"])
+def test_columns_of_unlike_length_are_refused(column: str) -> None:
+    with pytest.raises(DataError, match=rf"as many {column} as labels \(6\), but got 5"):
+        make(**{column: torch.zeros(5, dtype=torch.uint8)})
+
+
+def test_bytes_are_normalised_and_floats_are_left() -> None:
+    pixels = torch.tensor([0, 51, 255], dtype=torch.uint8).reshape(3, 1)
+    plain = make(3, inputs=pixels, mean=0.5, std=0.25).batch(slice(0, 3))
+    torch.testing.assert_close(plain, (pixels.float() / 255 - 0.5) / 0.25)
+    floats = torch.rand(3, 1)
+    assert make(3, inputs=floats, mean=0.5, std=0.25).batch(slice(0, 3)) is not floats
+    torch.testing.assert_close(make(3, inputs=floats, mean=0.5).batch(slice(0, 3)), floats, rtol=0, atol=0)
+
+
+def test_batches_cover_everything_once_in_order() -> None:
+    samples = make(7)
+    sizes = [len(labels) for _, labels in samples.batches(3)]
+    assert sizes == [3, 3, 1]
+    order = torch.tensor([6, 0, 3, 1, 2, 5, 4])
+    seen = torch.cat([labels for _, labels in samples.batches(2, order)])
+    assert seen.tolist() == samples.labels[order].tolist()
+
+
+def test_a_draw_is_seeded_sorted_and_without_repeats() -> None:
+    samples = make(50, inputs=torch.zeros(50, 1))
+    ids = samples.draw(20, seed=3).ids.tolist()
+    assert ids == sorted(set(ids))
+    assert ids == samples.draw(20, seed=3).ids.tolist()
+    assert ids != samples.draw(20, seed=4).ids.tolist()
+    # The first of a permutation: a smaller draw is part of a larger one.
+    assert set(samples.draw(5, seed=3).ids.tolist()) < set(ids)
+
+
+def test_a_draw_of_none_is_refused() -> None:
+    with pytest.raises(DataError, match="at least 1 sample"):
+        make().draw(0)
+
+
+def test_the_fingerprint_knows_every_column_and_the_normalisation() -> None:
+    base = make()
+    assert base.fingerprint == make().fingerprint
+    others = [
+        make(inputs=torch.zeros(6, 1, 2, 2, dtype=torch.uint8)),
+        make(labels=torch.ones(6, dtype=torch.int64)),
+        make(ids=torch.arange(1, 7)),
+        make(mean=0.5),
+        make(std=0.5),
+    ]
+    assert len({base.fingerprint, *(other.fingerprint for other in others)}) == 6
+
+
+def test_named_inputs_are_cut_together() -> None:
+    tokens = {"input_ids": torch.arange(12).reshape(6, 2), "attention_mask": torch.ones(6, 2)}
+    samples = make(inputs=tokens)
+    cut = samples.take(torch.tensor([5, 2]))
+    assert cut.ids.tolist() == [5, 2]
+    batch = cut.batch(slice(0, 1))
+    assert isinstance(batch, dict)
+    assert batch["input_ids"].tolist() == [[10, 11]]
+    assert cut.first(1).inputs["attention_mask"].shape == (1, 2)  # type: ignore[index]
