@@ -1,0 +1,11 @@
+"""Models: loading them, the zoo, and training one of it."""
+
+from __future__ import annotations
+
+from seamripper.models.architecture import Architecture
+from seamripper.models.load import load
+from seamripper.models.model import Model
+from seamripper.models.recipe import Recipe
+from seamripper.models.train import predict, train
+
+__all__ = ["Architecture", "Model", "Recipe", "load", "predict", "train"]

@@ -1,0 +1,117 @@
+"""Models of Hugging Face's transformers, from a local folder or by name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from seamripper._words import did_you_mean, listed, need
+from seamripper.errors import CheckpointError, MissingExtraError, ModelError
+from seamripper.models._seeded import seeded
+from seamripper.models._spec import WEIGHTS_KEYS
+from seamripper.models._torchvision import import_torchvision
+from seamripper.models.model import Model
+
+_HEADS = {
+    "sequence-classification": "AutoModelForSequenceClassification",
+    "token-classification": "AutoModelForTokenClassification",
+    "image-classification": "AutoModelForImageClassification",
+    "masked-lm": "AutoModelForMaskedLM",
+    "causal-lm": "AutoModelForCausalLM",
+}
+
+
+def from_hf(name: str, options: Mapping[str, str], *, source: str, seed: int, pretrained: bool) -> Model:
+    """A model of transformers in float32, its bare body or with the `head` asked for, never with a cache."""
+    # First of all: transformers imports torchvision where there is one, even for text, and it may need its repair.
+    with contextlib.suppress(MissingExtraError):
+        import_torchvision()
+    transformers = need("transformers", extra="hf", what="A Hugging Face model")
+    head = _head(options)
+    try:
+        config: Any = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False)
+    except Exception as e:
+        raise ModelError(
+            f"Expected {name!r} to be a folder with a config.json, or the name of a model to fetch, "
+            f"but transformers could not read it ({_first_line(e)})."
+        ) from e
+    if hasattr(config, "use_cache"):
+        config.use_cache = False  # A cache is a second output that goes around a cut.
+    try:
+        # Seeded because a head that the files do not hold is new and random.
+        with seeded(seed), _quiet(transformers):
+            auto = getattr(transformers, _HEADS[head] if head else "AutoModel")
+            module, new = _trained(auto, name, config) if pretrained else _untrained(auto, config)
+    except Exception as e:
+        raise ModelError(f"transformers could not build {source!r}: {_first_line(e)}") from e
+    _check_complete(module, new, head=head, source=source)
+    # Files may hold half precision, which CPUs are slow at and figures suffer from.
+    module.float()
+    classes = int(config.num_labels) if head and head.endswith("classification") else None
+    record = {"untrained": new} if new else {}
+    return Model(module, source, input=_image(config), classes=classes, record=record)
+
+
+def _trained(auto: Any, name: str, config: Any) -> tuple[nn.Module, list[str]]:
+    """A model with its weights, and the names of those that the files lack, which are new and random."""
+    # Never code from a folder: without the flag transformers would ask at the terminal.
+    module, found = auto.from_pretrained(name, config=config, trust_remote_code=False, output_loading_info=True)
+    return module, sorted(found["missing_keys"])
+
+
+def _untrained(auto: Any, config: Any) -> tuple[nn.Module, list[str]]:
+    return auto.from_config(config, trust_remote_code=False), []
+
+
+def _check_complete(module: nn.Module, new: list[str], *, head: str | None, source: str) -> None:
+    """Refuse a body with random layers in it. A new head is what was asked for, and a new pooler is of no account."""
+    body = f"{module.base_model_prefix}." if head else ""
+    lacking = [key for key in new if key.startswith(body) and "pooler" not in key]
+    if lacking:
+        raise CheckpointError(
+            f"The files of {source} lack {len(lacking)} of the weights that its config.json speaks of, first "
+            f"{lacking[0]}: is it the folder of another model?"
+        )
+
+
+def _head(options: Mapping[str, str]) -> str | None:
+    for key in options:
+        if key != "head":
+            raise ModelError(
+                f"A Hugging Face model has no option {key!r}: there are {listed(('head', *WEIGHTS_KEYS))}; "
+                "all else is in its config.json."
+            )
+    head = options.get("head")
+    if head is not None and head not in _HEADS:
+        raise ModelError(f"There is no head {head!r}: {did_you_mean(head, list(_HEADS))}")
+    return head
+
+
+def _image(config: Any) -> tuple[int, ...] | None:
+    size, channels = getattr(config, "image_size", None), getattr(config, "num_channels", 3)
+    if isinstance(size, int):
+        return (channels, size, size)
+    return (channels, *size) if isinstance(size, list | tuple) else None
+
+
+@contextlib.contextmanager
+def _quiet(transformers: ModuleType) -> Iterator[None]:
+    """Without transformers' progress bars and notes on stderr: a library is silent, its caller speaks."""
+    logging = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"

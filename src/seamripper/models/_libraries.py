@@ -1,0 +1,105 @@
+"""Models of torchvision and timm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from seamripper._words import did_you_mean
+from seamripper.errors import ModelError
+from seamripper.models._seeded import seeded
+from seamripper.models._torchvision import import_timm, import_torchvision
+from seamripper.models._weights import load_weights
+from seamripper.models.model import Model
+
+_WORDS = {"True": True, "False": False, "None": None}
+
+
+def literal(text: str) -> Any:
+    """What a value in a spec means to a library: a number, true/false, a list, or else the text itself.
+
+    >>> literal("32"), literal("true"), literal("avg")
+    (32, True, 'avg')
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def from_torchvision(name: str, options: Mapping[str, str], *, source: str, seed: int, pretrained: bool) -> Model:
+    """A classifier of torchvision, untrained from `seed` or with its default weights."""
+    models = import_torchvision().models
+    known = models.list_models(module=models)
+    if name not in known:
+        raise ModelError(f"torchvision has no {name!r}: {did_you_mean(name, known)}")
+    choices = {k: literal(v) for k, v in options.items()}
+    try:
+        with seeded(seed):
+            module: nn.Module = models.get_model(name, weights=None, **choices)
+    except Exception as e:
+        raise ModelError(f"torchvision could not build {source!r}: {e}") from e
+    weights = models.get_model_weights(name).DEFAULT
+    if pretrained:
+        try:
+            fetched = weights.get_state_dict(progress=False, check_hash=True, weights_only=True)
+        except Exception as e:
+            raise _unfetched(source, e) from e
+        load_weights(module, fetched, origin=str(weights))
+    size = choices.get("image_size") or _crop(weights)
+    return Model(
+        module,
+        source,
+        input=None if size is None else (3, size, size),
+        classes=choices.get("num_classes", len(weights.meta.get("categories", ())) or None),
+    )
+
+
+def from_timm(name: str, options: Mapping[str, str], *, source: str, seed: int, pretrained: bool) -> Model:
+    """A model of timm, untrained from `seed` or with its default weights."""
+    timm = import_timm()
+    # Asked of timm itself and not of the list alone: a name may carry a tag, as in resnet18.a1_in1k.
+    if not timm.is_model(name):
+        raise ModelError(f"timm has no {name!r}: {did_you_mean(name, timm.list_models())}")
+    choices = {k: literal(v) for k, v in options.items()}
+    try:
+        with seeded(seed):
+            module: nn.Module = timm.create_model(name, pretrained=False, **choices)
+    except Exception as e:
+        raise ModelError(f"timm could not build {source!r}: {e}") from e
+    if pretrained:
+        try:
+            with seeded(seed):
+                module = timm.create_model(name, pretrained=True, **choices)
+        except Exception as e:
+            raise _unfetched(source, e) from e
+    classes = int(getattr(module, "num_classes", 0))
+    return Model(module, source, input=_timm_input(module, choices), classes=classes or None)
+
+
+def _timm_input(module: nn.Module, choices: Mapping[str, Any]) -> tuple[int, ...] | None:
+    config: Mapping[str, Any] = getattr(module, "pretrained_cfg", {})
+    expected = config.get("input_size")
+    if expected is None:
+        return None
+    # The configuration is of the published weights; a network asked for with another img_size says so itself.
+    sides = getattr(getattr(module, "patch_embed", None), "img_size", None) or expected[1:]
+    return (choices.get("in_chans", expected[0]), *sides)
+
+
+def _crop(weights: Any) -> int | None:
+    size = getattr(weights.transforms, "keywords", {}).get("crop_size")
+    return size if isinstance(size, int) else None
+
+
+def _unfetched(source: str, error: Exception) -> ModelError:
+    first = (str(error).splitlines() or [""])[0]
+    return ModelError(
+        f"The weights of {source!r} could not be fetched ({type(error).__name__}: {first}). "
+        "Is there a connection? If you have them as a file, leave out pretrained and give weights=FILE."
+    )

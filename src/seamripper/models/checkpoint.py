@@ -1,0 +1,81 @@
+"""Checkpoints: a zoo model in one file that knows what it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from seamripper._files import load_tensors, read_record, save_tensors
+from seamripper.errors import CheckpointError, ModelError
+from seamripper.models._version import versions
+from seamripper.models._weights import check_finite, load_weights
+from seamripper.models.architecture import Architecture
+from seamripper.models.model import Model
+
+KIND = "model"
+TRAINING = "training"
+"""The kind of a file that holds an unfinished training."""
+
+
+def save_checkpoint(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a zoo model to `path` (.safetensors), so that `load(path)` gives it back.
+
+    Zoo models alone, because a checkpoint is loaded by its record: one that named a user's file or a package
+    could make whoever opens it run code.
+    """
+    path = checked_name(path)
+    recipe = model.rebuild() or ""
+    if not recipe.startswith("zoo:"):
+        raise CheckpointError(
+            f"Expected a model of the zoo, but got {model.source}. Save the weights of other models with "
+            "safetensors.torch.save_model, and load them with weights=FILE."
+        )
+    record: dict[str, Any] = {
+        "architecture": Architecture.parse(recipe).spec,
+        "input": None if model.input is None else list(model.input),
+        "classes": model.classes,
+        "training": {k: v for k, v in model.record.items() if k != "architecture"},
+        "versions": versions(),
+    }
+    save_tensors(path, model.module.state_dict(), record, kind=KIND)
+
+
+def load_checkpoint(path: str | os.PathLike[str]) -> Model:
+    """The model that `save_checkpoint` wrote, in eval mode."""
+    path = Path(path)
+    kind, record = read_record(path)
+    if kind is None:
+        raise CheckpointError(
+            f"{path} holds weights but not the architecture they belong to: give it, for example "
+            f"'zoo:resnet18?weights={path}'."
+        )
+    if kind == TRAINING:
+        raise CheckpointError(f"{path} holds a training that was not finished: run it again and it goes on.")
+    if kind != KIND:
+        raise CheckpointError(f"Expected {path} to hold a model, but it holds a {kind}.")
+    try:
+        architecture = Architecture.parse(record["architecture"])
+        training, shape, classes = record["training"], record["input"], record["classes"]
+    except (ModelError, KeyError) as e:
+        made = record.get("versions", {}).get("seamripper", "another version")
+        raise CheckpointError(f"{path} was written by seamripper {made} and its record cannot be read here: {e}") from e
+    tensors, _ = load_tensors(path, kind=KIND)
+    module = architecture.build(seed=0)
+    load_weights(module, tensors, origin=str(path))
+    check_finite(module, origin=str(path))
+    return Model(
+        module.eval(),
+        str(path),
+        input=None if shape is None else tuple(shape),
+        classes=classes,
+        record={"architecture": architecture.spec, **training},
+    )
+
+
+def checked_name(path: str | os.PathLike[str]) -> Path:
+    """`path`, if a checkpoint may have that name."""
+    path = Path(path)
+    if path.suffix != ".safetensors":
+        raise CheckpointError(f"Expected the name of a checkpoint to end in .safetensors, but got {path.name!r}.")
+    return path

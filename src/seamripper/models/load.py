@@ -1,0 +1,124 @@
+"""load: any model by its spec."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from seamripper.errors import ModelError
+from seamripper.models._factory import from_factory
+from seamripper.models._hf import from_hf
+from seamripper.models._libraries import from_timm, from_torchvision
+from seamripper.models._spec import WEIGHTS_KEYS, Spec
+from seamripper.models._weights import check_finite, load_weights, read_weights
+from seamripper.models.architecture import Architecture
+from seamripper.models.checkpoint import load_checkpoint
+from seamripper.models.model import Model
+
+
+def load(spec: str, *, weights: str | os.PathLike[str] | None = None, input: tuple[int, ...] | None = None) -> Model:
+    """The model that `spec` names, in eval mode.
+
+    ================================  =======================================================================
+    `zoo:NAME?option=value&…`         an architecture of our own; see `Architecture`
+    `torchvision:NAME`, `timm:NAME`   one of theirs, options passed on; untrained unless `pretrained=1`
+    `hf:FOLDER` or `hf:NAME`          a model of transformers; `head=sequence-classification` and others
+    `FILE.py:FUNCTION`                what your function returns; options are passed on as keywords
+    `FILE.safetensors`                a checkpoint that `train` wrote
+    ================================  =======================================================================
+
+    In every spec but the last, `weights=FILE` loads a state dict, `seed=N` (default 0) says from where an
+    untrained model is drawn, and `input=3x32x32` gives the shape of one input. `weights` and `input` can be
+    arguments as well. Nothing in a file of weights is ever run. PyTorch's global generator is left as it was.
+
+    >>> model = load("zoo:lenet?channels=1")
+    >>> model.input, model.classes
+    ((1, 28, 28), 10)
+    >>> model.example().shape
+    torch.Size([2, 1, 28, 28])
+    """
+    parsed = Spec.parse(spec)
+    if parsed.scheme == "checkpoint":
+        return _checkpoint(parsed, weights, input)
+    _once("weights", parsed.options.get("weights"), weights)
+    _once("input", parsed.options.get("input"), input)
+    file = weights or parsed.options.get("weights")
+    shape = input or _shape(parsed.options.get("input"))
+    source = spec
+    if weights is not None:
+        source += f"{'&' if '?' in spec else '?'}weights={os.fspath(weights)}"
+    model = _made(parsed, source)
+    if file is not None:
+        load_weights(model.module, read_weights(file), origin=os.fspath(file))
+    check_finite(model.module, origin=source)
+    model.module.eval()
+    return model if shape is None else replace(model, input=_fitting(model, tuple(shape)))
+
+
+def _made(spec: Spec, source: str) -> Model:
+    options = {k: v for k, v in spec.options.items() if k not in WEIGHTS_KEYS}
+    seed = _whole("seed", spec.options.get("seed", "0"))
+    if spec.scheme in ("zoo", "factory"):
+        if "pretrained" in spec.options:
+            raise ModelError(f"{source!r} has no weights of its own to ask for: give weights=FILE.")
+        return (
+            _zoo(spec.name, options, source=source, seed=seed)
+            if spec.scheme == "zoo"
+            else from_factory(spec.name, options, source=source, seed=seed)
+        )
+    make = {"torchvision": from_torchvision, "timm": from_timm, "hf": from_hf}[spec.scheme]
+    trained = _flag("pretrained", spec.options.get("pretrained", "1" if spec.scheme == "hf" else "0"))
+    return make(spec.name, options, source=source, seed=seed, pretrained=trained)
+
+
+def _zoo(name: str, options: Mapping[str, str], *, source: str, seed: int) -> Model:
+    architecture = Architecture(name, options)
+    return Model(architecture.build(seed), source, input=architecture.input, classes=architecture.classes)
+
+
+def _checkpoint(spec: Spec, weights: str | os.PathLike[str] | None, input: tuple[int, ...] | None) -> Model:
+    if weights is not None or spec.options:
+        raise ModelError(
+            f"{spec.name} is a checkpoint, with its own architecture and weights: load it by its name alone."
+        )
+    model = load_checkpoint(spec.name)
+    return model if input is None else replace(model, input=_fitting(model, tuple(input)))
+
+
+def _fitting(model: Model, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """`shape`, unless the model is built for another."""
+    fixed = None
+    recipe = model.rebuild() or ""
+    if recipe.startswith("zoo:"):
+        fixed = Architecture.parse(recipe).input
+    if fixed is not None and fixed != shape:
+        raise ModelError(f"Expected input to be {fixed}, the shape that {model.source} is built for, but got {shape}.")
+    return shape
+
+
+def _once(name: str, asked: object, given: object) -> None:
+    if asked is not None and given is not None:
+        raise ModelError(f"{name} is given twice, in the spec and as an argument: keep one of them.")
+
+
+def _shape(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    sizes = text.split("x")
+    if not all(size.isdecimal() and int(size) > 0 for size in sizes):
+        raise ModelError(f"Expected input to be sizes joined by x, 3x32x32 for example, but got {text!r}.")
+    return tuple(int(size) for size in sizes)
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise ModelError(f"Expected {name} to be a whole number of at least 0, but got {text!r}.")
+    return int(text)
+
+
+def _flag(name: str, text: str) -> bool:
+    flags = {"1": True, "true": True, "0": False, "false": False}
+    if text.lower() not in flags:
+        raise ModelError(f"Expected {name} to be 1 or 0, but got {text!r}.")
+    return flags[text.lower()]

@@ -1,0 +1,88 @@
+"""Model: a network, where it came from, and what is known of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from seamripper._fingerprint import model_fingerprint
+from seamripper.data.samples import Inputs
+from seamripper.errors import ModelError
+from seamripper.models._spec import Spec
+
+_TOKENS = 16
+"""How many tokens an example has, for a model that takes any number of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A module, its source (how it was asked for), the shape of one input, its classes, its training record.
+
+    >>> model = Model(nn.Linear(4, 2), "memory", input=(4,), classes=2)
+    >>> model
+    Model(source='memory', input=(4,), classes=2)
+    >>> model.example().shape
+    torch.Size([2, 4])
+    """
+
+    module: nn.Module = field(repr=False)
+    source: str
+    input: tuple[int, ...] | None = None
+    classes: int | None = None
+    record: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """sha256 over every parameter and buffer, as they were when this was first asked."""
+        return model_fingerprint(self.module)
+
+    def example(self, n: int = 2, input: tuple[int, ...] | None = None) -> Inputs:
+        """`n` random inputs, the same at every call: normal numbers, or tokens for a model that reads tokens.
+
+        `input` is the shape of one of them; without it, the shape that the model is known to take.
+        """
+        vocabulary = _vocabulary(self.module)
+        shape = input or self.input or (None if vocabulary is None else (_TOKENS,))
+        if shape is None:
+            raise ModelError(
+                f"The shape of one input of {self.source} is not known, so no example can be made: give it, "
+                "input=(3, 32, 32) for example."
+            )
+        if n < 1 or min(shape) < 1:
+            raise ModelError(f"Expected n and every size in input to be at least 1, but got n = {n}, {shape}.")
+        generator = torch.Generator().manual_seed(0)
+        reference = next((p for p in self.module.parameters() if p.is_floating_point()), torch.empty(0))
+        if vocabulary is None:
+            numbers = torch.randn(n, *shape, generator=generator)
+            return numbers.to(device=reference.device, dtype=reference.dtype)
+        tokens = torch.randint(vocabulary, (n, *shape), generator=generator).to(reference.device)
+        return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+
+    def rebuild(self) -> str | None:
+        """The spec by which `load` makes this architecture again, without its weights; None if there is none.
+
+        >>> Model(nn.Identity(), "timm:resnet18?pretrained=1&in_chans=1").rebuild()
+        'timm:resnet18?in_chans=1'
+        >>> Model(nn.Identity(), "memory").rebuild() is None
+        True
+        """
+        if "architecture" in self.record:
+            return str(self.record["architecture"])
+        try:
+            return Spec.parse(self.source).architecture
+        except ModelError:
+            return None
+
+
+def _vocabulary(module: nn.Module) -> int | None:
+    """How many tokens a Hugging Face text model knows; None for any other model."""
+    if getattr(module, "main_input_name", None) != "input_ids":
+        return None
+    embeddings = module.get_input_embeddings()  # type: ignore[operator]
+    weight: Tensor = embeddings.weight
+    return weight.shape[0]

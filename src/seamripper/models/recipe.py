@@ -1,0 +1,69 @@
+"""Recipe: how a zoo model is trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+
+from seamripper.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Optimiser, learning rate and length of a training, with no schedule; the defaults are Smith's.
+
+    `momentum` is SGD's momentum, or Adam's β₁. `dataclasses.replace(Recipe.balogh(), epochs=10)` varies one.
+
+    >>> Recipe(epochs=2)
+    Recipe(optimiser='sgd', lr=0.1, momentum=0.9, weight_decay=0.0001, batch=128, epochs=2)
+    """
+
+    optimiser: Literal["sgd", "adam"] = "sgd"
+    lr: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 1e-4
+    batch: int = 128
+    epochs: int = 4
+
+    def __post_init__(self) -> None:
+        self._check("optimiser", self.optimiser in ("sgd", "adam"), "'sgd' or 'adam'")
+        self._check("lr", _is_number(self.lr) and self.lr > 0, "a number above 0")
+        self._check("momentum", _is_number(self.momentum) and 0 <= self.momentum < 1, "at least 0 and below 1")
+        self._check("weight_decay", _is_number(self.weight_decay) and self.weight_decay >= 0, "a number of at least 0")
+        # A batch of one has no statistics for a batch norm to take.
+        self._check("batch", isinstance(self.batch, int) and self.batch >= 2, "a whole number of at least 2")
+        self._check("epochs", isinstance(self.epochs, int) and self.epochs >= 1, "a whole number of at least 1")
+
+    def _check(self, name: str, right: bool, wanted: str) -> None:
+        if not right:
+            raise ModelError(f"Expected {name} of a recipe to be {wanted}, but got {getattr(self, name)!r}.")
+
+    @classmethod
+    def smith(cls) -> Recipe:
+        """Classifiers of Smith et al. 2025: SGD 0.1, momentum 0.9, weight decay 1e-4, batch 128, 4 epochs."""
+        return cls()
+
+    @classmethod
+    def autoencoder(cls) -> Recipe:
+        """Autoencoders of Smith et al. 2025: Adam 1e-4, 25 epochs; batch 128 and no weight decay are ours."""
+        return cls(optimiser="adam", lr=1e-4, weight_decay=0.0, epochs=25)
+
+    @classmethod
+    def balogh(cls) -> Recipe:
+        """Base models of Balogh & Jelasity 2025: Adam 1e-3, weight decay 1e-5, batches of 64, 100 epochs."""
+        return cls(optimiser="adam", lr=1e-3, weight_decay=1e-5, batch=64, epochs=100)
+
+    def optimise(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser of this recipe over `parameters`."""
+        if self.optimiser == "sgd":
+            return torch.optim.SGD(parameters, lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay)
+        return torch.optim.Adam(parameters, lr=self.lr, betas=(self.momentum, 0.999), weight_decay=self.weight_decay)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

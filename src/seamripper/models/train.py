@@ -1,0 +1,207 @@
+"""train: a zoo model from samples and a seed, resumed where it was stopped; predict: a model's answers."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from seamripper._files import read_record
+from seamripper._progress import Progress, Watcher, nobody
+from seamripper.data.samples import Samples, batch_bounds
+from seamripper.errors import DivergedError, FileError
+from seamripper.models._call import call
+from seamripper.models._checks import check_runs, check_samples
+from seamripper.models._seeded import derived, seeded
+from seamripper.models._state import State, load_state, save_state
+from seamripper.models._version import versions
+from seamripper.models.architecture import Architecture
+from seamripper.models.checkpoint import KIND, checked_name, load_checkpoint, save_checkpoint
+from seamripper.models.model import Model
+from seamripper.models.recipe import Recipe
+
+
+def train(
+    architecture: Architecture | str,
+    samples: Samples,
+    *,
+    recipe: Recipe | None = None,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = True,
+    watch: Watcher = nobody,
+) -> Model:
+    """A zoo model trained on `samples`: cross-entropy for classifiers, mean squared error for autoencoders.
+
+    Everything random comes from `seed`: the weights, the order of the samples in epoch e (from seed and e),
+    and dropout. The global generator is left as it was. The same build of torch with the same number of
+    threads gives the same bits.
+
+    With `out`, the model is saved there (.safetensors) and, after every epoch, the training itself beside it,
+    as OUT.partial.safetensors. A run that was killed goes on from there and ends with the very same weights.
+    A partial file of another job is passed over and replaced; a finished model of the same job is returned as
+    it is; a finished model of another job is refused. `resume=False` looks at none of them and starts anew.
+
+    >>> pixels = torch.zeros(8, 1, 28, 28)
+    >>> toy = Samples("toy", pixels, torch.arange(8) % 2, torch.arange(8), classes=2)
+    >>> model = train("lenet?channels=1&classes=2", toy, recipe=Recipe(lr=0.01, epochs=2))
+    >>> [round(loss, 2) for loss in model.record["losses"]]
+    [0.69, 0.69]
+    """
+    architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+    recipe = recipe or (Recipe.autoencoder() if architecture.reconstructs else Recipe.smith())
+    check_samples(architecture, samples)
+    training = _Training(architecture, samples, recipe, seed)
+    path = None if out is None else checked_name(out)
+    partial = None if path is None else path.with_suffix(".partial.safetensors")
+    if path is not None and resume and path.exists():
+        return _finished(path, training.job)
+    if partial is not None and not resume:
+        partial.unlink(missing_ok=True)
+    module, state = _run(training, partial, watch)
+    model = Model(
+        module.eval(),
+        architecture.spec if path is None else str(path),
+        input=samples.shape,
+        classes=architecture.classes,
+        record={**training.job, **_circumstances(samples, state)},
+    )
+    if path is not None and partial is not None:
+        save_checkpoint(model, path)
+        partial.unlink(missing_ok=True)
+    return model
+
+
+def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:
+    """The module's outputs on all samples, in their order, in eval mode; every mode is put back after.
+
+    >>> two = Samples("toy", torch.tensor([[1.0], [2.0]]), torch.tensor([0, 1]), torch.arange(2), classes=2)
+    >>> predict(nn.Identity(), two)
+    tensor([[1.],
+            [2.]])
+    """
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    try:
+        # Not inference_mode: its tensors may not be trained on later, and these are handed out.
+        with torch.no_grad():
+            return torch.cat([call(module, inputs) for inputs, _ in samples.batches(batch)])
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+@dataclass(frozen=True)
+class _Training:
+    """What decides the weights."""
+
+    architecture: Architecture
+    samples: Samples
+    recipe: Recipe
+    seed: int
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """The same as a record: two trainings with equal jobs are the same training."""
+        return {
+            "architecture": self.architecture.spec,
+            "data_fingerprint": self.samples.fingerprint,
+            "seed": self.seed,
+            "recipe": asdict(self.recipe),
+        }
+
+
+def _run(training: _Training, partial: Path | None, watch: Watcher) -> tuple[nn.Module, State]:
+    """All epochs, or those that `partial` says are left."""
+    module = training.architecture.build(training.seed)
+    check_runs(module, training.architecture, training.samples)
+    # A fifth to a third faster on CPUs. Put back at the end: a trained and a loaded model agree to the bit.
+    module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimiser = training.recipe.optimise(module.parameters())
+    job = training.job
+    state = State() if partial is None else load_state(partial, module, optimiser, job)
+    with seeded(training.seed):
+        for epoch in range(len(state.losses), training.recipe.epochs):
+            start = time.perf_counter()
+            state.losses.append(_epoch(training, module, optimiser, epoch, watch))
+            state.seconds += time.perf_counter() - start
+            if partial is not None:
+                save_state(partial, state, module, optimiser, job)
+    module.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    return module, state
+
+
+def _epoch(
+    training: _Training, module: nn.Module, optimiser: torch.optim.Optimizer, epoch: int, watch: Watcher
+) -> float:
+    """One pass over the samples; the mean loss over them."""
+    recipe, n = training.recipe, len(training.samples)
+    # Reseeded at every epoch, so that dropout after a resume is what it would have been.
+    torch.default_generator.manual_seed(derived(training.seed, epoch, 0))
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(derived(training.seed, epoch, 1)))
+    bounds = list(batch_bounds(n, recipe.batch))
+    total = 0.0
+    module.train()
+    for step, (start, stop) in enumerate(bounds, epoch * len(bounds) + 1):
+        loss = _loss(training, module, order[start:stop])
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        value = loss.item()
+        # The weights too at the last step, as no further loss would show what it did to them.
+        if not math.isfinite(value) or (stop == n and not _finite(module)):
+            raise DivergedError(
+                f"Training {training.architecture} diverged: its loss or weights stopped being finite at step "
+                f"{step} with lr = {recipe.lr:g}. Give a recipe with a smaller lr.",
+                step=step,
+                lr=recipe.lr,
+            )
+        total += value * (stop - start)
+        figures = {"loss": value, "epoch": float(epoch + 1)}
+        watch(Progress("train", step, recipe.epochs * len(bounds), figures))
+    return total / n
+
+
+def _loss(training: _Training, module: nn.Module, index: Tensor) -> Tensor:
+    inputs = training.samples.batch(index)
+    assert isinstance(inputs, Tensor)  # check_samples saw to it.
+    output = call(module, inputs.contiguous(memory_format=torch.channels_last))
+    if training.architecture.reconstructs:
+        return nn.functional.mse_loss(output, inputs)
+    return nn.functional.cross_entropy(output, training.samples.labels[index])
+
+
+def _finite(module: nn.Module) -> bool:
+    return all(bool(torch.isfinite(tensor).all()) for tensor in module.state_dict().values())
+
+
+def _circumstances(samples: Samples, state: State) -> dict[str, Any]:
+    """What a record keeps beside the job: names, course and surroundings."""
+    return {
+        "data": samples.name,
+        "n": len(samples),
+        "losses": list(state.losses),
+        "seconds": state.seconds,
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+    }
+
+
+def _finished(path: Path, job: dict[str, Any]) -> Model:
+    """The model of this very job that `path` holds; an error if it holds anything else."""
+    kind, record = read_record(path)
+    held = {"architecture": record.get("architecture"), **record.get("training", {})} if kind == KIND else {}
+    differing = [key for key, value in job.items() if held.get(key) != value]
+    if differing:
+        raise FileError(
+            f"{path} already holds something else than this training (not the same: {', '.join(differing)}). "
+            "Give another name, or resume=False to replace it."
+        )
+    path.with_suffix(".partial.safetensors").unlink(missing_ok=True)
+    return load_checkpoint(path)

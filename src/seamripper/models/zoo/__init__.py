@@ -1,0 +1,19 @@
+"""The zoo: architectures of our own, which need neither torchvision nor timm but carry their layer names."""
+
+from __future__ import annotations
+
+from seamripper.models.zoo import autoencoder, lenet, resnet, vgg, vit
+from seamripper.models.zoo.family import Family, Option, Value
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        *resnet.FAMILIES,
+        *vgg.FAMILIES,
+        *lenet.FAMILIES,
+        *vit.FAMILIES,
+        *autoencoder.FAMILIES,
+    )
+}
+
+__all__ = ["FAMILIES", "Family", "Option", "Value"]

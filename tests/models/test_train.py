@@ -1,0 +1,348 @@
+"""train: it learns, by its seed to the bit, through kills; and predict."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from seamripper._files import read_record, save_tensors
+from seamripper._progress import Progress
+from seamripper.data.samples import Samples
+from seamripper.errors import CheckpointError, DataError, DivergedError, FileError, ModelError
+from seamripper.models import Architecture, Recipe, load, predict, train
+from seamripper.models.train import batch_bounds
+
+LENET = "lenet?channels=1&classes=3"
+RESNET = "R_1111?channels=1&classes=3&width=0.0625"
+QUICK = Recipe(lr=0.05, batch=32, epochs=3)
+
+
+class StoppedError(Exception):
+    """Raised by a watcher, as a Ctrl-C would be."""
+
+
+def stopping_at(step: int) -> Callable[[Progress], None]:
+    def watch(progress: Progress) -> None:
+        if progress.done == step:
+            raise StoppedError
+
+    return watch
+
+
+def accuracy(module: nn.Module, samples: Samples) -> float:
+    return float((predict(module, samples).argmax(1) == samples.labels).float().mean())
+
+
+# It learns
+
+
+@pytest.mark.parametrize("architecture", [LENET, RESNET])
+def test_a_classifier_learns(blobs: Samples, architecture: str) -> None:
+    model = train(architecture, blobs, recipe=replace(QUICK, epochs=8))
+    assert accuracy(model.module, blobs) > 0.9
+    assert model.record["losses"][-1] < model.record["losses"][0]
+    assert not model.module.training
+
+
+def test_the_digits_of_scikit_learn_are_learnt() -> None:
+    datasets = pytest.importorskip("sklearn.datasets")
+    digits = datasets.load_digits()
+    images = torch.tensor(digits.images, dtype=torch.float32)[:, None] / 16
+    samples = Samples("digits", images, torch.tensor(digits.target), torch.arange(len(images)), classes=10)
+    fit, held = samples.take(slice(0, 1200)), samples.take(slice(1200, None))
+    model = train("R_1111?channels=1&width=0.125&stem=3x3", fit, recipe=Recipe(epochs=6))
+    assert accuracy(model.module, held) > 0.85
+
+
+def test_an_autoencoder_learns_to_reconstruct(blobs: Samples) -> None:
+    recipe = replace(Recipe.autoencoder(), lr=1e-3, batch=32, epochs=8)
+    model = train("autoencoder", blobs, recipe=recipe)
+    assert model.record["losses"][-1] < 0.5 * model.record["losses"][0]
+    assert model.classes is None
+    error = (predict(model.module, blobs) - blobs.batch(slice(None))).square().mean()  # type: ignore[operator]
+    assert float(error) < 2 * model.record["losses"][-1]
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        "resnet34?width=0.0625",
+        "resnet50?width=0.0625",
+        "vgg19?width=0.03125",
+        "vit_tiny?patch=16",
+        "R_1212?stem=3x3&width=0.0625",
+    ],
+)
+def test_every_kind_of_classifier_can_be_trained(architecture: str, tmp_path: Path) -> None:
+    images = torch.randn(5, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    samples = Samples("five", images, torch.arange(5), torch.arange(5), classes=10)
+    out = tmp_path / "m.safetensors"
+    model = train(architecture, samples, recipe=Recipe(lr=0.01, batch=4, epochs=1), out=out)
+    assert torch.equal(predict(load(str(out)).module, samples), predict(model.module, samples))
+
+
+def test_the_default_recipe_follows_the_architecture(blobs: Samples) -> None:
+    few = blobs.first(4)
+    assert train(LENET, few).record["recipe"]["epochs"] == 4
+    recipe = train("autoencoder", few).record["recipe"]
+    assert (recipe["optimiser"], recipe["lr"], recipe["epochs"]) == ("adam", 1e-4, 25)
+
+
+def test_the_recipes_of_the_papers() -> None:
+    assert Recipe.smith() == Recipe("sgd", lr=0.1, momentum=0.9, weight_decay=1e-4, batch=128, epochs=4)
+    assert Recipe.balogh() == Recipe("adam", lr=1e-3, momentum=0.9, weight_decay=1e-5, batch=64, epochs=100)
+
+
+# By its seed, to the bit
+
+
+@pytest.mark.parametrize("architecture", [LENET, RESNET])
+def test_a_seed_decides_every_bit(blobs: Samples, architecture: str) -> None:
+    first, again, other = (train(architecture, blobs, recipe=QUICK, seed=seed) for seed in (1, 1, 2))
+    assert first.fingerprint == again.fingerprint != other.fingerprint
+    assert first.record["losses"] == again.record["losses"]
+
+
+def test_a_trained_and_a_loaded_model_agree_to_the_bit(blobs: Samples, tmp_path: Path) -> None:
+    out = tmp_path / "m.safetensors"
+    trained = train(RESNET, blobs, recipe=QUICK, out=out)
+    loaded = load(str(out))
+    assert loaded.fingerprint == trained.fingerprint
+    assert torch.equal(predict(loaded.module, blobs), predict(trained.module, blobs))
+    assert loaded.record == trained.record
+    assert (loaded.input, loaded.classes, loaded.source) == (trained.input, trained.classes, trained.source)
+
+
+def test_what_the_record_keeps(blobs: Samples) -> None:
+    record = train(LENET, blobs, recipe=QUICK, seed=3).record
+    assert record["architecture"] == "zoo:lenet?channels=1&classes=3"
+    assert (record["data"], record["data_fingerprint"], record["n"]) == ("blobs", blobs.fingerprint, 97)
+    assert (record["seed"], len(record["losses"]), record["recipe"]["lr"]) == (3, 3, 0.05)
+    assert record["versions"]["torch"] == torch.__version__
+    assert record["seconds"] > 0
+
+
+# Stopped and resumed
+
+
+@pytest.mark.parametrize(
+    ("architecture", "recipe"),
+    [
+        (RESNET, QUICK),
+        (RESNET, replace(Recipe.balogh(), batch=32, epochs=3)),
+        ("vgg19?channels=1&classes=3&width=0.03125", Recipe(lr=0.01, batch=32, epochs=3)),  # It has dropout.
+    ],
+)
+@pytest.mark.parametrize("step", [1, 4, 8])
+def test_a_stopped_training_ends_with_the_same_bits(
+    blobs: Samples, tmp_path: Path, architecture: str, recipe: Recipe, step: int
+) -> None:
+    if architecture.startswith("vgg"):
+        padded = nn.functional.pad(blobs.inputs, (2, 2, 2, 2))  # type: ignore[arg-type]
+        blobs = replace(blobs, inputs=padded)
+    undisturbed = train(architecture, blobs, recipe=recipe)
+    out = tmp_path / "m.safetensors"
+    with pytest.raises(StoppedError):
+        train(architecture, blobs, recipe=recipe, out=out, watch=stopping_at(step))
+    assert not out.exists()
+    seen: list[int] = []
+    model = train(architecture, blobs, recipe=recipe, out=out, watch=lambda p: seen.append(p.done))
+    assert seen == list(range((step - 1) // 3 * 3 + 1, 10))
+    assert model.fingerprint == undisturbed.fingerprint
+    assert model.record["losses"] == undisturbed.record["losses"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors"]
+
+
+def test_a_killed_process_ends_with_the_same_bits(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(
+        "import sys, torch\n"
+        "torch.set_num_threads(1)\n"
+        "from seamripper.data.samples import Samples\n"
+        "from seamripper.models import Recipe, train\n"
+        "def job(out):\n"
+        "    x = torch.randn(64, 1, 28, 28, generator=torch.Generator().manual_seed(0))\n"
+        "    samples = Samples('noise', x, torch.arange(64) % 3, torch.arange(64), classes=3)\n"
+        "    recipe = Recipe(batch=8, epochs=30)\n"
+        "    return train('R_1111?channels=1&classes=3&width=0.0625', samples, recipe=recipe, out=out)\n"
+        "if __name__ == '__main__':\n"
+        "    job(sys.argv[1])\n"
+    )
+    out, partial = tmp_path / "killed.safetensors", tmp_path / "killed.partial.safetensors"
+    process = subprocess.Popen([sys.executable, script, out])
+    while not partial.exists() and process.poll() is None:
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it had ended before it could be killed"
+    assert 0 < len(read_record(partial)[1]["losses"]) < 30
+    job = runpy.run_path(str(script))["job"]
+    assert job(out).fingerprint == job(None).fingerprint
+    assert out.exists()
+    assert not list(tmp_path.glob("*.partial.safetensors"))
+
+
+@pytest.mark.parametrize("change", ["seed", "recipe", "data", "architecture"])
+def test_a_partial_file_of_another_job_is_not_used(blobs: Samples, tmp_path: Path, change: str) -> None:
+    out = tmp_path / "m.safetensors"
+    with pytest.raises(StoppedError):
+        train(LENET, blobs, recipe=QUICK, out=out, watch=stopping_at(7))
+    architecture = "lenet?channels=1&classes=4" if change == "architecture" else LENET
+    samples = blobs.first(96) if change == "data" else blobs
+    recipe = replace(QUICK, lr=0.01) if change == "recipe" else QUICK
+    seed = 1 if change == "seed" else 0
+    model = train(architecture, samples, recipe=recipe, seed=seed, out=out)
+    assert model.fingerprint == train(architecture, samples, recipe=recipe, seed=seed).fingerprint
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors"]
+
+
+def test_a_damaged_partial_file_is_not_used(blobs: Samples, tmp_path: Path) -> None:
+    for content in (b"", b"torn"):
+        (tmp_path / "m.partial.safetensors").write_bytes(content)
+        train(LENET, blobs, recipe=QUICK, out=tmp_path / "m.safetensors", resume=True)
+        (tmp_path / "m.safetensors").unlink()
+
+
+def test_a_finished_model_is_not_trained_again(blobs: Samples, tmp_path: Path) -> None:
+    out = tmp_path / "m.safetensors"
+    model = train(LENET, blobs, recipe=QUICK, out=out)
+    again = train(LENET, blobs, recipe=QUICK, out=out, watch=stopping_at(1))
+    assert again.fingerprint == model.fingerprint
+    assert again.record == model.record
+
+
+def test_a_finished_model_of_another_job_is_kept(blobs: Samples, tmp_path: Path) -> None:
+    out = tmp_path / "m.safetensors"
+    model = train(LENET, blobs, recipe=QUICK, out=out)
+    with pytest.raises(FileError, match=r"not the same: seed\).*resume=False"):
+        train(LENET, blobs, recipe=QUICK, seed=1, out=out)
+    save_tensors(tmp_path / "stitch.safetensors", {"w": torch.zeros(1)}, {}, kind="stitch")
+    with pytest.raises(FileError, match="already holds something else"):
+        train(LENET, blobs, recipe=QUICK, out=tmp_path / "stitch.safetensors")
+    replaced = train(LENET, blobs, recipe=QUICK, seed=1, out=out, resume=False)
+    assert load(str(out)).fingerprint == replaced.fingerprint != model.fingerprint
+
+
+def test_without_resume_it_starts_anew(blobs: Samples, tmp_path: Path) -> None:
+    out = tmp_path / "m.safetensors"
+    with pytest.raises(StoppedError):
+        train(LENET, blobs, recipe=QUICK, out=out, watch=stopping_at(7))
+    seen: list[int] = []
+    train(LENET, blobs, recipe=QUICK, out=out, resume=False, watch=lambda p: seen.append(p.done))
+    assert seen == list(range(1, 10))
+
+
+# Progress, batches
+
+
+def test_progress_counts_every_step(blobs: Samples) -> None:
+    seen: list[Progress] = []
+    train(LENET, blobs, recipe=QUICK, watch=seen.append)
+    # 97 samples in batches of 32 leave one over, which joins the third batch.
+    assert [p.done for p in seen] == list(range(1, 10))
+    assert {(p.task, p.total) for p in seen} == {("train", 9)}
+    assert [p.figures["epoch"] for p in seen] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert all(p.figures["loss"] > 0 for p in seen)
+
+
+@pytest.mark.parametrize("n", range(2, 40))
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_batches_cover_all_and_none_is_of_one(n: int, size: int) -> None:
+    bounds = list(batch_bounds(n, size))
+    assert [i for start, stop in bounds for i in range(start, stop)] == list(range(n))
+    assert all(2 <= stop - start <= size + 1 for start, stop in bounds)
+
+
+# What goes wrong
+
+
+def test_a_divergence_is_told_with_its_step_and_lr(blobs: Samples) -> None:
+    with pytest.raises(DivergedError, match="lr = 1e\\+30") as told:
+        train(LENET, blobs, recipe=Recipe(lr=1e30, epochs=2))
+    assert told.value.lr == 1e30
+    assert told.value.step >= 1
+
+
+@pytest.mark.parametrize(
+    ("architecture", "message"),
+    [
+        ("lenet?channels=1&classes=2", "but the largest is 2. Give the architecture classes=3"),
+        ("lenet?classes=3", "to have 3 channels, as zoo:lenet?classes=3 takes, but it has 1"),
+        ("autoencoder?size=32", "Expected images of 1x32x32"),
+        ("vgg19?channels=1&classes=3&width=0.03125", "cannot take images of 1x28x28, as blobs has"),
+    ],
+)
+def test_samples_that_do_not_fit_are_told(blobs: Samples, architecture: str, message: str) -> None:
+    with pytest.raises(DataError) as told:
+        train(architecture, blobs)
+    assert message in str(told.value)
+
+
+def test_samples_that_are_no_images_or_too_few_are_told(blobs: Samples) -> None:
+    vectors = Samples("vectors", torch.zeros(4, 3), torch.zeros(4).long(), torch.arange(4), classes=3)
+    tokens = replace(vectors, inputs={"input_ids": torch.zeros(4, 3)})
+    for samples in (vectors, tokens):
+        with pytest.raises(DataError, match="to be images"):
+            train(LENET, samples)
+    with pytest.raises(DataError, match="at least 2 samples"):
+        train(LENET, blobs.first(1))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lr": 0.0},
+        {"lr": float("nan")},
+        {"momentum": 1.0},
+        {"weight_decay": -1.0},
+        {"batch": 1},
+        {"epochs": 0},
+        {"optimiser": "rmsprop"},
+        {"lr": "0.1"},
+        {"epochs": 2.5},
+    ],
+)
+def test_wrong_recipes_are_told(wrong: dict[str, object]) -> None:
+    with pytest.raises(ModelError, match=f"Expected {next(iter(wrong))} of a recipe"):
+        Recipe(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_name_of_the_file_is_checked_before_the_work(blobs: Samples, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"to end in \.safetensors"):
+        train(LENET, blobs, out=tmp_path / "m.pt", watch=stopping_at(1))
+
+
+# predict
+
+
+def test_predict_keeps_order_and_puts_every_mode_back(blobs: Samples) -> None:
+    module = Architecture.parse(RESNET).build(0).train()
+    module.get_submodule("bn1").eval()
+    before = {name: part.training for name, part in module.named_modules()}
+    whole = predict(module, blobs)
+    assert torch.allclose(predict(module, blobs, batch=10), whole, atol=1e-6)
+    assert {name: part.training for name, part in module.named_modules()} == before
+    assert whole.shape == (97, 3)
+    assert not whole.is_inference()
+    assert not whole.requires_grad
+
+
+def test_predict_puts_modes_back_after_an_error(blobs: Samples) -> None:
+    class Broken(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            raise RuntimeError("no")
+
+    module = Broken()
+    with pytest.raises(RuntimeError, match="no"):
+        predict(module, blobs)
+    assert module.training

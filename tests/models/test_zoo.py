@@ -1,0 +1,229 @@
+"""The zoo against the libraries whose layer names and arithmetic it carries, and Architecture."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from seamripper._fingerprint import model_fingerprint
+from seamripper.errors import ModelError
+from seamripper.models import Architecture
+from seamripper.models._seeded import seeded
+from seamripper.models._torchvision import import_timm, import_torchvision
+from seamripper.models.zoo import FAMILIES
+
+pytestmark = pytest.mark.filterwarnings("ignore:The compiled part of torchvision:UserWarning")
+
+SMALL = {
+    **{name: f"{name}?width=0.125" for name in FAMILIES if name.startswith("R_")},
+    "resnet18": "resnet18?width=0.125&stem=3x3",
+    "resnet34": "resnet34?width=0.125",
+    "resnet50": "resnet50?width=0.125",
+    "vgg19": "vgg19?width=0.125",
+    "lenet": "lenet",
+    "vit_tiny": "vit_tiny?patch=8",
+    "autoencoder": "autoencoder?channels=3",
+}
+
+
+def inputs(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def shaken(module: nn.Module) -> nn.Module:
+    """With every tensor moved off its initial value, so that a swapped or forgotten one shows."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for name, tensor in module.state_dict().items():
+            if tensor.is_floating_point():
+                noise = torch.rand(tensor.shape, generator=generator)
+                tensor.add_(noise if "running_var" in name else 0.05 * (noise - 0.5))
+    return module.eval()
+
+
+def assert_same_network(ours: nn.Module, theirs: nn.Module, x: Tensor) -> None:
+    shaken(theirs)
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    with torch.no_grad():
+        assert torch.equal(ours.eval()(x), theirs(x))
+
+
+@pytest.mark.parametrize("name", ["resnet18", "resnet34", "resnet50"])
+def test_resnets_are_torchvisions(name: str) -> None:
+    models = import_torchvision().models
+    with seeded(0):
+        theirs = models.get_model(name, weights=None)
+    ours = Architecture.parse(f"{name}?classes=1000").build(0)
+    # A strict equality of the initial weights too: same order of layers, same initialisation.
+    assert model_fingerprint(ours) == model_fingerprint(theirs)
+    assert_same_network(ours, theirs, inputs(2, 3, 64, 64))
+
+
+def test_vgg19_is_torchvisions() -> None:
+    models = import_torchvision().models
+    with torch.device("meta"):
+        theirs = models.vgg19(weights=None, num_classes=10)
+        ours = Architecture.parse("vgg19").build(0)
+    theirs.to_empty(device="cpu")
+    with torch.no_grad():
+        for tensor in theirs.parameters():
+            tensor.uniform_(-0.02, 0.02, generator=torch.Generator().manual_seed(tensor.numel()))
+    ours.load_state_dict(theirs.state_dict(), strict=True, assign=True)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    x = inputs(1, 3, 32, 32)
+    with torch.no_grad():
+        assert torch.equal(ours.eval()(x), theirs.eval()(x))
+
+
+def test_vit_tiny_is_timms() -> None:
+    timm = import_timm()
+    with seeded(0):
+        theirs = timm.create_model("vit_tiny_patch16_224")
+    ours = Architecture.parse("vit_tiny?patch=16&size=224&classes=1000").build(0)
+    assert_same_network(ours, theirs, inputs(2, 3, 224, 224))
+
+
+def test_vit_tiny_of_balogh_is_timms() -> None:
+    timm = import_timm()
+    with seeded(0):
+        theirs = timm.create_model("vit_tiny_patch16_224", img_size=32, patch_size=4, num_classes=10)
+    assert_same_network(Architecture("vit_tiny").build(0), theirs, inputs(2, 3, 32, 32))
+
+
+def test_r2222_is_resnet18_and_each_digit_counts_blocks() -> None:
+    assert model_fingerprint(Architecture("R_2222", {"width": 0.125}).build(0)) == model_fingerprint(
+        Architecture("resnet18", {"width": 0.125}).build(0)
+    )
+    for blocks in itertools.product((1, 2), repeat=4):
+        net = Architecture("R_" + "".join(map(str, blocks)), {"width": 0.125}).build(0)
+        assert tuple(len(net.get_submodule(f"layer{i}")) for i in (1, 2, 3, 4)) == blocks  # type: ignore[arg-type]
+
+
+def test_the_maps_of_smiths_resnet18() -> None:
+    net = Architecture("resnet18").build(0).eval()
+    seen: dict[str, tuple[int, ...]] = {}
+    for i in (1, 2, 3, 4):
+        net.get_submodule(f"layer{i}").register_forward_hook(
+            lambda _, __, out, i=i: seen.update({f"layer{i}": tuple(out.shape[1:])})
+        )
+    with torch.no_grad():
+        net(inputs(1, 3, 28, 28))
+    assert seen == {"layer1": (64, 7, 7), "layer2": (128, 4, 4), "layer3": (256, 2, 2), "layer4": (512, 1, 1)}
+
+
+def test_the_3x3_stem_keeps_the_size() -> None:
+    net = Architecture.parse("resnet18?stem=3x3&width=0.125").build(0).eval()
+    with torch.no_grad():
+        assert net.layer1(net.maxpool(net.conv1(inputs(1, 3, 32, 32)))).shape == (1, 8, 32, 32)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_architecture_can_be_traced_and_gives_the_same(name: str) -> None:
+    architecture = Architecture.parse(SMALL[name])
+    module = architecture.build(0).eval()
+    x = inputs(2, *(architecture.input or (3, 32, 32)))
+    traced = torch.fx.symbolic_trace(module)
+    with torch.no_grad():
+        expected = module(x)
+        assert torch.equal(traced(x), expected)
+        assert traced(x[:1]).shape == expected[:1].shape
+    assert expected.shape == (x.shape if architecture.reconstructs else (2, 10))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_nothing_in_the_zoo_works_in_place(name: str) -> None:
+    assert not any(getattr(m, "inplace", False) for m in Architecture.parse(SMALL[name]).build(0).modules())
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_seed_decides_every_weight(name: str) -> None:
+    architecture = Architecture.parse(SMALL[name])
+    first, again, other = (model_fingerprint(architecture.build(seed)) for seed in (3, 3, 4))
+    assert first == again != other
+
+
+def test_without_a_seed_the_global_generator_decides() -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        built = Architecture("lenet").build()
+    assert model_fingerprint(built) == model_fingerprint(Architecture("lenet").build(3))
+
+
+def test_the_spec_is_canonical() -> None:
+    one = Architecture.parse("zoo:resnet18?width=0.25&stem=3x3&classes=10")
+    two = Architecture("resnet18", {"stem": "3x3", "width": 0.25})
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one.spec == str(two) == "zoo:resnet18?stem=3x3&width=0.25"
+    assert Architecture.parse(one.spec) == one
+    assert Architecture.parse("resnet18?width=1.0").spec == "zoo:resnet18"
+    assert Architecture.parse("resnet18?width=2").spec == "zoo:resnet18?width=2"
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_specs_of_all_families_read_back(name: str) -> None:
+    architecture = Architecture.parse(SMALL[name])
+    assert Architecture.parse(architecture.spec) == architecture
+
+
+def test_inputs_are_known_only_where_the_architecture_fixes_them() -> None:
+    assert Architecture("resnet18").input is None
+    assert Architecture("lenet", {"channels": 1}).input == (1, 28, 28)
+    assert Architecture("vit_tiny", {"size": 64}).input == (3, 64, 64)
+    assert Architecture("autoencoder", {"size": 32}).input == (1, 32, 32)
+
+
+def test_autoencoders_have_no_classes() -> None:
+    assert Architecture("autoencoder").classes is None
+    assert Architecture("lenet").classes == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("resnet19", "The zoo has no 'resnet19': did you mean 'resnet18'"),
+        ("R_1311", "did you mean 'R_1"),
+        ("resnet18?widht=0.5", "has no option 'widht': did you mean 'width'"),
+        ("resnet18?width=wide", "Expected option 'width' to be a number above 0, but got 'wide'"),
+        ("resnet18?width=nan", "a number above 0"),
+        ("resnet18?width=-1", "a number above 0"),
+        (
+            "resnet18?classes=2.5",
+            "Expected option 'classes' to be a whole number of at least 1, but got '2.5'",
+        ),
+        ("resnet18?classes=0", "whole number of at least 1"),
+        ("resnet18?stem=5x5", "Expected option 'stem' to be 'imagenet' or '3x3', but got '5x5'"),
+        ("autoencoder?size=30", "'28' or '32'"),
+        ("resnet18?width", "Expected options like"),
+        ("resnet18?width=1&width=2", "given twice"),
+    ],
+)
+def test_wrong_words_are_told(text: str, message: str) -> None:
+    with pytest.raises(ModelError) as told:
+        Architecture.parse(text)
+    assert message in str(told.value)
+
+
+@pytest.mark.parametrize("value", [True, None, [1], "1.5"])
+def test_wrong_types_are_told(value: object) -> None:
+    with pytest.raises(ModelError, match="classes"):
+        Architecture("lenet", {"classes": value})  # type: ignore[dict-item]
+
+
+def test_a_patch_that_does_not_divide_the_image_is_told() -> None:
+    with pytest.raises(ModelError, match="multiple of the patch"):
+        Architecture.parse("vit_tiny?patch=5").build(0)
+
+
+def test_importing_the_models_imports_no_optional_library() -> None:
+    code = (
+        "import sys, seamripper.models as m; m.load('zoo:lenet');"
+        "sys.exit(any(x in sys.modules for x in ('torchvision', 'timm', 'transformers')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
