@@ -1,0 +1,114 @@
+"""Activations: what a head shows on given samples, computed once and kept in memory or, if large, on disk."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from seamripper._progress import Progress, Watcher, nobody
+from seamripper.cut.halves import Context
+from seamripper.cut.place import Cut
+from seamripper.cut.split import Split
+from seamripper.data.samples import Samples, batches_in
+from seamripper.errors import DataError, FileError
+
+MEMORY = 4 * 1024**3
+"""Activations larger than this many bytes are kept on disk, unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Activations:
+    """Activations at one cut, a row a sample, in the order of the samples; with what passes beside the cut."""
+
+    cut: Cut
+    values: Tensor
+    labels: Tensor
+    ids: Tensor
+    context: Context = field(default_factory=dict)
+    kept: Literal["memory", "disk"] = "memory"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def beside(self, index: Tensor | slice) -> Context:
+        """The context of the samples at `index`."""
+        return {name: value[index] for name, value in self.context.items()}
+
+
+def collect(
+    split: Split,
+    samples: Samples,
+    *,
+    beside: Split | None = None,
+    batch: int = 256,
+    memory: int = MEMORY,
+    folder: str | os.PathLike[str] | None = None,
+    watch: Watcher = nobody,
+) -> Activations:
+    """One pass of the head over the samples.
+
+    `beside` is the split whose tail the activations are meant for (the receiver): its context is kept along. More than
+    `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process.
+    """
+    values, context, done = None, {}, 0
+    steps, task = batches_in(len(samples), batch), f"activations at {split.cut.name}"
+    kept: Literal["memory", "disk"] = "memory"
+    with torch.no_grad():
+        for inputs, _ in samples.batches(batch):
+            rows = split.head(inputs)
+            require_finite(rows, split.cut.name, samples.ids[done : done + len(rows)])
+            extra = (beside or split).beside(inputs)
+            if values is None:
+                # Sized by the first batch: its shape, not the example's, is what this data gives.
+                needs = rows[0].numel() * rows.element_size() * len(samples)
+                kept = "disk" if needs > memory else "memory"
+                where = tempfile.gettempdir() if folder is None else folder
+                values = _room((len(samples), *rows.shape[1:]), rows.dtype, Path(where) if kept == "disk" else None)
+                context = {k: v.new_empty(len(samples), *v.shape[1:]) for k, v in extra.items()}
+            values[done : done + len(rows)] = rows
+            for name, value in extra.items():
+                context[name][done : done + len(rows)] = value
+            done += len(rows)
+            watch(Progress(task, batches_in(done, batch), steps))
+    assert values is not None
+    return Activations(split.cut, values, samples.labels, samples.ids, context, kept)
+
+
+def require_finite(rows: Tensor, where: str, ids: Tensor) -> None:
+    """Refuse activations with NaN or Inf, naming the layer and the first sample."""
+    # A sum is finite only if all its terms are (or two infinities cancel to NaN), and costs one pass without a mask.
+    if not bool(torch.isfinite(rows.sum())):
+        bad = (~torch.isfinite(rows).flatten(1).all(1)).nonzero()
+        if len(bad):
+            raise DataError(
+                f"The activations at {where!r} hold NaN or Inf, first for the sample with id {int(ids[bad[0, 0]])}. "
+                "Look at that sample and at the weights before the layer."
+            )
+
+
+def _room(shape: tuple[int, ...], dtype: torch.dtype, folder: Path | None) -> Tensor:
+    if folder is None:
+        return torch.empty(shape, dtype=dtype)
+    count = math.prod(shape)
+    size = count * torch.empty((), dtype=dtype).element_size()
+    try:
+        handle, name = tempfile.mkstemp(prefix="seamripper-", suffix=".activations", dir=folder)
+        try:
+            # Reserved now: a full disk is an error here, and a bus error if met while writing through the map.
+            os.posix_fallocate(handle, 0, size)
+            return torch.from_file(name, shared=True, size=count, dtype=dtype).reshape(shape)
+        finally:
+            os.close(handle)
+            Path(name).unlink(missing_ok=True)
+    except OSError as e:
+        raise FileError(
+            f"Keeping {size / 1e9:.1f} GB of activations in {folder} failed: {e.strerror}. "
+            "Free some space, set TMPDIR to another disk, or use fewer samples."
+        ) from e

@@ -1,0 +1,252 @@
+"""Cutting by hooks: the head stops by an exception; the tail runs the model with the modules of its front stubbed.
+
+Works wherever the model itself runs. The tail's front costs nothing: each outermost module that had ended
+before the cut returns blanks of the right shape, and the value at the cut is put in place of them. What a model does
+in its front outside of any module is done on the blanks, and comes to nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from seamripper.cut.flow import Spot
+from seamripper.cut.halves import Context, Head, Tail
+from seamripper.cut.observe import Call, Observation
+from seamripper.cut.values import first_tensor, mapped, run, tensors_in, with_first
+from seamripper.data.samples import Inputs
+from seamripper.errors import CutError
+
+
+class _Stop(BaseException):
+    """Carries the activations out. Not an Exception, so that no model's own `except` can keep it."""
+
+    def __init__(self, value: Tensor) -> None:
+        self.value = value
+
+
+class HookedHead(Head):
+    """Runs the model until the cut and no further."""
+
+    def __init__(self, module: nn.Module, spot: Spot) -> None:
+        super().__init__()
+        self.module = module
+        self._spot = spot
+
+    def forward(self, inputs: Inputs) -> Tensor:
+        """The activations at the cut."""
+        spot, calls = self._spot, 0
+        target = self.module.get_submodule(spot.module)
+
+        def stop(value: Any) -> None:
+            nonlocal calls
+            calls += 1
+            tensor = first_tensor(value)
+            if calls == spot.occurrence and tensor is not None:
+                raise _Stop(tensor)
+
+        if spot.before:
+            handle = target.register_forward_pre_hook(
+                lambda _, args, kwargs: stop(args if first_tensor(args) is not None else kwargs),
+                with_kwargs=True,
+            )
+        else:
+            handle = target.register_forward_hook(lambda _, args, returned: stop(returned))
+        try:
+            run(self.module, inputs)
+        except _Stop as found:
+            return found.value
+        finally:
+            handle.remove()
+        raise CutError(
+            f"The model did not reach {spot.name!r} on these inputs, though it did on the example: "
+            "its path depends on its data. Choose a cut that every input passes."
+        )
+
+
+class HookedTail(Tail):
+    """Runs the model with stubs in place of its front and the given activations at the cut."""
+
+    def __init__(self, module: nn.Module, spot: Spot, first: Observation, second: Observation, example: Inputs) -> None:
+        super().__init__()
+        self.module = module
+        twins = {(c.name, c.occurrence): c for c in second.calls}
+        plan = _plan(spot, first, twins)
+        self._stubs: dict[str, dict[int, Any]] = defaultdict(dict)
+        for call, turn in plan.stubbed:
+            twin = twins[call.name, call.occurrence]
+            self._stubs[call.name][turn] = _Template(call.returned, twin.returned, first, second)
+        self._spot = spot
+        self._turn = plan.turn
+        self._example = example
+        self._fill = 0.0
+
+    def forward(self, activations: Tensor, context: Context | None = None) -> Tensor:
+        """The answer of the model whose front never ran."""
+        batch = len(activations)
+        length = next((v.shape[1] for v in (context or {}).values() if v.dim() == 2), 0)
+        given = _Given(activations)
+        with contextlib.ExitStack() as stack:
+            for name, stubs in self._stubs.items():
+                here = name == self._spot.module and not self._spot.before
+                inject = {self._turn: given} if here else {}
+                blanks = {turn: stub.make(batch, length, self._fill) for turn, stub in stubs.items()}
+                stack.enter_context(_stubbed(self.module.get_submodule(name), blanks, inject))
+            if self._spot.before:
+                target = self.module.get_submodule(self._spot.module)
+                stack.enter_context(_overwritten_input(target, self._turn, given))
+            answer = run(self.module, self._blank(batch, context or {}))
+        if not given.taken:
+            raise CutError(f"The model does not reach {self._spot.name!r} when its front is blank.")
+        return answer
+
+    def twins(self) -> Iterator[Tail]:
+        """Two tails whose blanks hold large numbers: a choice that the front makes for the back turns with them."""
+        for fill in (-10.0, 10.0):
+            twin = copy.copy(self)
+            twin._fill = fill
+            yield twin
+
+    def _blank(self, batch: int, context: Context) -> Inputs:
+        """Inputs of the right shape that hold nothing."""
+        if isinstance(self._example, Tensor):
+            return self._example.new_full((batch, *self._example.shape[1:]), self._fill)
+        floats = {k: v for k, v in self._example.items() if v.is_floating_point()}
+        return {**{k: v.new_full((batch, *v.shape[1:]), self._fill) for k, v in floats.items()}, **context}
+
+
+class _Given:
+    """The activations on their way to their place."""
+
+    def __init__(self, value: Tensor) -> None:
+        self._value = value
+        self.taken = False
+
+    def take(self) -> Tensor:
+        self.taken = True
+        return self._value
+
+
+class _Plan:
+    """Which calls the tail answers with stubs, each with its turn among the calls that its module then still gets."""
+
+    def __init__(self, stubbed: list[tuple[Call, int]], turn: int) -> None:
+        self.stubbed = stubbed
+        self.turn = turn
+
+
+def _plan(spot: Spot, seen: Observation, twins: Mapping[tuple[str, int], Call]) -> _Plan:
+    """Stubs for the outermost calls before the cut; a call that only some inputs lead to has no twin, and no stub."""
+    moment = spot.start if spot.before else spot.end
+    ended = [c for c in seen.calls if c.end < moment or (c.end == moment and not spot.before)]
+    front = [c for c in ended if (c.name, c.occurrence) in twins]
+    outer = [c for c in front if not any(o.start < c.start and c.end < o.end for o in front)]
+    inside = {id(c) for c in seen.calls for o in outer if o.start < c.start and c.end < o.end}
+    turns: dict[str, int] = defaultdict(int)
+    stubbed, turn, chosen = [], 0, {id(c) for c in outer}
+    for call in seen.calls:
+        if id(call) in inside:
+            continue
+        turns[call.name] += 1
+        if id(call) in chosen:
+            stubbed.append((call, turns[call.name]))
+        if (call.name, call.occurrence) == (spot.module, spot.occurrence):
+            turn = turns[call.name]
+    return _Plan(stubbed, turn)
+
+
+class _Template:
+    """What a stubbed call returns: the structure it returned when watched, with blanks for its tensors."""
+
+    def __init__(self, a: Any, b: Any, first: Observation, second: Observation) -> None:
+        shapes: list[list[Callable[[int, int], int]]] = []
+        orders: list[list[int]] = []
+        others = tensors_in(b)
+
+        def learn(tensor: Tensor) -> Tensor:
+            other = next(others, None)
+            if other is None or other.dim() != tensor.dim():
+                raise CutError("A stubbed module returns tensors of changing rank.")
+            sizes = zip(tensor.shape, other.shape, strict=True)
+            shapes.append([_size_rule(x, y, first, second) for x, y in sizes])
+            orders.append(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+            return tensor.new_zeros(())
+
+        self._structure = mapped(a, learn)
+        self._shapes = shapes
+        self._orders = orders
+
+    def make(self, batch: int, length: int, fill: float) -> Any:
+        parts = zip(self._shapes, self._orders, strict=True)
+
+        def blank(tensor: Tensor) -> Tensor:
+            rules, order = next(parts)
+            shape = [rules[axis](batch, length) for axis in order]
+            made = tensor.new_full(shape, fill) if tensor.is_floating_point() else tensor.new_zeros(shape)
+            # In memory as the real one was: what is put in its place must meet the same kernels, bit for bit.
+            return made.permute([order.index(axis) for axis in range(len(order))])
+
+        return mapped(self._structure, blank)
+
+
+def _size_rule(x: int, y: int, first: Observation, second: Observation) -> Callable[[int, int], int]:
+    """How an axis that had size x in the first run and y in the second follows batch and length."""
+    if x == y:
+        return lambda batch, length: x
+    if x * second.batch == y * first.batch:
+        return lambda batch, length: x * batch // first.batch
+    if (x, y) == (first.length, second.length):
+        return lambda batch, length: length
+    if x * second.batch * second.length == y * first.batch * first.length:
+        return lambda batch, length: x * batch * length // (first.batch * first.length)
+    raise CutError(f"A stubbed module returns an axis of size {x}, then {y}: it follows neither batch nor length.")
+
+
+@contextlib.contextmanager
+def _stubbed(module: nn.Module, blanks: dict[int, Any], inject: dict[int, _Given]) -> Iterator[None]:
+    """`module.forward` answers its first calls with blanks (and one with the activations), later ones for real."""
+    real, turn = module.forward, 0
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        nonlocal turn
+        turn += 1
+        if turn not in blanks:
+            return real(*args, **kwargs)
+        return with_first(blanks[turn], inject[turn].take()) if turn in inject else blanks[turn]
+
+    had = module.__dict__.get("forward")
+    module.forward = forward
+    try:
+        yield
+    finally:
+        if had is None:
+            del module.forward
+        else:
+            module.forward = had
+
+
+@contextlib.contextmanager
+def _overwritten_input(module: nn.Module, turn: int, given: _Given) -> Iterator[None]:
+    """The `turn`-th call of the module finds what is given in its first tensor, as does whoever else holds that tensor.
+
+    Written into the tensor, not passed in its place: a residual branch uses the same tensor past the module.
+    """
+    calls = 0
+
+    def overwrite(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        nonlocal calls
+        calls += 1
+        blank = first_tensor(args) if first_tensor(args) is not None else first_tensor(kwargs)
+        if calls == turn and blank is not None:
+            blank.copy_(given.take())
+
+    handle = module.register_forward_pre_hook(overwrite, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()

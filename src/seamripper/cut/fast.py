@@ -1,0 +1,151 @@
+"""Faster tails: the same function, computed with batch normalisation folded into convolutions and channels last.
+
+Exact in real arithmetic, and held to the plain tail within `TOLERANCE`; the plain tail stays as it is, and bit-exact.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, fx, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from seamripper.cut.graphs import GraphTail
+from seamripper.cut.halves import CloningTail, Context, Tail
+from seamripper.cut.split import Split
+from seamripper.cut.values import probes, run
+
+TOLERANCE = 1e-4
+"""How far an optimised tail may be from the plain one, relative to the largest answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fast:
+    """A tail with what was done to it and how far it is from the plain one; `pools_first` if it only sees averages."""
+
+    tail: Tail
+    steps: tuple[str, ...]
+    difference: float
+    channels_last: bool = False
+    pools_first: bool = False
+
+    def __str__(self) -> str:
+        if not self.steps:
+            return "plain"
+        return f"{', '.join(self.steps)} (differs from the plain tail by {self.difference:.0e} at most)"
+
+
+class _TracedTail(Tail):
+    def __init__(self, graph: nn.Module, *, channels_last: bool) -> None:
+        super().__init__()
+        self.graph = graph
+        self._format = torch.channels_last if channels_last else torch.contiguous_format
+
+    def forward(self, activations: Tensor, context: Context | None = None) -> Tensor:
+        """The answer; the tail needs no context, or it would not have been traced."""
+        return run(self.graph, activations.contiguous(memory_format=self._format))
+
+
+def plain(split: Split) -> Fast:
+    """The tail as it is."""
+    return Fast(split.tail, (), 0.0)
+
+
+def fast(split: Split, *, fold: bool = True, channels_last: bool = True, compiled: bool = False) -> Fast:
+    """The split's tail, optimised where that can be done and is true to the plain one; else the plain one.
+
+    Compiling is not done unless asked for: it takes longer than most matchings.
+    """
+    graph = _traced(split.tail)
+    if graph is None or split.context:
+        return plain(split)
+    steps = []
+    if fold and _fold(graph):
+        steps.append("BN folded")
+    last = channels_last and split.cut.layout == "nchw" and any(p.dim() == 4 for p in graph.parameters())
+    if last:
+        graph = graph.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        steps.append("channels last")
+    pools = _pools_first(graph)
+    quick: nn.Module = graph
+    if compiled:
+        quick = torch.compile(graph, dynamic=False)  # type: ignore[assignment]
+        steps.append("compiled")
+    tail: Tail = _TracedTail(quick.eval(), channels_last=last)
+    difference = _difference(split, tail)
+    if difference is None:
+        tail = CloningTail(tail)
+        difference = _difference(split, tail)
+    if difference is None or difference > TOLERANCE:
+        return plain(split)
+    return Fast(tail, tuple(steps), difference, last, pools)
+
+
+def _traced(tail: Tail) -> fx.GraphModule | None:
+    """A private copy of the tail with all its modules in one graph; None if it cannot be traced."""
+    inner = tail.tail if isinstance(tail, CloningTail) else tail
+    if not isinstance(inner, GraphTail):
+        return None
+    try:
+        graph = fx.symbolic_trace(copy.deepcopy(inner.graph))
+    except Exception:
+        return None
+    for module in graph.modules():
+        # Out of place, the first operation leaves the cached activations alone and needs no copy of them.
+        if isinstance(getattr(module, "inplace", None), bool):
+            module.inplace = False  # type: ignore[assignment]
+    return graph
+
+
+def _fold(graph: fx.GraphModule) -> bool:
+    """Fold every batch normalisation that follows a convolution directly; True if there was one."""
+    modules = dict(graph.named_modules())
+    uses: dict[str, int] = {}
+    for node in graph.graph.nodes:
+        if node.op == "call_module":
+            uses[str(node.target)] = uses.get(str(node.target), 0) + 1
+    found = False
+    for node in list(graph.graph.nodes):
+        before = node.args[0] if node.args else None
+        if node.op != "call_module" or not isinstance(before, fx.Node) or before.op != "call_module":
+            continue
+        conv, norm = modules[str(before.target)], modules[str(node.target)]
+        alone = len(before.users) == 1 and uses[str(before.target)] == uses[str(node.target)] == 1
+        if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d) and norm.track_running_stats and alone:
+            graph.set_submodule(str(before.target), fuse_conv_bn_eval(conv, norm))
+            node.replace_all_uses_with(before)
+            graph.graph.erase_node(node)
+            found = True
+    graph.recompile()
+    return found
+
+
+def _pools_first(graph: fx.GraphModule) -> bool:
+    """Whether the tail's only use of the activations is their average over the map."""
+    first = next(n for n in graph.graph.nodes if n.op == "placeholder")
+    if len(first.users) != 1:
+        return False
+    user = next(iter(first.users))
+    module = graph.get_submodule(str(user.target)) if user.op == "call_module" else None
+    return isinstance(module, nn.AdaptiveAvgPool2d) and module.output_size in (1, (1, 1))
+
+
+def _difference(split: Split, tail: Tail) -> float | None:
+    """The largest relative difference from the plain tail on the example; None if the activations were overwritten."""
+    worst = 0.0
+    with torch.no_grad():
+        for probe in probes(split.example):
+            activations = split.head(probe)
+            expected = split.tail(activations)
+            kept = activations.contiguous(memory_format=torch.channels_last) if activations.dim() == 4 else activations
+            version = kept._version
+            got = tail(kept)
+            if kept._version != version:
+                return None
+            gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
+            # NaN is no difference to `max`, and the largest of all to us.
+            worst = max(worst, float("inf") if math.isnan(gap) else gap)
+    return worst

@@ -1,0 +1,89 @@
+"""Frozen means frozen: a private copy in eval mode without gradients, and the proof that nothing in it moved."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from seamripper._fingerprint import fingerprints_of, tensors_of
+from seamripper._words import listed
+from seamripper.errors import FrozenError, ModelError
+
+Freeze = Literal["all", "weights"]
+"""`all`: parameters and buffers stay. `weights`: BN statistics adapt, as in the code of Smith et al. 2025."""
+
+
+def frozen_copy(model: nn.Module) -> nn.Module:
+    """A copy of the model in eval mode that wants no gradients. The user's own object is not touched.
+
+    A copy, because what is compared must stay what it was even if the user trains on.
+    """
+    for name, tensor in tensors_of(model).items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise ModelError(
+                f"The weights hold NaN or Inf, first in {name!r}. Nothing computed from them would mean much."
+            )
+    try:
+        twin = copy.deepcopy(model)
+    except (RuntimeError, TypeError) as e:
+        raise ModelError(f"The model {type(model).__name__} cannot be copied (copy.deepcopy): {e}") from e
+    config = getattr(twin, "config", None)
+    if getattr(config, "use_cache", False):
+        # A cache of keys and values is a second way past every cut.
+        config.use_cache = False  # type: ignore[union-attr]
+    return twin.eval().requires_grad_(False)
+
+
+@contextlib.contextmanager
+def sealed(models: Mapping[str, nn.Module], *, freeze: Freeze = "all") -> Iterator[None]:
+    """Fingerprint every parameter and buffer before and after; a change is an error that names what changed.
+
+    With `freeze="weights"` the statistics of batch normalisation may change, and nothing else.
+    """
+    before = {role: fingerprints_of(model) for role, model in models.items()}
+    yield
+    for role, model in models.items():
+        free = set(statistics_of(model)) if freeze == "weights" else set()
+        after = fingerprints_of(model)
+        changed = tuple(
+            name
+            for name in sorted(before[role].keys() | after.keys())
+            if name not in free and before[role].get(name) != after.get(name)
+        )
+        if changed:
+            more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
+            raise FrozenError(
+                f"The {role} was to stay frozen, but {listed(changed[:4])}{more} changed during the matching. "
+                "A figure made with it would not be about the model you gave. "
+                "Statistics that adapt on purpose are allowed by freeze='weights'.",
+                changed=changed,
+            )
+
+
+def statistics_of(model: nn.Module) -> list[str]:
+    """The names of the buffers in which batch normalisation keeps its running statistics."""
+    return [
+        f"{name}.{buffer}".removeprefix(".")
+        for name, module in model.named_modules()
+        if isinstance(module, _BatchNorm)
+        for buffer, _ in module.named_buffers(recurse=False)
+    ]
+
+
+@contextlib.contextmanager
+def adapting(*models: nn.Module) -> Iterator[None]:
+    """Batch normalisation in training mode inside the block (its statistics adapt), in eval mode after it."""
+    layers = [m for model in models for m in model.modules() if isinstance(m, _BatchNorm)]
+    try:
+        for layer in layers:
+            layer.train()
+        yield
+    finally:
+        for layer in layers:
+            layer.eval()

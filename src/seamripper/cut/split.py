@@ -1,0 +1,240 @@
+"""Split: a model cut in two halves that are proved to make the whole."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from seamripper._fingerprint import model_fingerprint
+from seamripper._words import listed, shown_shape
+from seamripper.cut.by_export import split_by_export
+from seamripper.cut.by_fx import split_by_fx
+from seamripper.cut.by_hooks import HookedHead, HookedTail
+from seamripper.cut.flow import Flow, Spot, read_flow
+from seamripper.cut.frozen import frozen_copy
+from seamripper.cut.halves import Beside, CloningTail, Head, Tail
+from seamripper.cut.observe import Observation, observe
+from seamripper.cut.place import Cut
+from seamripper.cut.values import batch_of, probes, run
+from seamripper.data.samples import Inputs
+from seamripper.errors import CutError, LeakError, SeamripperError
+from seamripper.models.model import Model
+
+Way = Literal["fx", "hooks", "export"]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A frozen model, cut: `head` stops at the cut, `tail` starts there and never runs the front.
+
+    `way` says how the halves were made, `context` which integer inputs (masks) the tail takes beside the cut. When
+    the split was made, tail(head(x)) was equal to the model's answer, bit for bit, for two batches of different size.
+    """
+
+    model: Model
+    """The frozen copy that both halves are parts of."""
+    cut: Cut
+    head: Head
+    tail: Tail
+    way: Way
+    example: Inputs = field(repr=False)
+    beside: Beside = field(repr=False, default_factory=lambda: Beside(()))
+
+    @property
+    def context(self) -> tuple[str, ...]:
+        """The inputs that the tail takes beside the cut, by name."""
+        return self.beside.needed
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """The fingerprint of the model's parameters and buffers."""
+        return model_fingerprint(self.model.module)
+
+    def answer(self, inputs: Inputs) -> Tensor:
+        """The whole model's answer."""
+        return run(self.model.module, inputs)
+
+    def again(self) -> Split:
+        """The same split of a copy of its own, whose statistics may adapt without touching this one."""
+        return split(self.model, self.cut.name, self.example, way=self.way)
+
+    def as_record(self) -> dict[str, Any]:
+        """What a file says of this split."""
+        inputs = self.example if isinstance(self.example, Tensor) else next(iter(self.example.values()))
+        return {
+            "source": self.model.source,
+            "recipe": self.model.rebuild(),
+            "fingerprint": self.fingerprint,
+            "cut": self.cut.as_record(),
+            "way": self.way,
+            "input": list(inputs.shape[1:]),
+            "classes": self.model.classes,
+            "record": dict(self.model.record),
+        }
+
+
+def cuts(model: nn.Module | Model, example: Inputs | None = None) -> tuple[Cut, ...]:
+    """Every legal cut of the model, in the order in which the model reaches them.
+
+    `example` is an input, of any batch size; a `Model` that knows its input shape needs none. One value that
+    several modules return (a stage, its last block) is listed once; its other names stand in `aliases`.
+
+    >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> for cut in cuts(net, torch.zeros(1, 4)):
+    ...     print(cut, cut.before, cut.after)
+    before:0 (4, nd) 0 23
+    0 (3, nd) 15 8
+    1 (3, nd) 15 8
+    2 (2, nd) 23 0
+    """
+    known = _as_model(model)
+    flow, *_ = _watch(frozen_copy(known.module), _example_of(known, example))
+    return tuple(flow.cut_at(spot) for spot in flow.legal())
+
+
+def split(
+    model: nn.Module | Model, cut: str, example: Inputs | None = None, *, way: Way | Literal["auto"] = "auto"
+) -> Split:
+    """Cut the model at `cut`: the output of the module of that name, or with `before:` its input.
+
+    By fx on the ancestors of the cut, else by hooks with the front stubbed; `way="export"` asks for a functionalised
+    export instead. A cut that something leaks around is refused with the names of what does.
+
+    >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> halves = split(net, "1", torch.zeros(1, 4))
+    >>> x = torch.randn(5, 4)
+    >>> torch.equal(halves.tail(halves.head(x)), net(x)), halves.way
+    (True, 'fx')
+    """
+    if way not in ("auto", *get_args(Way)):
+        raise CutError(f"Expected argument `way` to be {listed(('auto', *get_args(Way)), last='or')}, but got {way!r}.")
+    known = _as_model(model)
+    example = _example_of(known, example)
+    module = frozen_copy(known.module)
+    flow, *seen = _watch(module, example)
+    spot = flow.require(cut)
+    frozen = Model(module, known.source, known.input, known.classes, known.record)
+    why: list[str] = []
+    unseen = False
+    for name, make in _ways(module, spot, flow, seen, example, way):
+        try:
+            tail: Tail
+            head, tail = make()
+            beside, tail = _verify(module, head, tail, example)
+        except _FAILURES as e:
+            why.append(f"By {name}: {_reason(e)}.")
+            unseen = unseen or isinstance(e, _NotWholeError)
+            continue
+        return Split(frozen, flow.cut_at(spot), head.eval(), tail.eval(), name, example, beside)
+    if unseen:
+        raise LeakError(
+            f"{cut!r} cannot be cut: something that autograd does not see (a detached value, a number read off a "
+            f"tensor, a choice made by one) goes around it. {' '.join(why)}"
+        )
+    raise CutError(f"{cut!r} could not be cut. {' '.join(why)}")
+
+
+class _NotWholeError(CutError):
+    """Head and tail ran, and did not make the model."""
+
+
+_FAILURES = (SeamripperError, RuntimeError, TypeError, AttributeError, ValueError, LookupError, AssertionError)
+"""What tracing, stubbing or exporting a model may raise when it cannot be done; then the next way is tried."""
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _ways(
+    module: nn.Module, spot: Spot, flow: Flow, seen: list[Observation], example: Inputs, way: str
+) -> Iterator[tuple[Way, Callable[[], tuple[Head, Tail]]]]:
+    """The ways to try, in order. Hooks at the named place, then where the same value first appears."""
+    if way in ("auto", "fx"):
+        yield "fx", lambda: split_by_fx(module, spot, flow, example)
+    if way in ("auto", "hooks"):
+        assert spot.edge is not None
+        first = min(flow.same_value(spot.edge), key=lambda s: s.start if s.before else s.end)
+        for place in dict.fromkeys((spot, first)):
+            halves = functools.partial(_hooked, module, place, seen, example)
+            yield "hooks", halves
+    if way == "export":
+        yield "export", lambda: split_by_export(module, spot, example)
+
+
+def _hooked(module: nn.Module, spot: Spot, seen: list[Observation], example: Inputs) -> tuple[Head, Tail]:
+    return HookedHead(module, spot), HookedTail(module, spot, seen[0], seen[1], example)
+
+
+def _watch(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Observation]:
+    try:
+        first, second = (observe(module, probe) for probe in probes(example))
+    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
+        shapes = example.shape[1:] if isinstance(example, Tensor) else next(iter(example.values())).shape[1:]
+        raise CutError(
+            f"The model does not run on inputs of shape {shown_shape(shapes)}: {_reason(e)}. "
+            "Give an example (or --input) of the shape it was made for."
+        ) from e
+    return read_flow(module, first, second), first, second
+
+
+def _verify(module: nn.Module, head: Head, tail: Tail, example: Inputs) -> tuple[Beside, Tail]:
+    """The proof: both halves make the whole, for two batch sizes, bit for bit, with nothing seen that need not be."""
+    batches = probes(example)
+    whole = Beside(tuple(example) if not isinstance(example, Tensor) else ())
+    with torch.no_grad():
+        # Both heads before the first tail: what a head leaves behind in the model is then of another batch.
+        rows = [(batch, run(module, batch), head(batch)) for batch in batches]
+        for batch, answer, activations in rows:
+            version = activations._version
+            got = tail(activations, whole(batch))
+            if activations._version != version:
+                return _verify(module, head, CloningTail(tail), example)
+            _compare(answer, got, batch_of(batch))
+        beside = Beside(tuple(name for name in whole.needed if not _idle(name, tail, example, rows)))
+        for batch, answer, activations in rows:
+            _compare(answer, tail(activations, beside(batch)), batch_of(batch))
+            for twin in tail.twins():
+                try:
+                    got = twin(activations, beside(batch))
+                except _FAILURES:
+                    # No proof either way: the model itself refuses such blanks, or does not reach the cut on them.
+                    continue
+                _compare(answer, got, batch_of(batch))
+    return beside, tail
+
+
+def _compare(expected: Tensor, got: Tensor, n: int) -> None:
+    if not torch.equal(expected, got):
+        gap = float((expected - got).abs().max()) if expected.shape == got.shape else float("inf")
+        raise _NotWholeError(f"head and tail do not make the model (difference {gap:.1e} on {n} samples)")
+
+
+def _idle(name: str, tail: Tail, example: Inputs, rows: list[tuple[Inputs, Tensor, Tensor]]) -> bool:
+    """Whether the tail's answer stays the same whatever this integer input says."""
+    assert not isinstance(example, Tensor)
+    if example[name].is_floating_point():
+        return True
+    for batch, answer, activations in rows:
+        context = Beside(tuple(example))(batch)
+        # Two values, as the example may say nothing but one of them: token types are often all 0.
+        for blank in (torch.zeros_like(context[name]), torch.ones_like(context[name])):
+            try:
+                if not torch.equal(answer, tail(activations, {**context, name: blank})):
+                    return False
+            except (RuntimeError, IndexError, ValueError):
+                return False
+    return True
+
+
+def _as_model(model: nn.Module | Model) -> Model:
+    return model if isinstance(model, Model) else Model(model, type(model).__name__)
+
+
+def _example_of(model: Model, example: Inputs | None) -> Inputs:
+    return model.example(2) if example is None else example

@@ -1,0 +1,104 @@
+"""What goes into a model and comes out: one tensor, named tensors, tuples of which the first tensor counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from seamripper.data.samples import Inputs
+from seamripper.errors import CutError
+
+
+def run(module: nn.Module, inputs: Inputs) -> Tensor:
+    """Call the model and return its answer: its only tensor, its `logits`, or the first tensor it returns."""
+    output = module(inputs) if isinstance(inputs, Tensor) else module(**inputs)
+    answer = output.get("logits") if isinstance(output, Mapping) else None
+    answer = first_tensor(output) if answer is None else answer
+    if answer is None:
+        raise CutError(f"Expected the model to return a tensor, but got {type(output).__name__}.")
+    return answer
+
+
+def first_tensor(value: Any) -> Tensor | None:
+    """The value itself if it is a tensor, else the first tensor directly inside the tuple or mapping."""
+    if isinstance(value, Tensor):
+        return value
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return next((part for part in parts if isinstance(part, Tensor)), None)
+
+
+def with_first(value: Any, new: Tensor) -> Any:
+    """The same tuple or mapping with its first tensor replaced by `new`."""
+    if isinstance(value, Tensor):
+        return new
+    if isinstance(value, Mapping):
+        key = next(k for k, v in value.items() if isinstance(v, Tensor))
+        return type(value)(**{**value, key: new})
+    at = next(i for i, v in enumerate(value) if isinstance(v, Tensor))
+    return type(value)([*value[:at], new, *value[at + 1 :]])
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Every tensor inside tuples, lists and mappings, in order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from tensors_in(part)
+
+
+def mapped(value: Any, change: Any) -> Any:
+    """`change` applied to every tensor inside tuples, lists and mappings; anything else stays."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Mapping):
+        changed = {key: mapped(part, change) for key, part in value.items()}
+        return changed if type(value) is dict else type(value)(**changed)
+    if isinstance(value, list | tuple):
+        parts = [mapped(part, change) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+def batch_of(inputs: Inputs) -> int:
+    """How many samples these inputs hold."""
+    return len(inputs) if isinstance(inputs, Tensor) else len(next(iter(inputs.values())))
+
+
+def length_of(inputs: Inputs) -> int:
+    """The common length of named two-axis inputs (token ids, masks); 0 where there is none."""
+    if isinstance(inputs, Tensor):
+        return 0
+    lengths = {value.shape[1] for value in inputs.values() if value.dim() == 2}
+    return lengths.pop() if len(lengths) == 1 else 0
+
+
+def probes(example: Inputs) -> tuple[Inputs, Inputs]:
+    """Two batches of different size and content, made from an example of any size.
+
+    They hold 2 and 3 samples; token sequences are one token shorter in the second. What scales with neither is
+    no function of the batch.
+    """
+    if batch_of(example) < 1:
+        raise CutError("Expected an example with at least one sample, but it is empty.")
+    length = length_of(example)
+    return _probe(example, 2, 0, length), _probe(example, 3, 1, length - 1 if length > 2 else length)
+
+
+def _probe(example: Inputs, n: int, turn: int, length: int) -> Inputs:
+    if isinstance(example, Tensor):
+        return _rows(example, n, turn)
+    return {k: _rows(v[:, :length] if length and v.dim() == 2 else v, n, turn) for k, v in example.items()}
+
+
+def _rows(tensor: Tensor, n: int, turn: int) -> Tensor:
+    index = (torch.arange(n) + turn) % len(tensor)
+    rows = tensor.detach()[index].clone()
+    if not rows.is_floating_point():
+        return rows
+    # Scaled, so that repeated samples differ and a constant cannot pass for something computed.
+    scale = 1 + 0.1 * (torch.arange(n) + n * turn).to(rows)
+    return rows * scale.reshape(-1, *[1] * (rows.dim() - 1))
