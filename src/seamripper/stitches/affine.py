@@ -1,0 +1,36 @@
+"""Affine: one linear map with a bias at every position, the plainest stitch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seamripper.cut.place import Cut
+from seamripper.stitches._linear import PositionwiseLayer, as_is
+from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.positions import other_positions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Affine(Stitch):
+    """y = W x + b at every position: a 1×1 convolution on maps, a linear map on tokens and on vectors.
+
+    The grid, or the number of tokens, is the same on both sides; the widths are free. With `bias=False`, b
+    = 0. Csiszárik et al. 2021; token-wise for ViT as in Bansal et al. 2021.
+
+    >>> import torch
+    >>> layer = Affine().build(Cut("a", (2, 4, 4), "nchw"), Cut("b", (3, 4, 4), "nchw"))
+    >>> layer.install(torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 0.5]))
+    >>> layer(torch.ones(1, 2, 4, 4))[0, :, 0, 0]
+    tensor([1.0000, 2.0000, 2.5000], grad_fn=<SelectBackward0>)
+    """
+
+    name = "affine"
+    bias: bool = True
+
+    def misfit(self, source: Cut, target: Cut) -> str | None:
+        """The same layout and the same positions are needed."""
+        return other_positions(source, target)
+
+    def layer(self, source: Cut, target: Cut) -> LinearLayer:
+        """Torch's default start: uniform in ±1/√p."""
+        return PositionwiseLayer(as_is, layout=target.layout, inputs=source.width, outputs=target.width, bias=self.bias)

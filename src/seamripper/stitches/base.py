@@ -1,0 +1,94 @@
+"""What a stitch is: a choice that builds a small layer between two cuts.
+
+A `Stitch` is the choice (frozen, with its options); `build` makes the `Layer` for two given cuts. A layer
+whose output is linear in its parameters is a `LinearLayer`: it shows its rows and targets, so that a closed
+form can find it.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Literal, get_type_hints
+
+from torch import Tensor, nn
+
+from seamripper.cut.place import Cut
+from seamripper.errors import StitchError
+from seamripper.stitches._options import accepts, described
+
+Constraint = Literal["none", "orthogonal", "rank"]
+
+
+class Layer(nn.Module, abc.ABC):
+    """A built stitch: the sender's activations in, activations of the receiver's shape out."""
+
+    @abc.abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """Activations of the sender's cut → activations for the receiver's cut."""
+
+
+class LinearLayer(Layer):
+    """A stitch that is one linear map, the same at every row: targets(forward(x)) = rows(x) Wᵀ + b.
+
+    `constraint` says which W it can hold: any, orthogonal ones, or those of rank at most `rank`. Without
+    an `intercept` it can hold b = 0 only.
+    """
+
+    constraint: Constraint = "none"
+    rank: int | None = None
+    pointwise: bool = False
+    """Whether positions stay what they are, so that the map commutes with an average over them."""
+    intercept: bool = True
+
+    @abc.abstractmethod
+    def rows(self, x: Tensor) -> Tensor:
+        """The design: sender activations (n, …) as rows (n·positions, p)."""
+
+    @abc.abstractmethod
+    def targets(self, y: Tensor) -> Tensor:
+        """Receiver activations (n, …) as rows (n·positions, q), in the order of `rows`."""
+
+    @abc.abstractmethod
+    def install(self, weight: Tensor, bias: Tensor) -> None:
+        """Take this map: `weight` (q, p) and `bias` (q); under a constraint, the nearest W that meets it."""
+
+    @abc.abstractmethod
+    def map(self) -> tuple[Tensor, Tensor]:
+        """The map that is installed, as a copy: `weight` (q, p) and `bias` (q)."""
+
+
+@dataclass(frozen=True)
+class Stitch(abc.ABC):
+    """The choice of a stitch. Leaves are frozen dataclasses with a `name` and whatever options they have."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not accepts(hints[field.name], value):
+                raise StitchError(
+                    f"Expected the option {field.name!r} of the stitch {self.name!r} to be "
+                    f"{described(hints[field.name])}, but got {value!r}."
+                )
+
+    @abc.abstractmethod
+    def misfit(self, source: Cut, target: Cut) -> str | None:
+        """Why this stitch cannot join the two cuts, as the end of a sentence; None if it can."""
+
+    @abc.abstractmethod
+    def layer(self, source: Cut, target: Cut) -> Layer:
+        """The layer, for cuts that fit."""
+
+    def build(self, source: Cut, target: Cut) -> Layer:
+        """The layer that takes the sender's cut `source` to the receiver's cut `target`."""
+        why = self.misfit(source, target)
+        if why is not None:
+            raise StitchError(f"The stitch {self.name!r} cannot join {source} to {target}: {why}.")
+        return self.layer(source, target)
+
+    def as_record(self) -> dict[str, Any]:
+        """What a file says of this choice."""
+        return {"name": self.name, **asdict(self)}

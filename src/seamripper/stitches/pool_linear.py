@@ -1,0 +1,49 @@
+"""Pool linear: the mean over positions, or the CLS token, into a vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from seamripper.cut.place import Cut
+from seamripper.stitches._linear import PositionwiseLayer
+from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.positions import wrong_layouts
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolLinear(Stitch):
+    """y = W · pool(x) + b: a map or tokens into a vector, as Bansal et al. 2021 stitch after the pooling.
+
+    `pool` is `mean` (default: over the grid of a map, or over all tokens, CLS included) or `cls` (the first
+    token).
+
+    >>> layer = PoolLinear().build(Cut("a", (1, 2, 2), "nchw"), Cut("b", (1,), "nd"))
+    >>> layer.install(torch.tensor([[2.0]]), torch.tensor([1.0]))
+    >>> layer(torch.tensor([[[[0.0, 1.0], [2.0, 3.0]]]])).detach()
+    tensor([[4.]])
+    """
+
+    name = "pool_linear"
+    pool: Literal["mean", "cls"] = "mean"
+
+    def misfit(self, source: Cut, target: Cut) -> str | None:
+        """A map or tokens, and a vector, are needed; and a CLS token to pool it."""
+        why = wrong_layouts(source, target, takes=["nchw", "ntd"], gives=["nd"])
+        if why is None and self.pool == "cls" and source.prefix == 0:
+            return "pool='cls' expects a CLS token but the sender has none; use pool='mean'"
+        return why
+
+    def layer(self, source: Cut, target: Cut) -> LinearLayer:
+        """Torch's default start."""
+        over = (2, 3) if source.layout == "nchw" else (1,)
+        pooled = _first if self.pool == "cls" else partial(torch.mean, dim=over)
+        return PositionwiseLayer(pooled, layout="nd", inputs=source.width, outputs=target.width)
+
+
+def _first(tokens: Tensor) -> Tensor:
+    return tokens[:, 0]

@@ -1,0 +1,38 @@
+"""Resize: between maps of any two sizes, as Balogh and Jelasity do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from seamripper.cut.place import Cut
+from seamripper.stitches._linear import PositionwiseLayer
+from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.positions import resized, wrong_layouts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resize(Stitch):
+    """y = W · resize(x) + b: bilinear to the receiver's grid, then a 1×1 convolution.
+
+    Corners are not aligned and nothing is antialiased, so that a map which shrinks by more than two loses
+    positions (Balogh and Jelasity 2025). Between equal grids this is `affine`.
+
+    >>> import torch
+    >>> layer = Resize().build(Cut("a", (1, 1, 2), "nchw"), Cut("b", (1, 1, 4), "nchw"))
+    >>> layer.install(torch.tensor([[2.0]]), torch.tensor([1.0]))
+    >>> layer(torch.tensor([[[[0.0, 4.0]]]])).detach()
+    tensor([[[[1., 3., 7., 9.]]]])
+    """
+
+    name = "resize"
+
+    def misfit(self, source: Cut, target: Cut) -> str | None:
+        """Two maps are needed."""
+        return wrong_layouts(source, target, takes=["nchw"], gives=["nchw"])
+
+    def layer(self, source: Cut, target: Cut) -> LinearLayer:
+        """Torch's default start."""
+        return PositionwiseLayer(
+            partial(resized, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
+        )
