@@ -1,0 +1,26 @@
+"""Matching: the ways to find a stitch, a file each, and the match that comes of it."""
+
+from seamripper.matching.base import Matching
+from seamripper.matching.choosing import matching_named, matchings
+from seamripper.matching.direct import Direct
+from seamripper.matching.evaluate import Functional, evaluate
+from seamripper.matching.match import Match, load_match, match
+from seamripper.matching.regression import Regression
+from seamripper.matching.task import Task
+from seamripper.matching.training import Schedule, Training
+
+__all__ = [
+    "Direct",
+    "Functional",
+    "Match",
+    "Matching",
+    "Regression",
+    "Schedule",
+    "Task",
+    "Training",
+    "evaluate",
+    "load_match",
+    "match",
+    "matching_named",
+    "matchings",
+]

@@ -1,0 +1,58 @@
+"""What a matching is: a way to find the stitch between a sender and a receiver."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from seamripper._progress import Watcher, nobody
+from seamripper.cut.frozen import Freeze
+from seamripper.cut.split import Split
+from seamripper.data.samples import Samples
+from seamripper.matching._options import require_options
+from seamripper.stitches.base import Layer
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a matching is given: two frozen halves, the layer to be found between them, and samples."""
+
+    sender: Split
+    receiver: Split
+    layer: Layer
+    fit: Samples
+    held_out: Samples | None
+    seed: int = 0
+    freeze: Freeze = "all"
+    watch: Watcher = nobody
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a matching tells beside the layer it has changed: how it ended, its figures, its curves."""
+
+    status: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    curves: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Matching(abc.ABC):
+    """The choice of a matching. Leaves are frozen dataclasses with a `name` and their options."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        require_options(self, f"the matching {self.name!r}")
+
+    @abc.abstractmethod
+    def find(self, problem: Problem) -> Found:
+        """Set the problem's layer to the stitch that this way finds."""
+
+    def as_record(self) -> dict[str, Any]:
+        """What a file says of this choice."""
+        return {"name": self.name, **asdict(self)}

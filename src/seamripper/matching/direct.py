@@ -1,0 +1,116 @@
+"""Direct matching: the stitch that takes the sender's activations closest to the receiver's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+
+from seamripper._progress import Progress
+from seamripper.activations.collect import require_finite
+from seamripper.data.samples import Samples, batches_in
+from seamripper.errors import MatchError
+from seamripper.matching._options import require_options
+from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.moments import Moments
+from seamripper.matching.solve import Solution, least_squares, procrustes, reduced_rank
+from seamripper.stitches.base import LinearLayer
+
+
+@dataclass(frozen=True)
+class Direct(Matching):
+    """Least squares from the sender's rows to the receiver's: min ‖Y − XWᵀ − b‖² (Csiszárik 2021; Balogh 2025).
+
+    Streamed float64 moments, so any number of samples. `form` may restrict W to orthonormal ones or to a rank; a
+    stitch that can only hold such a W asks for that by itself. The residuals reported, on the samples of the fit and on
+    others, are those of the very weights that were installed, in their precision.
+    """
+
+    name: ClassVar[str] = "direct"
+
+    form: Literal["auto", "least_squares", "orthogonal", "reduced_rank"] = "auto"
+    ridge: float = 0.0
+    rank: int | None = None
+    rtol: float | None = None
+    batch: int = 256
+
+    def __post_init__(self) -> None:
+        require_options(self, f"the matching {self.name!r}", ridge=0, rank=1, rtol=0, batch=1)
+
+    def find(self, problem: Problem) -> Found:
+        """Solve for the map and install it."""
+        layer = problem.layer
+        if not isinstance(layer, LinearLayer):
+            raise MatchError(
+                f"Direct matching solves for one linear map, and this stitch ({type(layer).__name__}) is not one. "
+                "Choose a linear stitch ('affine', 'resize', 'conv', …), or the matching 'task' or 'regression'."
+            )
+        moments = self.moments(problem, problem.fit, "direct matching")
+        if moments.n < 2:
+            raise MatchError(f"Direct matching needs at least 2 rows to fit on, but got {moments.n}.")
+        solution = self._solve(moments, layer)
+        weight, bias = layer.map()
+        layer.install(solution.weight.to(weight), solution.bias.to(bias))
+        weight, bias = layer.map()
+        figures = {
+            "form": self._form(layer),
+            "rows": moments.n,
+            "columns": moments.p,
+            "rank": solution.rank,
+            "condition": solution.condition,
+            "residual_in_sample": moments.residual(weight, bias),
+        }
+        if problem.held_out is not None:
+            other = self.moments(problem, problem.held_out, "held-out residual")
+            figures["residual_held_out"] = other.residual(weight, bias)
+            figures["rows_held_out"] = other.n
+        return Found(_status(moments, layer, solution), figures)
+
+    def moments(self, problem: Problem, samples: Samples, task: str) -> Moments:
+        """The moments of sender rows and receiver rows over the samples, in one pass."""
+        layer = problem.layer
+        assert isinstance(layer, LinearLayer)
+        moments, done = None, 0
+        with torch.no_grad():
+            for inputs, _ in samples.batches(self.batch):
+                x, y = problem.sender.head(inputs), problem.receiver.head(inputs)
+                ids = samples.ids[done * self.batch :]
+                require_finite(x, problem.sender.cut.name, ids)
+                require_finite(y, problem.receiver.cut.name, ids)
+                rows, targets = layer.rows(x), layer.targets(y)
+                moments = moments or Moments(rows.shape[1], targets.shape[1])
+                moments.add(rows, targets)
+                done += 1
+                problem.watch(Progress(task, done, batches_in(len(samples), self.batch)))
+        assert moments is not None
+        return moments
+
+    def _form(self, layer: LinearLayer) -> str:
+        if self.form != "auto":
+            return self.form
+        if self.rank is not None:
+            return "reduced_rank"
+        return {"none": "least_squares", "orthogonal": "orthogonal", "rank": "reduced_rank"}[layer.constraint]
+
+    def _solve(self, moments: Moments, layer: LinearLayer) -> Solution:
+        form = self._form(layer)
+        # A stitch without a bias is fitted about zero, where the least squares of its own map is.
+        moments = moments if layer.intercept else moments.about_zero()
+        if form == "orthogonal":
+            return procrustes(moments, rtol=self.rtol)
+        if form == "reduced_rank":
+            rank = layer.rank if self.rank is None else self.rank
+            if rank is None:
+                raise MatchError("The reduced-rank form needs a rank: Direct(rank=8), or the stitch 'low_rank'.")
+            return reduced_rank(moments, rank, ridge=self.ridge, rtol=self.rtol)
+        return least_squares(moments, ridge=self.ridge, rtol=self.rtol)
+
+
+def _status(moments: Moments, layer: LinearLayer, solution: Solution) -> str:
+    unknowns = moments.p + int(layer.intercept)
+    if solution.rank == 0:
+        return "constant: the sender's activations do not vary, so nothing of them reaches the receiver"
+    if moments.n <= unknowns:
+        return f"interpolates: {moments.n} rows for {unknowns} unknowns, so the in-sample residual says nothing"
+    return "ok"

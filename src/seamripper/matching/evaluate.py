@@ -1,0 +1,114 @@
+"""What a match does: the functional result, against the receiver itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from seamripper._progress import Progress, Watcher, nobody
+from seamripper._stats import Estimate, paired, proportion
+from seamripper.activations.collect import require_finite
+from seamripper.data.samples import Samples, batches_in
+from seamripper.errors import DataError
+from seamripper.matching.match import Match, require_inputs, shared
+from seamripper.matching.task import Task, require_classes
+
+
+@dataclass(frozen=True)
+class Functional:
+    """Figures of a stitched network on samples that it was not fitted on, each with a 95 % interval and n.
+
+    `penalty` is error(stitched) − error(receiver), `relative_accuracy` accuracy(stitched) / accuracy(receiver), both
+    against the receiver on the same samples (`receiver_here`). `receiver_own` is the receiver on its own task, the
+    other baseline of Smith et al. 2025; None where its data is not known. `agreement` is the share of samples on which
+    stitched network and receiver give the same answer.
+    """
+
+    top1: Estimate
+    top5: Estimate | None
+    penalty: Estimate
+    relative_accuracy: Estimate
+    agreement: Estimate
+    receiver_here: Estimate
+    receiver_own: Estimate | None
+    data: str
+    n: int
+
+    def as_record(self) -> dict[str, Any]:
+        """The figures as JSON has them."""
+        return {k: v.as_record() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
+
+
+def evaluate(
+    match: Match, samples: Samples, *, own: Samples | None = None, batch: int = 512, watch: Watcher = nobody
+) -> Functional:
+    """Score the match on `samples`; `own` are samples of the task that the receiver was made for."""
+    require_inputs(match.sender, match.receiver, samples)
+    _require_unseen(match, samples)
+    wanted = _wanted(match, samples)
+    stitched, native = [], []
+    with torch.no_grad():
+        for step, (inputs, _) in enumerate(samples.batches(batch), 1):
+            stitched.append(match(inputs))
+            native.append(match.receiver.answer(inputs))
+            watch(Progress("scoring", step, batches_in(len(samples), batch)))
+    answers, receiver = torch.cat(stitched), torch.cat(native)
+    for whose, given in (("stitched network", answers), ("receiver", receiver)):
+        require_finite(given, f"the end of the {whose}", samples.ids)
+    require_classes(wanted, answers, samples.name)
+    right, theirs = _right(answers, wanted), _right(receiver, samples.labels)
+    n = len(samples)
+    return Functional(
+        top1=proportion(int(right.sum()), n),
+        top5=_top5(answers, wanted),
+        penalty=paired(right, theirs, lambda a, b: b - a),
+        relative_accuracy=paired(right, theirs, lambda a, b: a / b),
+        agreement=proportion(int((answers.argmax(1) == receiver.argmax(1)).sum()), n),
+        receiver_here=proportion(int(theirs.sum()), n),
+        receiver_own=None if own is None else accuracy_of(match, own, batch=batch),
+        data=samples.name,
+        n=n,
+    )
+
+
+def accuracy_of(match: Match, samples: Samples, *, batch: int = 512) -> Estimate:
+    """The receiver's own accuracy on samples, without any stitch."""
+    with torch.no_grad():
+        hits = sum(
+            int((match.receiver.answer(inputs).argmax(1) == labels).sum()) for inputs, labels in samples.batches(batch)
+        )
+    return proportion(hits, len(samples))
+
+
+def _wanted(match: Match, samples: Samples) -> Tensor:
+    """The classes that count as right: those that the stitch was trained to give."""
+    return match.matching.wanted(samples) if isinstance(match.matching, Task) else samples.labels
+
+
+def _right(answers: Tensor, labels: Tensor) -> NDArray[np.bool_]:
+    return np.asarray((answers.argmax(1) == labels).numpy())
+
+
+def _top5(answers: Tensor, labels: Tensor) -> Estimate | None:
+    """None with five classes or fewer, where it would always be right."""
+    if answers.shape[1] <= 5:
+        return None
+    hits = (answers.topk(5).indices == labels[:, None]).any(1)
+    return proportion(int(hits.sum()), len(labels))
+
+
+def _require_unseen(match: Match, samples: Samples) -> None:
+    fit = match.made_from["fit"]
+    same = fit["fingerprint"] == samples.fingerprint
+    seen = len(samples) if same else shared(fit["name"], match.fitted, samples)
+    if seen:
+        raise DataError(
+            f"{seen} of the {len(samples)} samples of {samples.name} are among those that the stitch was fitted on "
+            f"({fit['n']} of {fit['name']}). Score on others: fit and score on different samples. "
+            "(Samples of one data set are told apart by their ids.)"
+        )

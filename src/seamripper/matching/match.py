@@ -1,0 +1,292 @@
+"""Match: a found stitch between two frozen models, callable as the stitched network, kept in one file."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import torch
+from torch import Tensor, nn
+
+from seamripper._files import load_tensors, save_tensors
+from seamripper._progress import Watcher, nobody
+from seamripper._words import listed, shown_shape
+from seamripper.cut.frozen import Freeze, sealed
+from seamripper.cut.split import Split, split
+from seamripper.data.samples import Inputs, Samples
+from seamripper.errors import DataError, FileError, MatchError
+from seamripper.matching.base import Matching, Problem
+from seamripper.matching.choosing import matching_from_record
+from seamripper.matching.task import Task
+from seamripper.models import Model, load
+from seamripper.models._seeded import seeded
+from seamripper.models._spec import Spec
+from seamripper.models._weights import load_weights
+from seamripper.stitches import Layer, Stitch, auto, from_record, stitch_named
+
+_HELD_OUT = 0.2
+_BUILDABLE = ("zoo", "timm", "torchvision")
+"""Models that are built on a file's word: those of packages. A file must not name code that is then run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """A stitch, how it was found, and how that ended; call it as the stitched network.
+
+    `status` is "ok" or says what was unusual; `figures` are the matching's own (residuals, rank, losses); `made_from`
+    is all that decided the result: data, seeds, fingerprints and versions; `fitted` are the ids of the samples that the
+    stitch was fitted on.
+    """
+
+    sender: Split
+    receiver: Split
+    stitch: Stitch
+    layer: Layer = field(repr=False)
+    matching: Matching
+    freeze: Freeze
+    status: str
+    figures: Mapping[str, Any]
+    curves: Mapping[str, Tensor] = field(repr=False)
+    made_from: Mapping[str, Any] = field(repr=False)
+    fitted: Tensor = field(repr=False)
+
+    def __call__(self, inputs: Inputs) -> Tensor:
+        """The stitched network's answer: receiver's tail ∘ stitch ∘ sender's head."""
+        activations = self.layer(self.sender.head(inputs))
+        answer: Tensor = self.receiver.tail(activations, self.receiver.beside(inputs))
+        return answer
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the match, and both models' weights, to one safetensors file.
+
+        The file loads by its name alone where the models' architectures can be built again from what they were asked
+        for by ("zoo:resnet18", "timm:…", "torchvision:…"); others must be given to `load_match`.
+        """
+        tensors = {f"stitch.{k}": v for k, v in self.layer.state_dict().items()}
+        tensors |= {f"curve.{k}": v for k, v in self.curves.items()} | {"fitted": self.fitted}
+        for role, half in (("sender", self.sender), ("receiver", self.receiver)):
+            tensors |= {f"{role}.{k}": v for k, v in half.model.module.state_dict().items()}
+        save_tensors(path, tensors, self.as_record(), kind="match")
+
+    def as_record(self) -> dict[str, Any]:
+        """All that is not a tensor, as JSON has it."""
+        return {
+            "sender": self.sender.as_record(),
+            "receiver": self.receiver.as_record(),
+            "stitch": self.stitch.as_record(),
+            "matching": self.matching.as_record(),
+            "freeze": self.freeze,
+            "status": self.status,
+            "figures": {k: _as_json(v) for k, v in self.figures.items()},
+            "made_from": dict(self.made_from),
+        }
+
+
+def match(
+    sender: Split,
+    receiver: Split,
+    fit: Samples,
+    *,
+    stitch: Stitch | str = "auto",
+    matching: Matching | None = None,
+    held_out: Samples | None = None,
+    freeze: Freeze = "all",
+    seed: int = 0,
+    watch: Watcher = nobody,
+) -> Match:
+    """Find a stitch from the sender's cut to the receiver's on the samples `fit`.
+
+    Both models are frozen, and fingerprinted before and after. `held_out` serves the residuals that a matching reports;
+    without it a fifth of `fit`, drawn by the seed, is held out for that by the matchings that solve or regress.
+    """
+    matching = Task() if matching is None else matching
+    if freeze not in get_args(Freeze):
+        raise MatchError(f"Expected freeze to be {listed(get_args(Freeze), last='or')}, but got {freeze!r}.")
+    chosen = stitch if isinstance(stitch, Stitch) else None
+    if chosen is None:
+        chosen = auto(sender.cut, receiver.cut) if stitch == "auto" else stitch_named(str(stitch))
+    require_inputs(sender, receiver, fit)
+    if len(fit) < 2:
+        raise DataError(f"Expected at least 2 samples to fit a stitch on, but {fit.name} has {len(fit)}.")
+    made_from: dict[str, Any] = {"seed": seed, "sender": sender.fingerprint, "receiver": receiver.fingerprint}
+    if freeze == "weights":
+        if not isinstance(matching, Task):
+            raise MatchError(f"freeze='weights' goes with the matching 'task', not with {matching.name!r}.")
+        sender, receiver = sender.again(), receiver.again()
+    with seeded(seed):
+        layer = _built(chosen, sender, receiver)
+    used, held = _parted(fit, held_out, matching, seed)
+    problem = Problem(sender, receiver, layer, used, held, seed, freeze, watch)
+    models = {"sender": sender.model.module, "receiver": receiver.model.module}
+    with sealed(models, freeze=freeze):
+        found = matching.find(problem)
+    layer.eval().requires_grad_(False)
+    made_from |= {
+        "fit": _data_record(used),
+        "held_out": held and _data_record(held),
+        "torch": torch.__version__,
+    }
+    return Match(
+        sender,
+        receiver,
+        chosen,
+        layer,
+        matching,
+        freeze,
+        found.status,
+        found.figures,
+        found.curves,
+        made_from,
+        used.ids.clone(),
+    )
+
+
+def load_match(
+    path: str | os.PathLike[str],
+    *,
+    sender: nn.Module | Model | None = None,
+    receiver: nn.Module | Model | None = None,
+) -> Match:
+    """Read a match back.
+
+    Models that the file cannot name (bare modules, a `FILE.py:FUNCTION`) are given here, with any weights: they are
+    copied, and the copy's weights come from the file. Nothing that a file names is run.
+    """
+    tensors, record = load_tensors(path, kind="match")
+    halves = {}
+    for role, given in (("sender", sender), ("receiver", receiver)):
+        weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
+        halves[role] = _half(role, record[role], weights, given, path)
+    choice = from_record(record["stitch"])
+    layer = _built(choice, halves["sender"], halves["receiver"])
+    layer.load_state_dict({k.removeprefix("stitch."): v for k, v in tensors.items() if k.startswith("stitch.")})
+    layer.eval().requires_grad_(False)
+    return Match(
+        halves["sender"],
+        halves["receiver"],
+        choice,
+        layer,
+        matching_from_record(record["matching"]),
+        record["freeze"],
+        record["status"],
+        record["figures"],
+        {k.removeprefix("curve."): v for k, v in tensors.items() if k.startswith("curve.")},
+        record["made_from"],
+        tensors["fitted"],
+    )
+
+
+def _half(
+    role: str,
+    record: Mapping[str, Any],
+    weights: dict[str, Tensor],
+    given: nn.Module | Model | None,
+    path: Any,
+) -> Split:
+    if given is None and not _buildable(record["recipe"]):
+        raise FileError(
+            f"{path} was made with a {role} that seamripper cannot build by itself ({record['source']}): "
+            f"give it, load_match(path, {role}=model)."
+        )
+    base = given if isinstance(given, Model) else Model(given, record["source"]) if given else load(record["recipe"])
+    module = base.module if given is None else copy.deepcopy(base.module)
+    load_weights(module, weights, origin=os.fspath(path))
+    # Once more, now that all is known to fit: to take the weights in the precision that they were saved in.
+    module.load_state_dict(weights, strict=False, assign=True)
+    shape = tuple(record["input"])
+    model = Model(module, record["source"], shape, record["classes"], record["record"])
+    half = split(model, record["cut"]["name"], model.example(2, input=shape), way=record["way"])
+    if half.fingerprint != record["fingerprint"]:
+        raise FileError(f"The {role}'s weights in {path} are not those that the match was made with: it was changed.")
+    return half
+
+
+def _buildable(recipe: str | None) -> bool:
+    """Whether a model may be built on a file's word: by a package, and without its asking for further files."""
+    if recipe is None:
+        return False
+    spec = Spec.parse(recipe)
+    return spec.scheme in _BUILDABLE and spec.architecture == recipe
+
+
+def _built(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
+    """The layer, in the precision of the two networks that it joins."""
+    with torch.no_grad():
+        given, wanted = (half.head(half.example).dtype for half in (sender, receiver))
+    if given != wanted:
+        raise MatchError(
+            f"The sender computes in {given} and the receiver in {wanted}. Bring both to one: model.float()."
+        )
+    return stitch.build(sender.cut, receiver.cut).to(given)
+
+
+def _parted(fit: Samples, held_out: Samples | None, matching: Matching, seed: int) -> tuple[Samples, Samples | None]:
+    """The samples to fit on and those to report residuals on, which share none."""
+    if held_out is not None:
+        both = shared(fit.name, fit.ids, held_out)
+        if both:
+            raise DataError(f"{both} samples are both fitted and held out. Fit and score on different samples.")
+        return fit, held_out
+    if isinstance(matching, Task) or len(fit) < 10:
+        return fit, None
+    order = torch.randperm(len(fit), generator=torch.Generator().manual_seed(seed))
+    n = int(len(fit) * _HELD_OUT)
+    return fit.take(order[n:].sort().values), fit.take(order[:n].sort().values)
+
+
+def shared(name: str, ids: Tensor, samples: Samples) -> int:
+    """How many of `samples` are among the samples `ids` of the data set `name`.
+
+    Variants of a set ("mnist/digit", "mnist/colour") show the same samples, by the same ids.
+    """
+    if _family(name) != _family(samples.name):
+        return 0
+    return int(torch.isin(samples.ids, ids).sum())
+
+
+def _family(name: str) -> str:
+    # The slash in "folder:some/path" is no variant's.
+    return name if ":" in name else name.partition("/")[0]
+
+
+def require_inputs(sender: Split, receiver: Split, samples: Samples) -> None:
+    """Both models and the data must speak of the same inputs."""
+    got = _input_kinds(samples.batch(slice(0, 1)))
+    for role, half in (("sender", sender), ("receiver", receiver)):
+        wanted = _input_kinds(half.example)
+        if wanted != got:
+            raise DataError(
+                f"The {role} ({half.model.source}) was cut for inputs {_shown(wanted)}, but {samples.name} has "
+                f"{_shown(got)}. Sender and receiver are compared on the same inputs: cut both for them, or choose "
+                "other data."
+            )
+
+
+def _input_kinds(inputs: Inputs) -> dict[str, str]:
+    """Shape and precision by name."""
+    if isinstance(inputs, Tensor):
+        return {"input": f"{shown_shape(inputs.shape[1:])} ({str(inputs.dtype).removeprefix('torch.')})"}
+    # Token sequences may have any length; which inputs there are may not differ.
+    return dict.fromkeys(inputs, "")
+
+
+def _shown(kinds: dict[str, str]) -> str:
+    return ", ".join(f"{name} {kind}".strip() for name, kind in kinds.items())
+
+
+def _as_json(figure: Any) -> Any:
+    """JSON knows no NaN and no infinity: such a figure becomes null."""
+    return None if isinstance(figure, float) and not math.isfinite(figure) else figure
+
+
+def _data_record(samples: Samples) -> dict[str, Any]:
+    return {
+        "name": samples.name,
+        "n": len(samples),
+        "fingerprint": samples.fingerprint,
+        "source": samples.source,
+    }

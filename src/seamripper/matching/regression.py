@@ -1,0 +1,66 @@
+"""Regression matching: the stitch trained to the receiver's own activations, not to its task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from seamripper.activations.collect import collect
+from seamripper.data.samples import Samples
+from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.initial import Init, initialise
+from seamripper.matching.training import Training, train_layer
+
+
+@dataclass(frozen=True)
+class Regression(Matching):
+    """Minimise the mean squared error between stitched and native activations by gradient steps.
+
+    The similarity-trained stitch of Hernandez et al. 2022. For a linear stitch `Direct` finds the same minimum
+    exactly; this way also serves stitches that are not linear.
+    """
+
+    name: ClassVar[str] = "regression"
+
+    training: Training = Training()
+    init: Init = "random"
+
+    def find(self, problem: Problem) -> Found:
+        """Train the layer to the receiver's activations."""
+        initialise(problem, self.init)
+        memory = self.training.memory
+        sent = collect(problem.sender, problem.fit, memory=memory, watch=problem.watch)
+        wanted = collect(problem.receiver, problem.fit, memory=memory, watch=problem.watch)
+
+        def loss_of(index: Tensor) -> Tensor:
+            return F.mse_loss(problem.layer(sent.values[index]), wanted.values[index])
+
+        losses = train_layer(
+            problem.layer,
+            loss_of,
+            len(sent),
+            self.training,
+            seed=problem.seed,
+            task="regression",
+            watch=problem.watch,
+        )
+        figures = {"residual_in_sample": _residual(problem, problem.fit)}
+        if problem.held_out is not None:
+            figures["residual_held_out"] = _residual(problem, problem.held_out)
+        return Found("ok", figures, {"loss": losses})
+
+
+def _residual(problem: Problem, samples: Samples, batch: int = 256) -> float:
+    """‖Y − s(X)‖² / ‖Y‖² over the samples, with the layer as it is."""
+    error = norm = 0.0
+    layer = problem.layer.eval()
+    with torch.no_grad():
+        for inputs, _ in samples.batches(batch):
+            wanted = problem.receiver.head(inputs).double()
+            error += float((layer(problem.sender.head(inputs)).double() - wanted).square().sum())
+            norm += float(wanted.square().sum())
+    return error / norm if norm else float("nan")

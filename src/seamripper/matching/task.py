@@ -1,0 +1,199 @@
+"""Task matching: the stitch trained through the frozen receiver to do the receiver's task."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from seamripper.activations.collect import Activations, collect, require_finite
+from seamripper.cut.fast import Fast, fast, plain
+from seamripper.cut.frozen import adapting
+from seamripper.data.samples import Inputs, Samples
+from seamripper.errors import DataError, MatchError
+from seamripper.matching.augment import flip_crop
+from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.initial import Init, initialise
+from seamripper.matching.training import Training, diverged, train_layer
+from seamripper.stitches.base import Layer, LinearLayer
+
+_Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Task(Matching):
+    """Train the stitch alone, by gradient through the frozen tail, on labelled samples (Bansal 2021; all four papers).
+
+    The sender's activations are computed once and reused over all epochs, in memory or on disk by size; with
+    augmentation (`flip_crop`) they cannot be, and the head runs at each step. `label_map[i]` is the class that samples
+    labelled i are to be given (a shift of classes, say). `optimise` lets the tail be computed faster: the result says
+    how, and the stitched network itself always uses the plain tail.
+
+    From an `init` that is not random the result is never worse on the training loss (L1 included) than where it
+    started: if training raised the loss, the start is kept, and the status says so.
+    """
+
+    name: ClassVar[str] = "task"
+
+    training: Training = Training()
+    init: Init = "random"
+    loss: Literal["cross_entropy", "bce"] = "cross_entropy"
+    label_map: tuple[int, ...] | None = None
+    augment: Literal["none", "flip_crop"] = "none"
+    optimise: bool = True
+
+    def find(self, problem: Problem) -> Found:
+        """Train the layer."""
+        labels = self._labels(problem)
+        initialise(problem, self.init)
+        if self.augment == "none" and problem.freeze == "all":
+            return self._find_on_kept_activations(problem, labels)
+        return self._find_running_the_head(problem, labels)
+
+    def wanted(self, samples: Samples) -> Tensor:
+        """The classes that count as right: the samples' labels, through the label map if there is one."""
+        if self.label_map is None:
+            return samples.labels
+        if len(self.label_map) < samples.classes:
+            raise DataError(
+                f"Expected label_map to have an entry for each of the {samples.classes} classes of "
+                f"{samples.name}, but it has {len(self.label_map)}."
+            )
+        return torch.tensor(self.label_map)[samples.labels]
+
+    def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Found:
+        tail = fast(problem.receiver) if self.optimise else plain(problem.receiver)
+        memory = self.training.memory
+        sent = collect(problem.sender, problem.fit, beside=problem.receiver, memory=memory, watch=problem.watch)
+        rows = _rows_of(sent, tail, problem.layer)
+        loss_fn = self._loss_fn()
+
+        def loss_of(index: Tensor) -> Tensor:
+            context = sent.beside(index) if sent.context else None
+            return loss_fn(tail.tail(problem.layer(rows(index)), context), labels[index])
+
+        figures = {"tail": str(tail), "activations": f"computed once, in {sent.kept}"}
+        return self._train(problem, loss_of, figures)
+
+    def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Found:
+        sender, receiver, samples = problem.sender, problem.receiver, problem.fit
+        loss_fn = self._loss_fn()
+        draws = torch.Generator()
+
+        def loss_of(index: Tensor) -> Tensor:
+            inputs = self._augmented(samples.batch(index), draws)
+            with torch.no_grad():
+                sent = sender.head(inputs)
+            require_finite(sent, sender.cut.name, samples.ids[index])
+            return loss_fn(receiver.tail(problem.layer(sent), receiver.beside(inputs)), labels[index])
+
+        why = "BN statistics adapt" if problem.freeze == "weights" else "inputs are augmented"
+        figures = {"tail": "plain", "activations": f"computed at each step ({why})"}
+        return self._train(problem, loss_of, figures, draws)
+
+    def _train(
+        self,
+        problem: Problem,
+        loss_of: Callable[[Tensor], Tensor],
+        figures: dict[str, Any],
+        draws: torch.Generator | None = None,
+    ) -> Found:
+        """Train the layer; from a start that was chosen, never to a worse end."""
+        adapt = problem.freeze == "weights"
+        models = (problem.sender.model.module, problem.receiver.model.module) if adapt else ()
+        changing = (problem.layer, *models)
+        first = [copy.deepcopy(module.state_dict()) for module in changing]
+
+        def loss_now() -> float:
+            if draws is not None:
+                # The same augmentation before and after, so that only the stitch makes the difference.
+                draws.manual_seed(problem.seed)
+            return _mean_loss(problem, loss_of, self.training)
+
+        start = loss_now()
+        with adapting(*models):
+            losses = train_layer(
+                problem.layer,
+                loss_of,
+                len(problem.fit),
+                self.training,
+                seed=problem.seed,
+                task="task matching",
+                watch=problem.watch,
+            )
+        end, status = loss_now(), "ok"
+        if self.init != "random" and not end <= start:
+            for module, state in zip(changing, first, strict=True):
+                module.load_state_dict(state)
+            status = f"kept the {self.init} start: training did not lower the loss ({start:.4g} → {end:.4g})"
+            end = start
+        if not math.isfinite(end):
+            steps = len(losses)
+            raise diverged(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
+        return Found(status, {"loss_start": start, "loss_end": end, **figures}, {"loss": losses})
+
+    def _labels(self, problem: Problem) -> Tensor:
+        """The classes to be given, checked against what the receiver can say."""
+        labels = self.wanted(problem.fit)
+        require_classes(labels, problem.receiver.answer(problem.fit.batch(slice(0, 2))), problem.fit.name)
+        return labels
+
+    def _loss_fn(self) -> _Loss:
+        if self.loss == "cross_entropy":
+            return F.cross_entropy
+        return lambda answer, labels: F.binary_cross_entropy_with_logits(
+            answer, F.one_hot(labels, answer.shape[1]).to(answer)
+        )
+
+    def _augmented(self, inputs: Inputs, generator: torch.Generator) -> Inputs:
+        if self.augment == "none":
+            return inputs
+        if not isinstance(inputs, Tensor) or inputs.dim() != 4:
+            raise MatchError("The augmentation 'flip_crop' is for images. Use augment='none'.")
+        return flip_crop(inputs, generator=generator)
+
+
+def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
+    """Refuse labels that the receiver has no class for."""
+    if answer.dim() != 2:
+        raise DataError(
+            f"Expected the receiver to answer with a score for each class, but its answer has shape "
+            f"{tuple(answer.shape[1:])} a sample. Use a matching that needs no labels: 'direct' or 'regression'."
+        )
+    if int(labels.max()) >= answer.shape[1] or int(labels.min()) < 0:
+        raise DataError(
+            f"The labels of {name} go from {int(labels.min())} to {int(labels.max())}, but the receiver has "
+            f"{answer.shape[1]} classes (0 … {answer.shape[1] - 1}). Give a label_map, or other data."
+        )
+
+
+def _rows_of(sent: Activations, tail: Fast, layer: Layer) -> Callable[[Tensor], Tensor]:
+    """Gives the kept activations of a batch, in the form that makes a step cheapest for this tail and stitch."""
+    values = sent.values
+    if tail.pools_first and isinstance(layer, LinearLayer) and layer.pointwise:
+        # One map at every position commutes with the average that the tail begins with: average first, once.
+        pooled = values.mean((2, 3), keepdim=True)
+        return lambda index: pooled[index]
+    if tail.channels_last and sent.kept == "memory":
+        # Kept as n, h, w, c, so that a batch comes out channels last without being copied again.
+        last = values.permute(0, 2, 3, 1).contiguous()
+        return lambda index: last[index].permute(0, 3, 1, 2)
+    return lambda index: values[index]
+
+
+def _mean_loss(problem: Problem, loss_of: Callable[[Tensor], Tensor], training: Training) -> float:
+    """The loss over all the samples with the layer as it is, in eval mode."""
+    layer, n = problem.layer.eval(), len(problem.fit)
+    with torch.no_grad():
+        # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller.
+        total = math.fsum(
+            float(loss_of(index)) * len(index)
+            for index in torch.arange(n).split(training.batch)  # type: ignore[no-untyped-call]
+        )
+        return total / n + float(training.penalty(layer))
