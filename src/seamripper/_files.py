@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -46,7 +47,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as e:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         if e.errno in _FULL:
             raise FileError(
                 f"The disk is full ({e.strerror}): {path} could not be written and nothing of it was kept. "
@@ -54,16 +55,22 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             ) from e
         raise FileError(f"Could not write {path}: {e.strerror or e}.") from e
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         raise
+
+
+def _discard(temporary: Path) -> None:
+    # Where its folder is none, there is nothing to remove, and the error to tell is the one that came before.
+    with contextlib.suppress(OSError):
+        temporary.unlink()
 
 
 def _sweep(path: Path) -> None:
     """Remove temporaries of writers that were killed before they could."""
-    for orphan in path.parent.glob(f".{path.name}.*.tmp"):
+    for orphan in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         pid = orphan.name.rsplit(".", 2)[-2]
         if pid.isdigit() and not Path(f"/proc/{pid}").exists() and Path("/proc/self").exists():
-            orphan.unlink(missing_ok=True)
+            _discard(orphan)
 
 
 def save_tensors(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import scipy.linalg
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stitch_contract import TOL, activations, maps, tokens, vector

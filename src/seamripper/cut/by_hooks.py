@@ -141,10 +141,21 @@ class _Plan:
 
 
 def _plan(spot: Spot, seen: Observation, twins: Mapping[tuple[str, int], Call]) -> _Plan:
-    """Stubs for the outermost calls before the cut; a call that only some inputs lead to has no twin, and no stub."""
+    """Stubs for the outermost calls before the cut, but for those that are made again.
+
+    A call that only some inputs lead to has no twin. What the back uses of the front is constant, or there would be a
+    leak: position embeddings, rotary tables (which autograd does not see, as it does not see a leak: verified later).
+    """
+    assert seen.answer is not None
     moment = spot.start if spot.before else spot.end
     ended = [c for c in seen.calls if c.end < moment or (c.end == moment and not spot.before)]
-    front = [c for c in ended if (c.name, c.occurrence) in twins]
+    used = seen.reached(seen.answer, without=spot.edge)
+
+    def again(call: Call) -> bool:
+        crosses = not call.differentiable or (call.output is not None and call.output[0] in used)
+        return (call.name, call.occurrence) not in twins or (crosses and call.end < moment)
+
+    front = [c for c in ended if not again(c)]
     outer = [c for c in front if not any(o.start < c.start and c.end < o.end for o in front)]
     inside = {id(c) for c in seen.calls for o in outer if o.start < c.start and c.end < o.end}
     turns: dict[str, int] = defaultdict(int)

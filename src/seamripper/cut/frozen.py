@@ -7,8 +7,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from seamripper._fingerprint import fingerprints_of, tensors_of
@@ -25,7 +24,7 @@ def frozen_copy(model: nn.Module) -> nn.Module:
     A copy, because what is compared must stay what it was even if the user trains on.
     """
     for name, tensor in tensors_of(model).items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if tensor.is_floating_point() and not _finite(tensor):
             raise ModelError(
                 f"The weights hold NaN or Inf, first in {name!r}. Nothing computed from them would mean much."
             )
@@ -38,6 +37,11 @@ def frozen_copy(model: nn.Module) -> nn.Module:
         # A cache of keys and values is a second way past every cut.
         config.use_cache = False  # type: ignore[union-attr]
     return twin.eval().requires_grad_(False)
+
+
+def _finite(tensor: Tensor) -> bool:
+    # A finite sum is ten times as fast to have, and proof enough; one that is not may have overflowed.
+    return bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
 
 
 @contextlib.contextmanager

@@ -39,6 +39,7 @@ class Call:
     output: Edge | None = None
     output_shape: tuple[int, ...] = ()
     returned: Any = None
+    differentiable: bool = False
     aliases_input: bool = False
 
 
@@ -228,6 +229,7 @@ class _Watcher:
             call.end = self._tick()
             tensor = first_tensor(returned)
             call.returned = returned
+            call.differentiable = any(t.requires_grad for t in tensors_in(returned))
             if tensor is None:
                 return
             call.output, call.output_shape = self._note(tensor), tuple(tensor.shape)

@@ -125,7 +125,7 @@ def split(
         try:
             tail: Tail
             head, tail = make()
-            beside, tail = _verify(module, head, tail, example)
+            beside, tail = _verify(module, HookedHead(module, spot), head, tail, example)
         except _FAILURES as e:
             why.append(f"By {name}: {_reason(e)}.")
             unseen = unseen or isinstance(e, _NotWholeError)
@@ -183,18 +183,23 @@ def _watch(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Obser
     return read_flow(module, first, second), first, second
 
 
-def _verify(module: nn.Module, head: Head, tail: Tail, example: Inputs) -> tuple[Beside, Tail]:
-    """The proof: both halves make the whole, for two batch sizes, bit for bit, with nothing seen that need not be."""
+def _verify(module: nn.Module, passing: Head, head: Head, tail: Tail, example: Inputs) -> tuple[Beside, Tail]:
+    """The proof: both halves make the whole, for two batch sizes, bit for bit, with nothing seen that need not be.
+
+    The head must show what is `passing` at the cut: in a graph, a value has one name before and after it is overwritten.
+    """
     batches = probes(example)
     whole = Beside(tuple(example) if not isinstance(example, Tensor) else ())
     with torch.no_grad():
         # Both heads before the first tail: what a head leaves behind in the model is then of another batch.
         rows = [(batch, run(module, batch), head(batch)) for batch in batches]
         for batch, answer, activations in rows:
+            if not torch.equal(activations, passing(batch)):
+                raise CutError("the head shows another value than passes there")
             version = activations._version
             got = tail(activations, whole(batch))
             if activations._version != version:
-                return _verify(module, head, CloningTail(tail), example)
+                return _verify(module, passing, head, CloningTail(tail), example)
             _compare(answer, got, batch_of(batch))
         beside = Beside(tuple(name for name in whole.needed if not _idle(name, tail, example, rows)))
         for batch, answer, activations in rows:

@@ -69,10 +69,10 @@ def batch_of(inputs: Inputs) -> int:
 
 
 def length_of(inputs: Inputs) -> int:
-    """The common length of named two-axis inputs (token ids, masks); 0 where there is none."""
+    """The common length of named inputs with two axes and integers in them (token ids, masks); 0 without any."""
     if isinstance(inputs, Tensor):
         return 0
-    lengths = {value.shape[1] for value in inputs.values() if value.dim() == 2}
+    lengths = {value.shape[1] for value in inputs.values() if value.dim() == 2 and not value.is_floating_point()}
     return lengths.pop() if len(lengths) == 1 else 0
 
 
@@ -84,14 +84,17 @@ def probes(example: Inputs) -> tuple[Inputs, Inputs]:
     """
     if batch_of(example) < 1:
         raise CutError("Expected an example with at least one sample, but it is empty.")
-    length = length_of(example)
-    return _probe(example, 2, 0, length), _probe(example, 3, 1, length - 1 if length > 2 else length)
+    return _probe(example, 2, 0), _probe(example, 3, 1)
 
 
-def _probe(example: Inputs, n: int, turn: int, length: int) -> Inputs:
+def _probe(example: Inputs, n: int, turn: int) -> Inputs:
     if isinstance(example, Tensor):
         return _rows(example, n, turn)
-    return {k: _rows(v[:, :length] if length and v.dim() == 2 else v, n, turn) for k, v in example.items()}
+    length = length_of(example)
+    shorter = length - turn if length > 2 else length
+    return {
+        k: _rows(v[:, :shorter] if v.dim() == 2 and v.shape[1] == length else v, n, turn) for k, v in example.items()
+    }
 
 
 def _rows(tensor: Tensor, n: int, turn: int) -> Tensor:

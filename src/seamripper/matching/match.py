@@ -17,9 +17,10 @@ from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
 from seamripper.cut.frozen import Freeze, sealed
 from seamripper.cut.split import Split, split
+from seamripper.data.base import check_seed
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, FileError, MatchError
-from seamripper.matching.base import Matching, Problem
+from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.choosing import matching_from_record
 from seamripper.matching.task import Task
 from seamripper.models import Model, load
@@ -29,6 +30,7 @@ from seamripper.models._weights import load_weights
 from seamripper.stitches import Layer, Stitch, auto, from_record, stitch_named
 
 _HELD_OUT = 0.2
+_NOTHING = Found("nothing to find: the stitch has no parameters")
 _BUILDABLE = ("zoo", "timm", "torchvision")
 """Models that are built on a file's word: those of packages. A file must not name code that is then run."""
 
@@ -112,6 +114,7 @@ def match(
     require_inputs(sender, receiver, fit)
     if len(fit) < 2:
         raise DataError(f"Expected at least 2 samples to fit a stitch on, but {fit.name} has {len(fit)}.")
+    seed = check_seed(seed)
     made_from: dict[str, Any] = {"seed": seed, "sender": sender.fingerprint, "receiver": receiver.fingerprint}
     if freeze == "weights":
         if not isinstance(matching, Task):
@@ -123,7 +126,7 @@ def match(
     problem = Problem(sender, receiver, layer, used, held, seed, freeze, watch)
     models = {"sender": sender.model.module, "receiver": receiver.model.module}
     with sealed(models, freeze=freeze):
-        found = matching.find(problem)
+        found = matching.find(problem) if list(layer.parameters()) else _NOTHING
     layer.eval().requires_grad_(False)
     made_from |= {
         "fit": _data_record(used),

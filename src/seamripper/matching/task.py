@@ -24,6 +24,7 @@ from seamripper.matching.training import Training, diverged, train_layer
 from seamripper.stitches.base import Layer, LinearLayer
 
 _Loss = Callable[[Tensor, Tensor], Tensor]
+_WHERE = {"memory": "in memory", "disk": "on disk"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Task(Matching):
             context = sent.beside(index) if sent.context else None
             return loss_fn(tail.tail(problem.layer(rows(index)), context), labels[index])
 
-        figures = {"tail": str(tail), "activations": f"computed once, in {sent.kept}"}
+        figures = {"tail": str(tail), "activations": f"computed once, {_WHERE[sent.kept]}"}
         return self._train(problem, loss_of, figures)
 
     def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Found:

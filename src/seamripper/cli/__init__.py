@@ -1,0 +1,104 @@
+"""The command line: a file a command, each of which parses, calls a public function, and prints."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import click
+
+from seamripper._words import did_you_mean
+from seamripper.errors import SeamripperError
+
+_COMMANDS = {
+    "cuts": "List the places where a model can be cut.",
+    "demo": "Train two small networks on real MNIST, stitch them both ways, and show what comes of it.",
+    "list": "List what there is: data, models, stitches or matchings.",
+    "stitch": "Join the front of one model to the back of another, and measure what the whole can do.",
+    "train": "Train a model of the zoo.",
+}
+BAD_INPUT, STOPPED = 2, 130
+_STOPPED = "Stopped. Nothing half-written was left behind; a training that is started again goes on where it was."
+
+
+class _Commands(click.Group):
+    """Loads the file of a command only when it is asked for: `--help` must not wait for torch."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"seamripper.cli.{cmd_name}_command").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in _COMMANDS:
+            ctx.fail(f"There is no command {args[0]!r}: {did_you_mean(args[0], list(_COMMANDS))}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="seamripper")
+def cli() -> None:
+    """Do two neural networks represent the same thing at this layer, and can you trust the number that says so?"""
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; errors become a sentence and an exit code (2: what was given; 130: stopped)."""
+    words = sys.argv[1:] if args is None else list(args)
+    as_json = "--json" in words
+    with warnings.catch_warnings():
+        warnings.showwarning = _teller(warnings.showwarning)
+        try:
+            cli.main(words, prog_name="seamripper", standalone_mode=False)
+            sys.stdout.flush()
+        except SeamripperError as e:
+            _fail(" ".join([str(e), *getattr(e, "__notes__", ())]), type(e).__name__, as_json, BAD_INPUT)
+        except click.ClickException as e:
+            if not as_json:
+                e.show()
+                sys.exit(BAD_INPUT)
+            _fail(e.format_message(), "UsageError", as_json, BAD_INPUT)
+        except (click.Abort, KeyboardInterrupt):
+            _fail(_STOPPED, "Stopped", as_json, STOPPED)
+        except BrokenPipeError:
+            # Whoever read our output has enough of it (`| head`): as click and rich do, end without a word, which
+            # Python would not, because it flushes once more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        except OSError as e:
+            name = "A file" if e.filename is None else e.filename
+            _fail(f"{name} could not be read or written: {e.strerror or e}.", "FileError", as_json, BAD_INPUT)
+
+
+def _fail(message: str, kind: str, as_json: bool, code: int) -> NoReturn:
+    if as_json:
+        print(json.dumps({"error": {"kind": kind, "message": message}}))
+    else:
+        print(f"seamripper: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _teller(others: Callable[..., None]) -> Callable[..., None]:
+    """Shows our own warnings as sentences, each once; those of other libraries as `others` shows them."""
+    told: set[str] = set()
+
+    def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not category.__module__.startswith("seamripper."):
+            others(message, category, *where, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            print(f"seamripper: {message}", file=sys.stderr)
+
+    return tell

@@ -1,0 +1,95 @@
+"""What users type: shapes, models with a cut, options shared by commands."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from seamripper._words import shown_shape
+from seamripper.errors import CutError, ModelError
+
+if TYPE_CHECKING:
+    from seamripper.cut import Split
+    from seamripper.data import Inputs, Samples
+    from seamripper.models import Model
+
+_LARGEST = 10**8
+"""Numbers in one input; a typing slip must not ask for all the memory there is."""
+
+SEED = click.IntRange(0, 2**32 - 1)
+"""The seeds that every generator takes."""
+
+
+class Shape(click.ParamType[tuple[int, ...]]):
+    """A shape like 3x28x28."""
+
+    name = "SHAPE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """The shape as numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            sizes = tuple(int(part) for part in str(value).lower().split("x"))
+        except ValueError:
+            sizes = ()
+        if not sizes or min(sizes) < 1:
+            self.fail(f"expected a shape like 3x28x28, but got {value!r}", param, ctx)
+        if math.prod(sizes) > _LARGEST:
+            self.fail(f"expected at most {_LARGEST:,} numbers in an input, but {value!r} has more", param, ctx)
+        return sizes
+
+
+class Output(click.ParamType[Path]):
+    """The name of a safetensors file to write, checked before the work that fills it begins."""
+
+    name = "FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The name as a path."""
+        path = Path(value)
+        if path.suffix != ".safetensors":
+            self.fail(f"expected a name that ends in .safetensors, but got {str(value)!r}", param, ctx)
+        if path.is_dir():
+            self.fail(f"{str(value)!r} is a folder", param, ctx)
+        return path
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+
+
+def model_at(text: str, role: str) -> tuple[Model, str]:
+    """Load the model of MODEL@CUT; the name of its cut comes along."""
+    from seamripper.models import load
+
+    model, at, cut = text.rpartition("@")
+    if not at or not model or not cut:
+        raise click.UsageError(f"Expected the {role} as MODEL@CUT, say digit-0.safetensors@layer2, but got {text!r}.")
+    return load(model), cut
+
+
+def split_for(samples: Samples, model: Model, cut: str, role: str) -> Split:
+    """Split the model for inputs like the samples; an error says which of the two models it is about."""
+    from seamripper.cut import split
+
+    try:
+        return split(model, cut, example_for(model, samples.shape))
+    except CutError as e:
+        e.add_note(f"This is about the {role}, {model.source}.")
+        if model.input is not None and model.input != samples.shape:
+            made, given = shown_shape(model.input), shown_shape(samples.shape)
+            e.add_note(f"It takes inputs of {made}; {samples.name} has {given}, and both models must take the same.")
+        raise
+
+
+def example_for(model: Model, shape: tuple[int, ...] | None) -> Inputs:
+    """An example input: of the given shape, or of the one that the model knows."""
+    try:
+        return model.example(2, input=shape)
+    except ModelError as e:
+        if shape is not None:
+            raise
+        raise ModelError(f"The shape of one input of {model.source} is not known: give it, --input 3x32x32 say.") from e

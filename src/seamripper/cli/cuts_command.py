@@ -1,0 +1,37 @@
+"""seamripper cuts: where a model can be cut."""
+
+from __future__ import annotations
+
+import click
+
+from seamripper._words import shown_shape
+from seamripper.cli._parse import Shape, example_for, json_option
+from seamripper.cli._show import print_json, print_table
+
+
+@click.command("cuts")
+@click.argument("model")
+@click.option(
+    "--input", "shape", type=Shape(), help="Shape of one input, say 3x28x28, where the model does not say it."
+)
+@click.option("--aliases", is_flag=True, help="Show the other names of each place.")
+@json_option
+def command(model: str, shape: tuple[int, ...] | None, aliases: bool, as_json: bool) -> None:
+    """List the places where MODEL can be cut, in the order in which it reaches them.
+
+    MODEL is zoo:resnet18, torchvision:…, timm:…, hf:FOLDER, FILE.py:FUNCTION or FILE.safetensors.
+    """
+    from seamripper.cut import cuts
+    from seamripper.models import load
+
+    loaded = load(model)
+    found = cuts(loaded, example_for(loaded, shape))
+    if as_json:
+        print_json({"model": model, "cuts": [vars(cut) for cut in found]})
+        return
+    rows = [
+        [c.name, shown_shape(c.shape), c.layout, f"{c.before:,}", f"{c.after:,}", *([", ".join(c.aliases)] * aliases)]
+        for c in found
+    ]
+    columns = ["cut", "shape", "layout", "parameters before", "after", *(["also called"] * aliases)]
+    print_table(f"{len(found)} cuts of {model}", columns, rows, left=3)

@@ -1,0 +1,144 @@
+"""seamripper stitch: join the front of one model to the back of another."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from seamripper.cli._parse import SEED, Output, json_option, model_at, split_for
+from seamripper.cli._show import print_json, print_table, progress
+from seamripper.errors import DataError
+
+if TYPE_CHECKING:
+    from seamripper.data import Samples
+    from seamripper.matching import Functional, Match, Matching
+    from seamripper.models import Model
+
+
+@click.command("stitch")
+@click.argument("sender")
+@click.argument("receiver")
+@click.option("--data", "data_name", required=True, help="Train split: the stitch is fitted. Test split: it is scored.")
+@click.option("--matching", "matching_name", default="task", show_default=True, help="task, direct or regression.")
+@click.option("--stitch", "stitch_name", default="auto", show_default=True, help="See: seamripper list stitches.")
+@click.option("--n", type=click.IntRange(min=2), default=10_000, show_default=True, help="Samples to fit on.")
+@click.option("--n-test", type=click.IntRange(min=2), help="Samples to score on (default: all).")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the stitch.")
+@click.option("--epochs", type=click.IntRange(min=0), default=10, show_default=True)
+@click.option("--lr", type=float, default=1e-3, show_default=True)
+@click.option("--batch", type=click.IntRange(min=1), default=256, show_default=True)
+@click.option("--optimiser", type=click.Choice(["adam", "sgd"]), default="adam", show_default=True)
+@click.option("--schedule", type=click.Choice(["constant", "steps", "cosine"]), default="constant", show_default=True)
+@click.option("--init", type=click.Choice(["random", "identity", "direct"]), default="random", show_default=True)
+@click.option("--freeze", type=click.Choice(["all", "weights"]), default="all", show_default=True,
+              help="weights: BN statistics adapt, as in Smith's code.")  # fmt: skip
+@click.option("--ridge", type=click.FloatRange(min=0), default=0.0, show_default=True, help="Direct matching: damping.")
+@click.option("--out", type=Output(), help="Write the match to this file (.safetensors).")
+@json_option
+def command(sender: str, receiver: str, data_name: str, as_json: bool, out: Path | None, **options: Any) -> None:
+    """Stitch SENDER's front to RECEIVER's back, both given as MODEL@CUT, and score the whole.
+
+    Example: seamripper stitch colour-0.safetensors@layer2 digit-0.safetensors@layer2 --data mnist/correlated
+    """
+    from seamripper.data import load_data
+    from seamripper.matching import evaluate, match
+
+    way = _matching(options)
+    front, back = model_at(sender, "sender"), model_at(receiver, "receiver")
+    fit = load_data(data_name, "train", n=options["n"])
+    test = load_data(data_name, "test", n=options["n_test"])
+    own = _own(back[0], options["n_test"])
+    with progress(quiet=as_json) as watch:
+        found = match(
+            split_for(fit, *front, "sender"),
+            split_for(fit, *back, "receiver"),
+            fit,
+            stitch=options["stitch_name"],
+            matching=way,
+            freeze=options["freeze"],
+            seed=options["seed"],
+            watch=watch,
+        )
+        result = evaluate(found, test, own=own, watch=watch)
+    if not as_json:
+        # Before the file, so that a full disk does not take the figures along.
+        _show(found, result)
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print_json({"match": found.as_record(), "result": result.as_record(), "file": out and str(out)})
+    elif out is not None:
+        print(f"written to {out}")
+
+
+def _matching(options: dict[str, Any]) -> Matching:
+    from seamripper.matching import Direct, Regression, Schedule, Task, Training, matching_named
+
+    training = Training(
+        optimiser=options["optimiser"],
+        lr=options["lr"],
+        epochs=options["epochs"],
+        batch=options["batch"],
+        schedule=Schedule(options["schedule"]),
+    )
+    kind = type(matching_named(options["matching_name"]))
+    if kind is Direct:
+        return Direct(ridge=options["ridge"])
+    if kind in (Task, Regression):
+        return kind(training=training, init=options["init"])
+    return kind()
+
+
+def _own(receiver: Model, n: int | None) -> Samples | None:
+    """Test samples of the task that the receiver was trained on, where its record says which and they can be had."""
+    from seamripper.data import load_data
+
+    name = receiver.record.get("data")
+    try:
+        return None if name is None else load_data(str(name), "test", n=n)
+    except DataError as e:
+        print(f"seamripper: The receiver goes unmeasured on its own task. {e}", file=sys.stderr)
+        return None
+
+
+def _show(found: Match, result: Functional) -> None:
+    own = "not known" if result.receiver_own is None else str(result.receiver_own)
+    rows = [
+        ["stitched network, top-1", str(result.top1)],
+        ["stitched network, top-5", str(result.top5) if result.top5 else "–"],
+        ["receiver alone, same data", str(result.receiver_here)],
+        ["receiver alone, its own task", own],
+        ["penalty: error stitched − error receiver", str(result.penalty)],
+        ["relative accuracy", str(result.relative_accuracy)],
+        ["agreement with the receiver", str(result.agreement)],
+    ]
+    title = (
+        f"{found.sender.model.source}@{found.sender.cut.name} → {found.receiver.model.source}@{found.receiver.cut.name}"
+    )
+    print_table(title, ["figure", "value [95 % interval]"], rows)
+    fit, held = found.made_from["fit"], found.made_from["held_out"]
+    aside = f", {held['n']:,} held out" if held else ""
+    seed = found.made_from["seed"]
+    print(f"fitted on {fit['n']:,} samples of {fit['name']}{aside}, scored on {result.n:,} others")
+    print(f"stitch {found.stitch.name!r}, matching {found.matching.name!r}, freeze {found.freeze!r}, seed {seed}")
+    print(f"status: {found.status}")
+    for name, value in found.figures.items():
+        print(f"  {name}: {value:.4g}" if isinstance(value, float) else f"  {name}: {value}")
+    print(sentence(result))
+
+
+def sentence(result: Functional) -> str:
+    """What the figures allow to be said, and what they do not."""
+    if result.penalty.high < 0:
+        can = "does better than the receiver alone"
+    elif result.penalty.low <= 0:
+        can = "does as well as the receiver alone, within the interval"
+    else:
+        can = f"loses {result.penalty.value:.1%} against the receiver alone"
+    return (
+        f"The stitched network {can}. That a stitch works does not show that both networks use the same information: "
+        "random and colour-only senders pass this test too."
+    )

@@ -1,0 +1,68 @@
+"""seamripper train: a model of the zoo, trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from seamripper.cli._parse import SEED, Output, json_option
+from seamripper.cli._show import print_json, print_table, progress
+
+
+@click.command("train")
+@click.argument("model")
+@click.option("--data", "data_name", required=True, help="What to train on: mnist/digit, cifar10, folder:PATH …")
+@click.option("--out", type=Output(), required=True, help="The checkpoint to write (.safetensors).")
+@click.option("--seed", type=SEED, default=0, show_default=True)
+@click.option("--n", type=click.IntRange(min=2), help="Train on this many samples (default: all).")
+@click.option("--epochs", type=click.IntRange(min=1), help="Default: the recipe's, 4 for classifiers.")
+@click.option("--lr", type=float, help="Default: the recipe's, 0.1 for classifiers.")
+@click.option("--batch", type=click.IntRange(min=2), help="Default: the recipe's, 128.")
+@click.option("--again", is_flag=True, help="Train anew even if the checkpoint is there.")
+@json_option
+def command(
+    model: str,
+    data_name: str,
+    out: Path,
+    seed: int,
+    n: int | None,
+    epochs: int | None,
+    lr: float | None,
+    batch: int | None,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """Train MODEL of the zoo (zoo:resnet18, zoo:resnet18?width=0.25 …), with Smith's settings unless told otherwise.
+
+    A run that was stopped goes on where it was. A checkpoint of another run is not written over, unless with --again.
+    """
+    from seamripper._stats import proportion
+    from seamripper.data import load_data
+    from seamripper.models import Architecture, Recipe, predict, train
+
+    architecture = Architecture.parse(model)
+    base = Recipe.autoencoder() if architecture.reconstructs else Recipe.smith()
+    given = {"epochs": epochs, "lr": lr, "batch": batch}
+    recipe = dataclasses.replace(base, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    samples = load_data(data_name, "train", n=n)
+    with progress(quiet=as_json) as watch:
+        trained = train(architecture, samples, recipe=recipe, seed=seed, out=out, resume=not again, watch=watch)
+    test = load_data(data_name, "test")
+    outputs = predict(trained.module, test)
+    accuracy = None
+    if not architecture.reconstructs:
+        accuracy = proportion(int((outputs.argmax(1) == test.labels).sum()), len(test))
+    losses = trained.record["losses"]
+    if as_json:
+        score = accuracy and accuracy.as_record()
+        print_json({"model": str(out), "record": dict(trained.record), "test_accuracy": score})
+        return
+    rows = [
+        ["trained on", f"{samples.name}, {len(samples):,} samples, seed {seed}, {recipe.epochs} epochs"],
+        ["loss, first and last epoch", f"{losses[0]:.4f} → {losses[-1]:.4f}"],
+        ["accuracy on the test split", "–" if accuracy is None else f"{accuracy} (n = {accuracy.n:,})"],
+        ["written to", str(out)],
+    ]
+    print_table(architecture.spec, ["", ""], rows, left=2)

@@ -1,0 +1,68 @@
+"""seamripper list, --help and --version: what there is."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pytest
+
+from seamripper.data import datasets
+from seamripper.matching import matchings
+from seamripper.models.zoo import FAMILIES
+from seamripper.stitches import stitches
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+COMMANDS = ("cuts", "demo", "list", "stitch", "train")
+
+
+def test_the_installed_command_says_what_it_can_do(shell: Run) -> None:
+    ran = shell("--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert all(f"  {name} " in ran.out for name in COMMANDS)
+    assert shell("--version").out == f"seamripper, version {version('seamripper')}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(run: Run, name: str) -> None:
+    ran = run(name, "--help")
+    assert ran.code == 0
+    assert ran.out.startswith(f"Usage: seamripper {name} [OPTIONS]")
+    assert "--json" in ran.out
+    assert run(name, "-h").out == ran.out
+
+
+def test_all_that_there_is_is_listed(run: Run) -> None:
+    assert run("list", "data", "--json").json == {"data": datasets()}
+    assert set(run("list", "stitches", "--json").json["stitches"]) == set(stitches())
+    assert set(run("list", "matchings", "--json").json["matchings"]) == set(matchings())
+    assert {f"zoo:{name}" for name in FAMILIES} <= set(run("list", "models", "--json").json["models"])
+
+
+@pytest.mark.parametrize("what", ["data", "models", "stitches", "matchings"])
+def test_a_table_has_a_line_of_words_for_each(run: Run, what: str) -> None:
+    names = run("list", what, "--json").json[what]
+    assert all(names.values())
+    table = run("list", what).out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in table.splitlines() if line.startswith("│")]
+    assert {row[0] for row in rows if row[0]} == set(names)
+
+
+def test_nothing_else_can_be_listed(run: Run) -> None:
+    ran = run("list", "measurs")
+    assert ran.code == 2
+    assert "'measurs' is not one of 'data', 'models', 'stitches', 'matchings'" in ran.err
+
+
+def test_a_mistyped_command_gets_the_nearest(run: Run) -> None:
+    ran = run("stich")
+    assert ran.code == 2
+    assert "There is no command 'stich': did you mean 'stitch'" in ran.err
+
+
+def test_no_command_gets_the_help(run: Run) -> None:
+    ran = run()
+    assert ran.code == 2
+    assert "Usage: seamripper [OPTIONS] COMMAND" in ran.out + ran.err

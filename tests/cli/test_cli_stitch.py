@@ -1,0 +1,180 @@
+"""seamripper stitch: every matching, the figures, the file, and the options on their way to the library."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+import seamripper as sr
+from seamripper.cli.stitch_command import sentence
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+FEW = ("--data", "digits/correlated", "--n", 200, "--n-test", 100, "--epochs", 2)
+
+
+@pytest.fixture
+def pair(networks: dict[str, Path]) -> tuple[str, str]:
+    return f"{networks['colour']}@layer2", f"{networks['digit']}@layer2"
+
+
+def test_the_installed_command_stitches(shell: Run, pair: tuple[str, str]) -> None:
+    ran = shell("stitch", *pair, "--data", "digits/correlated", "--matching", "task", "--out", "match.safetensors")
+    assert ran.code == 0
+    assert "Traceback" not in ran.err
+    # The paths of a test can be long, and the title is then folded.
+    assert "→".join(pair) in "".join(ran.out.split())
+    for row in ("stitched network, top-1", "receiver alone, same data", "penalty", "agreement with the receiver"):
+        assert row in ran.out
+    assert "fitted on 1,437 samples of digits/correlated, scored on 360 others" in ran.out
+    assert "stitch 'affine', matching 'task', freeze 'all', seed 0\nstatus: ok" in ran.out
+    assert "written to match.safetensors" in ran.out
+    assert "That a stitch works does not show that both networks use the same information" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("penalty", "told"),
+    [
+        (sr.Estimate(-0.2, -0.3, -0.1, 100), "does better than the receiver alone"),
+        (sr.Estimate(0.01, -0.01, 0.03, 100), "does as well as the receiver alone, within the interval"),
+        (sr.Estimate(0.123, 0.1, 0.14, 100), "loses 12.3% against the receiver alone"),
+    ],
+)
+def test_the_sentence_follows_the_interval(penalty: sr.Estimate, told: str) -> None:
+    half = sr.Estimate(0.5, 0.4, 0.6, 100)
+    figures = {"top1": half, "top5": None, "relative_accuracy": half, "agreement": half, "receiver_here": half}
+    result = sr.Functional(penalty=penalty, receiver_own=None, data="digits", n=100, **figures)
+    assert sentence(result).startswith(f"The stitched network {told}. That a stitch works does not show ")
+
+
+@pytest.mark.parametrize("matching", ["task", "direct", "regression"])
+def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], matching: str) -> None:
+    ran = run("stitch", *pair, *FEW, "--matching", matching, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    sender, receiver = (sr.split(sr.load(path), cut) for path, _, cut in (name.rpartition("@") for name in pair))
+    training = sr.Training(epochs=2)
+    way = {"task": sr.Task(training), "direct": sr.Direct(), "regression": sr.Regression(training)}[matching]
+    found = sr.match(sender, receiver, sr.load_data("digits/correlated", "train", n=200), matching=way)
+    test, own = (sr.load_data(f"digits/{kind}", "test", n=100) for kind in ("correlated", "digit"))
+    assert ran.json["result"] == sr.evaluate(found, test, own=own).as_record()
+    assert ran.json["match"]["figures"] == found.as_record()["figures"]
+    assert ran.json["match"]["matching"]["name"] == matching
+    assert ran.json["match"]["status"] == "ok"
+    assert ran.json["file"] is None
+
+
+def test_figures_hang_together(run: Run, pair: tuple[str, str]) -> None:
+    result = run("stitch", *pair, *FEW, "--json").json["result"]
+    for name in ("top1", "top5", "penalty", "agreement", "receiver_here", "receiver_own", "relative_accuracy"):
+        low, high = result[name]["interval"]
+        assert low <= result[name]["value"] <= high
+        assert result[name]["n"] == 100
+    assert result["penalty"]["value"] == pytest.approx(result["receiver_here"]["value"] - result["top1"]["value"])
+    assert result["top5"]["value"] >= result["top1"]["value"]
+    assert result["n"] == 100
+
+
+def test_samples_held_out_are_not_said_to_be_fitted_on(run: Run, pair: tuple[str, str]) -> None:
+    said = run("stitch", *pair, *FEW, "--matching", "direct").out
+    assert "fitted on 160 samples of digits/correlated, 40 held out, scored on 100 others" in said
+    assert "residual_held_out" in said
+
+
+@pytest.mark.parametrize("matching", ["task", "direct", "regression"])
+def test_a_written_match_is_the_same_network(run: Run, pair: tuple[str, str], matching: str) -> None:
+    ran = run("stitch", *pair, *FEW, "--matching", matching, "--out", "match.safetensors", "--json")
+    assert ran.json["file"] == "match.safetensors"
+    loaded = sr.load_match("match.safetensors")
+    test, own = (sr.load_data(f"digits/{kind}", "test", n=100) for kind in ("correlated", "digit"))
+    assert sr.evaluate(loaded, test, own=own).as_record() == ran.json["result"]
+    assert json.loads(json.dumps(loaded.as_record())) == ran.json["match"]
+
+
+def test_the_identity_between_a_network_and_itself_changes_nothing(run: Run, networks: dict[str, Path]) -> None:
+    place = f"{networks['digit']}@layer2"
+    result = run("stitch", place, place, *FEW, "--stitch", "identity", "--json").json["result"]
+    assert result["agreement"]["value"] == 1
+    assert result["penalty"]["value"] == 0
+    assert result["top1"] == result["receiver_here"]
+
+
+def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
+    made = run(
+        *("stitch", *pair, "--data", "digits/correlated", "--n", 100, "--n-test", 50, "--seed", 7, "--epochs", 1),
+        *("--lr", 0.01, "--batch", 64, "--optimiser", "sgd", "--schedule", "cosine", "--init", "identity"),
+        *("--freeze", "weights", "--stitch", "bn_affine", "--init", "random", "--json"),
+    ).json["match"]
+    training = made["matching"]["training"]
+    assert {key: training[key] for key in ("optimiser", "lr", "epochs", "batch")} == {
+        "optimiser": "sgd",
+        "lr": 0.01,
+        "epochs": 1,
+        "batch": 64,
+    }
+    assert training["schedule"]["kind"] == "cosine"
+    assert (made["matching"]["init"], made["freeze"], made["stitch"]["name"]) == ("random", "weights", "bn_affine")
+    assert (made["made_from"]["seed"], made["made_from"]["fit"]["n"]) == (7, 100)
+
+
+def test_a_ridge_damps(run: Run, pair: tuple[str, str]) -> None:
+    words = ("stitch", *pair, *FEW, "--matching", "direct", "--json")
+    plain, damped = (run(*words, "--ridge", ridge).json["match"]["figures"] for ridge in (0, 10))
+    assert damped["residual_in_sample"] > plain["residual_in_sample"]
+
+
+def test_cuts_of_unlike_shape_are_joined_by_a_stitch_that_fits(run: Run, networks: dict[str, Path]) -> None:
+    ran = run("stitch", f"{networks['colour']}@layer1", f"{networks['digit']}@layer3", *FEW, "--json")
+    assert ran.code == 0
+    assert ran.json["match"]["stitch"]["name"] == "resize"
+
+
+def test_a_receiver_that_was_never_trained_has_no_task_of_its_own(run: Run, networks: dict[str, Path]) -> None:
+    words = ("stitch", f"{networks['colour']}@layer2", "zoo:R_1111?width=0.125@layer2", *FEW)
+    assert run(*words, "--json").json["result"]["receiver_own"] is None
+    assert "not known" in run(*words).out
+
+
+def test_a_receiver_whose_own_data_is_gone_is_stitched_all_the_same(run: Run, tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    for split in ("train", "test"):
+        for kind, shade in (("dark", 20), ("light", 230)):
+            folder = tmp_path / "shades" / split / kind
+            folder.mkdir(parents=True)
+            for k in range(3):
+                image.new("RGB", (28, 28), (shade + k,) * 3).save(folder / f"{k}.png")
+    words = ("--data", "folder:shades", "--epochs", 1, "--out", "shades.safetensors")
+    assert run("train", "zoo:R_1111?width=0.25&classes=2", *words).code == 0
+    (tmp_path / "shades").rename(tmp_path / "elsewhere")
+    place = "shades.safetensors@layer2"
+    ran = run("stitch", place, place, "--data", "folder:elsewhere", "--matching", "direct", "--json")
+    assert ran.code == 0
+    assert ran.json["result"]["receiver_own"] is None
+    assert ran.err == (
+        "seamripper: The receiver goes unmeasured on its own task. "
+        "There is no folder shades. Say which one after the colon: 'folder:PATH'.\n"
+    )
+
+
+def test_progress_is_told_where_no_terminal_is(
+    run: Run, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seamripper.cli._show._PLAIN_EVERY", 0.0)
+    said = run("stitch", *pair, *FEW).err.splitlines()
+    # One batch an epoch; how long the rest takes is not known before the second.
+    assert re.fullmatch(r"task matching: 1/2, loss [\d.]+, epoch 1", said[1])
+    assert re.fullmatch(r"task matching: 2/2, 0 s left, loss [\d.]+, epoch 2", said[2])
+    assert said[3] == "scoring: 1/1"
+    assert run("stitch", *pair, *FEW, "--json").err == ""
+
+
+def test_the_global_generator_is_left_alone(run: Run, pair: tuple[str, str]) -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    assert run("stitch", *pair, *FEW).code == 0
+    assert torch.equal(torch.get_rng_state(), before)

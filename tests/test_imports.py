@@ -1,0 +1,329 @@
+"""Imports: they point one way, they do nothing, and the core needs none of the extras."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pkgutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import seamripper
+
+SOURCE = Path(seamripper.__file__).parent
+BASE = ("_words", "_plugins", "_files", "_fingerprint", "_progress", "_stats")
+ORDER = (
+    ("errors",),
+    BASE,
+    ("data",),
+    ("models",),
+    ("cut",),
+    ("activations",),
+    ("stitches",),
+    ("matching",),
+    ("measures",),
+    ("controls",),
+    ("audits",),
+    ("benchmark",),
+    ("papers",),
+    ("experiment",),
+    ("report",),
+    ("cli",),
+)
+"""From left to right. A part imports from itself and from parts to its left; those of `BASE` also from each other."""
+
+RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
+EXTRAS = ("torchvision", "timm", "transformers", "sklearn", "PIL")
+CORE = ["seamripper", *(m.name for m in pkgutil.walk_packages([str(SOURCE)], "seamripper."))]
+
+
+# ---- which way imports point
+
+
+def imported(tree: ast.AST, module: str, *, package: bool) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything that a file imports, wherever in the file the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                home = module.split(".")
+                home = home[: len(home) - node.level + package]
+                base = ".".join([*home, *([base] if base else [])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def violations(text: str, module: str, *, package: bool = False) -> list[str]:
+    """What is wrong with the imports of a file whose dotted name is `module`."""
+    own = module.split(".")[1] if "." in module else ""
+    found = []
+    for line, name in imported(ast.parse(text), module, package=package):
+        parts = name.split(".")
+        if parts[0] != "seamripper":
+            continue
+        other = parts[1] if len(parts) > 1 else ""
+        where = f"{module}:{line} imports {name}"
+        if other not in RANK:
+            found.append(f"{where}: only users import from the surface")
+        elif own not in RANK:
+            found.append(f"{where}, and {own} has no place in the order")
+        elif RANK[other] > RANK[own] or (RANK[other] == RANK[own] and other != own and own not in BASE):
+            found.append(f"{where}, which is to its right")
+    return found
+
+
+def files() -> list[tuple[Path, str, bool]]:
+    """(path, dotted name, whether it is a package) of every file but the surface itself, which imports everything."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = ("seamripper", *path.relative_to(SOURCE).with_suffix("").parts)
+        package = parts[-1] == "__init__"
+        found.append((path, ".".join(parts[:-1] if package else parts), package))
+    return [item for item in found if item[1] != "seamripper"]
+
+
+def test_imports_point_to_the_left() -> None:
+    read = [violations(path.read_text(), module, package=package) for path, module, package in files()]
+    assert len(read) > 90
+    assert [wrong for found in read for wrong in found] == []
+
+
+def test_every_part_has_its_place() -> None:
+    parts = {module.split(".")[1] for _, module, _ in files()}
+    assert parts <= RANK.keys()
+    assert {*BASE, "errors", "data", "models", "cut", "activations", "stitches", "matching", "cli"} <= parts
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("seamripper.data.samples", "from seamripper.models import Model"),
+        ("seamripper.data.samples", "import seamripper.cli"),
+        ("seamripper.stitches.affine", "def build():\n    from seamripper.matching.match import match"),
+        ("seamripper.cut.split", "if TYPE_CHECKING:\n    from seamripper.activations import Activations"),
+        ("seamripper.models.load", "from ..cut import split"),
+        ("seamripper.models", "from .. import cut"),
+        ("seamripper._words", "from seamripper.data import Samples"),
+        ("seamripper._words", "try:\n    import seamripper.data.samples\nexcept ImportError:\n    pass"),
+        ("seamripper.errors", "from seamripper._words import listed"),
+        ("seamripper.matching.task", "from seamripper import split"),
+        ("seamripper.matching.task", "import seamripper as sr"),
+        ("seamripper.matching.task", "from seamripper.report.html import page"),
+        ("seamripper.helpers", "from seamripper.errors import DataError"),
+    ],
+)
+def test_a_planted_violation_is_caught(module: str, text: str) -> None:
+    assert len(violations(text, module, package=module == "seamripper.models")) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("seamripper.cli.stitch_command", "from seamripper.matching import match"),
+        ("seamripper.stitches.affine", "from seamripper.cut.place import Cut"),
+        ("seamripper._plugins", "from seamripper._words import did_you_mean"),
+        ("seamripper.models.load", "from .model import Model\nfrom ..errors import ModelError"),
+        ("seamripper.data.samples", "import torch\nfrom seamripperx.models import Model"),
+    ],
+)
+def test_what_is_allowed_is_not_caught(module: str, text: str) -> None:
+    assert violations(text, module) == []
+
+
+def circle(graph: dict[str, set[str]]) -> set[str]:
+    """The modules that cannot be put in an order in which each comes after all it imports."""
+    while leaves := {module for module, needs in graph.items() if not needs & graph.keys()}:
+        graph = {module: needs for module, needs in graph.items() if module not in leaves}
+    return set(graph)
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    names = {module for _, module, _ in files()}
+    graph: dict[str, set[str]] = {}
+    for path, module, package in files():
+        found = {name for _, name in imported(ast.parse(path.read_text()), module, package=package)}
+        found |= {name.rpartition(".")[0] for name in found}
+        graph[module] = (found & names) - {module}
+    assert circle(graph) == set()
+
+
+def test_a_planted_circle_is_caught() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == {"a", "b", "c"}
+
+
+# ---- what an import does
+
+
+def python(code: str, *args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter, where nothing has been imported yet and warnings are errors."""
+    quiet = {"PYTHONWARNINGS": "error", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    if cwd is not None:
+        quiet |= {"HOME": str(cwd), "XDG_CACHE_HOME": str(cwd / "cache"), "TMPDIR": str(cwd)}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *args],
+        env={**os.environ, **quiet},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def checked(code: str, *args: str, cwd: Path | None = None) -> str:
+    ran = python(code, *args, cwd=cwd)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_importing_the_package_imports_no_torch() -> None:
+    said = checked("import sys, seamripper; print(*sorted(sys.modules))")
+    assert not {"torch", "numpy", "scipy", *EXTRAS} & set(said.split())
+
+
+def test_help_imports_no_torch() -> None:
+    said = checked(
+        """
+        import sys
+        sys.argv = ["seamripper", "--help"]
+        from seamripper.cli import main
+        main()
+        print(*sorted(sys.modules))
+        """
+    )
+    assert "seamripper" in said
+    assert "stitch" in said
+    assert not {"torch", "numpy", "scipy", *EXTRAS} & set(said.splitlines()[-1].split())
+
+
+def test_no_module_imports_an_extra() -> None:
+    said = checked(
+        """
+        import importlib, sys
+        for name in sys.argv[1:]:
+            importlib.import_module(name)
+        print(*sorted(sys.modules))
+        """,
+        *CORE,
+    )
+    loaded = set(said.split())
+    assert set(CORE) <= loaded
+    assert len(CORE) > 90
+    assert not set(EXTRAS) & loaded
+
+
+def test_importing_changes_nothing(tmp_path: Path) -> None:
+    said = checked(
+        """
+        import importlib, os, random, signal, sys, warnings
+        # Libraries first: what their imports do (rich draws a random number) is theirs.
+        import click, numpy, rich.progress, rich.table, safetensors.torch, scipy.special, torch.export, torch.fx
+
+        def state():
+            return {
+                "random": random.getstate(),
+                "numpy": numpy.random.get_state()[1].tolist(),
+                "torch": torch.get_rng_state().tolist(),
+                "filters": list(warnings.filters),
+                "threads": torch.get_num_threads(),
+                "dtype": torch.get_default_dtype(),
+                "gradients": torch.is_grad_enabled(),
+                "deterministic": torch.are_deterministic_algorithms_enabled(),
+                "environment": dict(os.environ),
+                "path": list(sys.path),
+                "signals": {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)},
+                "error state": numpy.geterr(),
+            }
+
+        before = state()
+        for name in sys.argv[1:]:
+            importlib.import_module(name)
+        after = state()
+        print([key for key in before if before[key] != after[key]])
+        """,
+        *CORE,
+        cwd=tmp_path,
+    )
+    assert said.strip() == "[]"
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- without the extras
+
+WITHOUT_EXTRAS = f"""
+import sys
+from importlib.machinery import PathFinder
+
+class Without:
+    def find_spec(name, path=None, target=None):
+        return None if name.partition(".")[0] in {EXTRAS} else PathFinder.find_spec(name, path, target)
+
+sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+"""The extras are not found, as if they had never been installed."""
+
+COMMAND = WITHOUT_EXTRAS + "from seamripper.cli import main\nmain()"
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_the_blocker_blocks(extra: str) -> None:
+    ran = python(f"{WITHOUT_EXTRAS}\nimport {extra}")
+    assert ran.returncode == 1
+    assert f"No module named '{extra}'" in ran.stderr
+
+
+def test_cuts_of_a_zoo_model_need_no_extra() -> None:
+    said = checked(COMMAND, "cuts", "zoo:resnet18", "--input", "3x28x28")
+    assert "layer3.1" in said
+    assert "256x2x2" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "library", "extra"),
+    [
+        (("cuts", "timm:resnet18"), "torchvision", "vision"),
+        (("cuts", "torchvision:resnet18"), "torchvision", "vision"),
+        (("cuts", "hf:somewhere"), "transformers", "hf"),
+        (("train", "zoo:lenet", "--data", "digits/digit", "--out", "a.safetensors"), "sklearn", "digits"),
+    ],
+)
+def test_what_needs_an_extra_says_how_to_get_it(
+    tmp_path: Path, words: tuple[str, ...], library: str, extra: str
+) -> None:
+    ran = python(COMMAND, *words, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert f"needs the library '{library}', which is not installed: pip install 'seamripper[{extra}]'." in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_the_core_does_its_whole_work_without_the_extras(tmp_path: Path) -> None:
+    said = checked(
+        WITHOUT_EXTRAS
+        + textwrap.dedent(
+            """
+            import torch
+            import seamripper as sr
+
+            def blobs(n, first_id):
+                labels = torch.arange(n) % 3
+                pixels = torch.zeros(n, 1, 28, 28)
+                for row, label in enumerate(labels.tolist()):
+                    pixels[row, :, 8 * label : 8 * label + 6] = 1
+                return sr.Samples("blobs", pixels, labels, torch.arange(first_id, first_id + n), classes=3)
+
+            spec = "zoo:lenet?channels=1&classes=3"
+            a, b = (sr.train(spec, blobs(96, 0), recipe=sr.Recipe(lr=0.02, epochs=3), seed=seed) for seed in (0, 1))
+            found = sr.match(sr.split(a, "pool1"), sr.split(b, "pool1"), blobs(96, 0), matching=sr.Direct())
+            found.save("match.safetensors")
+            print(sr.evaluate(sr.load_match("match.safetensors"), blobs(48, 96)).top1.n)
+            """
+        ),
+        cwd=tmp_path,
+    )
+    assert said.strip() == "48"

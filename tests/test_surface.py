@@ -1,0 +1,154 @@
+"""The public surface: these names and no others, each of them explained."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import seamripper
+from seamripper.data import DataSet
+from seamripper.matching import matchings
+from seamripper.stitches import stitches
+
+PUBLIC = [
+    "Activations",
+    "Cut",
+    "Direct",
+    "Estimate",
+    "Functional",
+    "Match",
+    "Model",
+    "Recipe",
+    "Regression",
+    "Samples",
+    "Schedule",
+    "SeamripperError",
+    "Split",
+    "Task",
+    "Training",
+    "clustered_noise",
+    "collect",
+    "cuts",
+    "evaluate",
+    "load",
+    "load_data",
+    "load_match",
+    "match",
+    "split",
+    "stitch_named",
+    "train",
+]
+PACKAGES = ("activations", "cut", "data", "matching", "models", "stitches")
+
+
+def test_the_surface_is_this_list() -> None:
+    assert seamripper.__all__ == PUBLIC
+    assert dir(seamripper) == PUBLIC
+    assert len(PUBLIC) <= 30
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_is_there_and_explained(name: str) -> None:
+    thing = getattr(seamripper, name)
+    assert thing.__name__ == name
+    assert explained(thing), f"{name} has no docstring of its own"
+    if inspect.isclass(thing):
+        for word, member in vars(thing).items():
+            # Those that a dataclass makes by itself have no docstring to write.
+            if not word.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
+                assert explained(member), f"{name}.{word} has no docstring"
+
+
+def test_a_star_import_gives_the_surface() -> None:
+    found: dict[str, object] = {}
+    exec("from seamripper import *", found)
+    assert set(found) - {"__builtins__"} == set(PUBLIC)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("splitt", "split"), ("Matsh", "Match"), ("loaddata", "load_data"), ("stitch_name", "stitch_named")],
+)
+def test_a_wrong_name_gets_the_nearest(wrong: str, right: str) -> None:
+    with pytest.raises(AttributeError, match=rf"seamripper has no '{wrong}': did you mean '{right}'"):
+        getattr(seamripper, wrong)
+
+
+def test_a_name_like_no_other_gets_the_list() -> None:
+    with pytest.raises(AttributeError, match=r"seamripper has no 'qqqqqq': there are: Activations, Cut, "):
+        seamripper.qqqqqq  # noqa: B018
+    assert not hasattr(seamripper, "__wrapped__")
+
+
+def test_what_type_checkers_see_is_what_is_there() -> None:
+    tree = ast.parse(Path(seamripper.__file__).read_text())
+    blocks = [n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    assert len(blocks) == 1
+    seen = {}
+    for statement in blocks[0].body:
+        assert isinstance(statement, ast.ImportFrom)
+        for alias in statement.names:
+            # `as` the same name is how a type checker knows that it is meant to be taken from here.
+            assert alias.asname == alias.name
+            seen[alias.name] = statement.module
+    assert seen == {name: f"seamripper.{home}" for name, home in seamripper._HOME.items()}
+    assert list(seamripper._HOME) == sorted(seamripper._HOME)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_lists_of_the_packages_are_true(package: str) -> None:
+    module = importlib.import_module(f"seamripper.{package}")
+    assert module.__all__ == sorted(module.__all__)
+    assert (module.__doc__ or "").strip()
+    for name in module.__all__:
+        assert hasattr(module, name)
+    from_here = {name for name, home in seamripper._HOME.items() if home == package}
+    assert from_here <= set(module.__all__)
+
+
+def plug_ins() -> list[type]:
+    sets = importlib.import_module("seamripper.data")._known()
+    return [*stitches().values(), *matchings().values(), *sets.values()]
+
+
+@pytest.mark.parametrize("cls", plug_ins(), ids=lambda cls: f"{cls.__module__.split('.')[1]}.{cls.name}")
+def test_a_plug_in_has_a_first_line_to_list(cls: type) -> None:
+    assert explained(cls)
+    first = (cls.__doc__ or "").splitlines()[0]
+    assert 10 < len(first) <= 120
+    if issubclass(cls, DataSet):
+        assert cls.about
+        assert "\n" not in cls.about
+        assert all(cls.variants.values())
+
+
+def test_there_are_plug_ins_of_every_kind() -> None:
+    names = {cls.name for cls in plug_ins()}  # type: ignore[attr-defined]
+    assert {"affine", "identity", "low_rank", "direct", "task", "regression", "mnist", "folder"} <= names
+
+
+def explained(thing: object) -> bool:
+    """Whether it has a docstring that somebody wrote: dataclasses without one get their signature for it."""
+    text = (thing.__doc__ or "").strip()
+    return bool(text) and not text.startswith(f"{getattr(thing, '__name__', '')}(")
+
+
+def test_the_docstring_of_a_dataclass_is_told_from_a_written_one() -> None:
+    @dataclasses.dataclass
+    class Silent:
+        x: int = 0
+
+    @dataclasses.dataclass
+    class Written:
+        """A point."""
+
+        x: int = 0
+
+    assert Silent.__doc__
+    assert not explained(Silent)
+    assert explained(Written)
