@@ -155,7 +155,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
         try:
             header = json.loads(file.read(length))
             ends = [int(v["data_offsets"][1]) for k, v in header.items() if k != "__metadata__"]
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as e:
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
             raise FileError(f"{path} is not a safetensors file: its header is not one.") from e
     if size != 8 + length + max(ends, default=0):
         raise FileError(f"{path} was cut short or added to: its size is not what its header says. Copy it again.")

@@ -21,7 +21,7 @@ def test_the_installed_command_lists_the_cuts_of_the_zoo(shell: Run) -> None:
     assert rows[0] == ["before:conv1", "3x28x28", "nchw", "0", "11,181,642"]
     assert ["layer2", "128x4x4", "nchw", "683,072", "10,498,570"] in rows
     assert rows[-1] == ["fc", "10", "nd", "11,181,642", "0"]
-    assert lines[0].strip() == f"{len(rows)} cuts of zoo:resnet18"
+    assert lines[0] == f"{len(rows)} cuts of zoo:resnet18"
 
 
 def test_the_json_is_what_the_library_finds(run: Run) -> None:

@@ -346,3 +346,17 @@ def test_predict_puts_modes_back_after_an_error(blobs: Samples) -> None:
     with pytest.raises(RuntimeError, match="no"):
         predict(module, blobs)
     assert module.training
+
+
+def test_a_very_narrow_network_on_large_images_trains() -> None:
+    # Channels last, the backward of its 8-channel strided shortcut ends the whole process in torch 2.13.
+    images = torch.randn(4, 3, 224, 224, generator=torch.Generator().manual_seed(0))
+    few = Samples("large", images, torch.arange(4) % 2, torch.arange(4), classes=2)
+    model = train("zoo:R_1111?width=0.125&classes=2", few, recipe=Recipe(lr=0.01, epochs=1, batch=4))
+    assert len(model.record["losses"]) == 1
+
+
+def test_a_seed_that_no_generator_takes_is_refused() -> None:
+    few = Samples("toy", torch.zeros(4, 1, 28, 28), torch.arange(4) % 2, torch.arange(4), classes=2)
+    with pytest.raises(DataError, match="Expected seed to be a whole number"):
+        train("lenet?channels=1&classes=2", few, seed=2**70)

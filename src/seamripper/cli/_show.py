@@ -27,13 +27,16 @@ def print_json(value: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     """A table; the first `left` columns are words, the others figures. Columns without names get no header."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_header=any(columns))
+    table = Table(header_style="bold", show_header=any(columns))
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
     # Wide enough for a pipe or a file, where rich would otherwise fold every table to 80 columns.
-    Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False)
+    # Not the table's own title, which would be broken, within words, at the table's width.
+    console.print(title, style="bold", soft_wrap=True)
+    console.print(table)
 
 
 @contextlib.contextmanager

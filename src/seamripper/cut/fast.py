@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, fx, nn
+from torch.nn import functional as F
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from seamripper.cut.graphs import GraphTail
@@ -81,7 +82,7 @@ def fast(split: Split, *, fold: bool = True, channels_last: bool = True, compile
         difference = _difference(split, tail)
     if difference is None or difference > TOLERANCE:
         return plain(split)
-    return Fast(tail, tuple(steps), difference, last, pools)
+    return Fast(tail.eval(), tuple(steps), difference, last, pools)
 
 
 def _traced(tail: Tail) -> fx.GraphModule | None:
@@ -129,6 +130,8 @@ def _pools_first(graph: fx.GraphModule) -> bool:
     if len(first.users) != 1:
         return False
     user = next(iter(first.users))
+    if user.target is F.adaptive_avg_pool2d:
+        return {*user.args[1:], *user.kwargs.values()} <= {1, (1, 1)}
     module = graph.get_submodule(str(user.target)) if user.op == "call_module" else None
     return isinstance(module, nn.AdaptiveAvgPool2d) and module.output_size in (1, (1, 1))
 

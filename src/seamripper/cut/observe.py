@@ -51,6 +51,7 @@ class Observation:
     batch: int
     length: int
     answer: Edge | None = None
+    finite: bool = True
     edges: dict[int, list[Edge]] = field(default_factory=dict)
     born: dict[int, int] = field(default_factory=dict)
     made_at: dict[Edge, int] = field(default_factory=dict)
@@ -120,6 +121,7 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
             for p in parameters:
                 p.requires_grad_(True)
             answer = run(module, tainted)
+            seen.finite = bool(torch.isfinite(answer.detach()).all())
             seen.answer = nodes.edge(answer)
             for p in parameters:
                 edge = nodes.edge(p)

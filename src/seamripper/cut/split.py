@@ -180,13 +180,18 @@ def _watch(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Obser
             f"The model does not run on inputs of shape {shown_shape(shapes)}: {_reason(e)}. "
             "Give an example (or --input) of the shape it was made for."
         ) from e
+    if not (first.finite and second.finite):
+        raise CutError(
+            "The model's answer on the example holds NaN or Inf, so no two halves could be seen to make it. "
+            "Give an example like the inputs it was trained on."
+        )
     return read_flow(module, first, second), first, second
 
 
 def _verify(module: nn.Module, passing: Head, head: Head, tail: Tail, example: Inputs) -> tuple[Beside, Tail]:
     """The proof: both halves make the whole, for two batch sizes, bit for bit, with nothing seen that need not be.
 
-    The head must show what is `passing` at the cut: in a graph, a value has one name before and after it is overwritten.
+    The head must show what is `passing` at the cut: in a graph a value keeps its name when it is overwritten.
     """
     batches = probes(example)
     whole = Beside(tuple(example) if not isinstance(example, Tensor) else ())

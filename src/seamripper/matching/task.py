@@ -165,7 +165,8 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
     if answer.dim() != 2:
         raise DataError(
             f"Expected the receiver to answer with a score for each class, but its answer has shape "
-            f"{tuple(answer.shape[1:])} a sample. Use a matching that needs no labels: 'direct' or 'regression'."
+            f"{tuple(answer.shape[1:])} a sample. The matchings 'direct' and 'regression' need no labels; "
+            "accuracies there are none."
         )
     if int(labels.max()) >= answer.shape[1] or int(labels.min()) < 0:
         raise DataError(
