@@ -27,13 +27,15 @@ def assert_whole(case: Case, halves: Split, sizes: tuple[int, ...] = (1, 2, 5)) 
     """Head and tail give the very bits of the user's own model, on batches that the split has not seen."""
     for n in sizes:
         batch = case.batch(n)
+        value, answer = passing(case, halves.cut.name, batch)
         with torch.no_grad():
-            assert torch.equal(halves.head(batch), passing(case, halves.cut.name, batch)), (halves.cut.name, n)
-        assert torch.equal(stitched(halves, batch), case.answer(batch)), (halves.cut.name, halves.way, n)
+            activations = halves.head(batch)
+            assert torch.equal(activations, value), (halves.cut.name, halves.way, n)
+            assert torch.equal(halves.tail(activations, halves.beside(batch)), answer), (halves.cut.name, halves.way, n)
 
 
-def passing(case: Case, name: str, inputs: Inputs) -> Tensor:
-    """What passes at a place of the user's model, from a hook; cloned, as it may be overwritten later in the run."""
+def passing(case: Case, name: str, inputs: Inputs) -> tuple[Tensor, Tensor]:
+    """What passes at a place of the user's model, from a hook (cloned, as it may be overwritten), and its answer."""
     who, call, before = _place(name)
     seen: list[Tensor] = []
 
@@ -47,10 +49,10 @@ def passing(case: Case, name: str, inputs: Inputs) -> Tensor:
     else:
         handle = part.register_forward_hook(lambda _, args, output: note(output))
     try:
-        case.answer(inputs)
+        answer = case.answer(inputs)
     finally:
         handle.remove()
-    return seen[call - 1]
+    return seen[call - 1], answer
 
 
 def assert_apart(case: Case, halves: Split) -> None:

@@ -289,7 +289,7 @@ def test_an_optimised_tail_gives_the_same_result(make, cut: str, stitch: str) ->
     assert found[False].figures["tail"] == "plain"
     assert found[True].figures["tail"] != "plain" or cut == "layer4"
     if cut == "layer1":
-        assert found[True].figures["tail"].startswith("BN folded, channels last (differs from the plain tail by ")
+        assert found[True].figures["tail"].startswith("BN folded (differs from the plain tail by ")
     torch.testing.assert_close(found[True].curves["loss"], found[False].curves["loss"], rtol=2e-3, atol=2e-3)
     inputs = make.images(20, seed=4).batch(slice(None))
     torch.testing.assert_close(found[True](inputs), found[False](inputs), rtol=2e-2, atol=2e-2)

@@ -1,4 +1,4 @@
-"""Faster tails: the same function, computed with batch normalisation folded into convolutions and channels last.
+"""Faster tails: the same function, computed with batch normalisation folded into the convolutions.
 
 Exact in real arithmetic, and held to the plain tail within `TOLERANCE`; the plain tail stays as it is, and bit-exact.
 """
@@ -55,10 +55,11 @@ def plain(split: Split) -> Fast:
     return Fast(split.tail, (), 0.0)
 
 
-def fast(split: Split, *, fold: bool = True, channels_last: bool = True, compiled: bool = False) -> Fast:
+def fast(split: Split, *, fold: bool = True, channels_last: bool = False, compiled: bool = False) -> Fast:
     """The split's tail, optimised where that can be done and is true to the plain one; else the plain one.
 
-    Compiling is not done unless asked for: it takes longer than most matchings.
+    Only folding is done unless more is asked for: `benchmarks/task_step.py` shows what each step buys on a machine.
+    Channels last lost there behind small maps, and compiling takes longer than most matchings.
     """
     graph = _traced(split.tail)
     if graph is None or split.context:
@@ -94,10 +95,12 @@ def _traced(tail: Tail) -> fx.GraphModule | None:
         graph = fx.symbolic_trace(copy.deepcopy(inner.graph))
     except Exception:
         return None
-    for module in graph.modules():
-        # Out of place, the first operation leaves the cached activations alone and needs no copy of them.
+    given = next(n for n in graph.graph.nodes if n.op == "placeholder")
+    for user in given.users:
+        module = graph.get_submodule(str(user.target)) if user.op == "call_module" else None
+        # Out of place, the first operation leaves the kept activations alone and needs no copy of them.
         if isinstance(getattr(module, "inplace", None), bool):
-            module.inplace = False  # type: ignore[assignment]
+            module.inplace = False  # type: ignore[union-attr]
     return graph
 
 
@@ -131,7 +134,7 @@ def _pools_first(graph: fx.GraphModule) -> bool:
         return False
     user = next(iter(first.users))
     if user.target is F.adaptive_avg_pool2d:
-        return {*user.args[1:], *user.kwargs.values()} <= {1, (1, 1)}
+        return all(size in (1, (1, 1), [1, 1]) for size in (*user.args[1:], *user.kwargs.values()))
     module = graph.get_submodule(str(user.target)) if user.op == "call_module" else None
     return isinstance(module, nn.AdaptiveAvgPool2d) and module.output_size in (1, (1, 1))
 

@@ -165,8 +165,8 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
     if answer.dim() != 2:
         raise DataError(
             f"Expected the receiver to answer with a score for each class, but its answer has shape "
-            f"{tuple(answer.shape[1:])} a sample. The matchings 'direct' and 'regression' need no labels; "
-            "accuracies there are none."
+            f"{tuple(answer.shape[1:])} a sample, so there is no accuracy. "
+            "'direct' and 'regression' match without labels."
         )
     if int(labels.max()) >= answer.shape[1] or int(labels.min()) < 0:
         raise DataError(
@@ -182,10 +182,6 @@ def _rows_of(sent: Activations, tail: Fast, layer: Layer) -> Callable[[Tensor], 
         # One map at every position commutes with the average that the tail begins with: average first, once.
         pooled = values.mean((2, 3), keepdim=True)
         return lambda index: pooled[index]
-    if tail.channels_last and sent.kept == "memory":
-        # Kept as n, h, w, c, so that a batch comes out channels last without being copied again.
-        last = values.permute(0, 2, 3, 1).contiguous()
-        return lambda index: last[index].permute(0, 3, 1, 2)
     return lambda index: values[index]
 
 
