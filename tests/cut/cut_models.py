@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seamripper.cut.values import run
 from seamripper.data.samples import Inputs
 from seamripper.models import load
+from seamripper.models._call import answer_of
 from seamripper.models._torchvision import import_timm, import_torchvision
 
 IMAGES = {
@@ -40,7 +40,7 @@ class Case:
 
     def answer(self, inputs: Inputs) -> Tensor:
         with torch.no_grad():
-            return run(self.module, inputs)
+            return answer_of(self.module, inputs)
 
 
 @functools.cache

@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from seamripper.cut import Cut, Split
-from seamripper.cut.values import run
 from seamripper.data.samples import Inputs
+from seamripper.models._call import answer_of
 
 
 def stitched(halves: Split, inputs: Inputs) -> Tensor:
@@ -113,7 +113,7 @@ def finished_before(module: nn.Module, cut: Cut, inputs: Inputs) -> set[str]:
         passed = passed or (who, over[who], False) in places
 
     with calls(module, begin, end), torch.no_grad():
-        run(module, inputs)
+        answer_of(module, inputs)
     assert passed, cut
     return {who for who, yes in early.items() if yes}
 

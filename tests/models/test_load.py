@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from seamripper._fingerprint import model_fingerprint
 from seamripper.errors import CheckpointError, FileError, MissingExtraError, ModelError
 from seamripper.models import Architecture, Model, load
-from seamripper.models._call import call
+from seamripper.models._call import answer_of
 from seamripper.models._torchvision import import_timm, import_torchvision
 
 pytestmark = pytest.mark.filterwarnings("ignore:The compiled part of torchvision:UserWarning")
@@ -331,7 +331,7 @@ def test_a_hugging_face_folder(bert: Path, capfd: pytest.CaptureFixture[str]) ->
     assert example["input_ids"].shape == example["attention_mask"].shape == (2, 16)
     assert int(example["input_ids"].max()) < 50
     with torch.no_grad():
-        assert call(model.module, example).shape == (2, 16, 16)
+        assert answer_of(model.module, example).shape == (2, 16, 16)
     assert not model.module.training
     assert capfd.readouterr() == ("", "")
 
@@ -356,7 +356,7 @@ def test_a_head_that_the_folder_does_not_hold_comes_from_the_seed(
     model = load(spec)
     assert model.classes == 2
     with torch.no_grad():
-        assert call(model.module, model.example()).shape == (2, 2)
+        assert answer_of(model.module, model.example()).shape == (2, 2)
     assert model.fingerprint == load(spec).fingerprint != load(f"{spec}&seed=1").fingerprint
     assert capfd.readouterr() == ("", "")
 
@@ -415,7 +415,7 @@ def test_a_hugging_face_vision_model(tmp_path: Path) -> None:
     model = load(f"hf:{tmp_path / 'vit'}?head=image-classification")
     assert model.input == (3, 32, 32)
     with torch.no_grad():
-        assert call(model.module, model.example()).shape == (2, 2)
+        assert answer_of(model.module, model.example()).shape == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -522,8 +522,8 @@ def test_a_call_takes_the_logits_or_the_first_of_several() -> None:
             return self.output
 
     one, two = torch.ones(1), torch.zeros(1)
-    assert call(Several({"loss": one, "logits": two}), one) is two
-    assert call(Several({"last_hidden_state": two, "pooled": one}), one) is two
-    assert call(Several((two, one)), one) is two
+    assert answer_of(Several({"loss": one, "logits": two}), one) is two
+    assert answer_of(Several({"last_hidden_state": two, "pooled": one}), one) is two
+    assert answer_of(Several((two, one)), one) is two
     with pytest.raises(ModelError, match="but it returned str"):
-        call(Several("no"), one)
+        answer_of(Several("no"), one)

@@ -18,9 +18,10 @@ from torch import Tensor, nn
 from seamripper.cut.flow import Spot
 from seamripper.cut.halves import Context, Head, Tail
 from seamripper.cut.observe import Call, Observation
-from seamripper.cut.values import first_tensor, mapped, run, tensors_in, with_first
+from seamripper.cut.values import first_tensor, mapped, tensors_in, with_first
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
+from seamripper.models._call import answer_of
 
 
 class _Stop(BaseException):
@@ -58,7 +59,7 @@ class HookedHead(Head):
         else:
             handle = target.register_forward_hook(lambda _, args, returned: stop(returned))
         try:
-            run(self.module, inputs)
+            answer_of(self.module, inputs)
         except _Stop as found:
             return found.value
         finally:
@@ -100,7 +101,7 @@ class HookedTail(Tail):
             if self._spot.before:
                 target = self.module.get_submodule(self._spot.module)
                 stack.enter_context(_overwritten_input(target, self._turn, given))
-            answer = run(self.module, self._blank(batch, context or {}))
+            answer = answer_of(self.module, self._blank(batch, context or {}))
         if not given.taken:
             raise CutError(f"The model does not reach {self._spot.name!r} when its front is blank.")
         return answer

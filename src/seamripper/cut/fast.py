@@ -17,7 +17,8 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from seamripper.cut.graphs import GraphTail
 from seamripper.cut.halves import CloningTail, Context, Tail
 from seamripper.cut.split import Split
-from seamripper.cut.values import probes, run
+from seamripper.cut.values import probes
+from seamripper.models._call import answer_of
 
 TOLERANCE = 1e-4
 """How far an optimised tail may be from the plain one, relative to the largest answer."""
@@ -47,7 +48,7 @@ class _TracedTail(Tail):
 
     def forward(self, activations: Tensor, context: Context | None = None) -> Tensor:
         """The answer; the tail needs no context, or it would not have been traced."""
-        return run(self.graph, activations.contiguous(memory_format=self._format))
+        return answer_of(self.graph, activations.contiguous(memory_format=self._format))
 
 
 def plain(split: Split) -> Fast:

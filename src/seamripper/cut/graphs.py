@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, fx, nn
 
 from seamripper.cut.halves import Context, Head, Tail
-from seamripper.cut.values import run
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
+from seamripper.models._call import answer_of
 
 
 class GraphHead(Head):
@@ -23,7 +23,7 @@ class GraphHead(Head):
 
     def forward(self, inputs: Inputs) -> Tensor:
         """The activations at the cut."""
-        return run(self.graph, inputs)
+        return answer_of(self.graph, inputs)
 
 
 class GraphTail(Tail):
@@ -38,8 +38,8 @@ class GraphTail(Tail):
         """The answer, from activations and context."""
         given = [(context or {})[name] for name in self._beside]
         if not given:
-            return run(self.graph, activations)
-        return run(_Bound(self.graph, given), activations)
+            return answer_of(self.graph, activations)
+        return answer_of(_Bound(self.graph, given), activations)
 
 
 class _Bound(nn.Module):

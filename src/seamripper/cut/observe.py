@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 from torch.overrides import TorchFunctionMode
 
-from seamripper.cut.values import batch_of, first_tensor, length_of, run, tensors_in
+from seamripper.cut.values import batch_of, first_tensor, length_of, tensors_in
 from seamripper.data.samples import Inputs
+from seamripper.models._call import answer_of
 
 Edge = tuple[int, int]
 """A value at one moment: the number of the autograd node that made it, and which of its outputs it is."""
@@ -120,7 +121,7 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
         try:
             for p in parameters:
                 p.requires_grad_(True)
-            answer = run(module, tainted)
+            answer = answer_of(module, tainted)
             seen.finite = bool(torch.isfinite(answer.detach()).all())
             seen.answer = nodes.edge(answer)
             for p in parameters:

@@ -20,9 +20,10 @@ from seamripper.cut.frozen import frozen_copy
 from seamripper.cut.halves import Beside, CloningTail, Head, Tail
 from seamripper.cut.observe import Observation, observe
 from seamripper.cut.place import Cut
-from seamripper.cut.values import batch_of, probes, run
+from seamripper.cut.values import batch_of, probes
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError, LeakError, SeamripperError
+from seamripper.models._call import answer_of
 from seamripper.models.model import Model
 
 Way = Literal["fx", "hooks", "export"]
@@ -57,7 +58,7 @@ class Split:
 
     def answer(self, inputs: Inputs) -> Tensor:
         """The whole model's answer."""
-        return run(self.model.module, inputs)
+        return answer_of(self.model.module, inputs)
 
     def again(self) -> Split:
         """The same split of a copy of its own, whose statistics may adapt without touching this one."""
@@ -197,7 +198,7 @@ def _verify(module: nn.Module, passing: Head, head: Head, tail: Tail, example: I
     whole = Beside(tuple(example) if not isinstance(example, Tensor) else ())
     with torch.no_grad():
         # Both heads before the first tail: what a head leaves behind in the model is then of another batch.
-        rows = [(batch, run(module, batch), head(batch)) for batch in batches]
+        rows = [(batch, answer_of(module, batch), head(batch)) for batch in batches]
         if not all(torch.equal(activations, passing(batch)) for batch, _, activations in rows):
             raise CutError("the head shows another value than passes there")
         for batch, answer, activations in rows:

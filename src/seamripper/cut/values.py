@@ -6,20 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
-
-
-def run(module: nn.Module, inputs: Inputs) -> Tensor:
-    """Call the model and return its answer: its only tensor, its `logits`, or the first tensor it returns."""
-    output = module(inputs) if isinstance(inputs, Tensor) else module(**inputs)
-    answer = output.get("logits") if isinstance(output, Mapping) else None
-    answer = first_tensor(output) if answer is None else answer
-    if answer is None:
-        raise CutError(f"Expected the model to return a tensor, but got {type(output).__name__}.")
-    return answer
 
 
 def first_tensor(value: Any) -> Tensor | None:

@@ -11,11 +11,11 @@ from seamripper.data.samples import Inputs
 from seamripper.errors import ModelError
 
 
-def call(module: nn.Module, inputs: Inputs) -> Tensor:
+def answer_of(module: nn.Module, inputs: Inputs) -> Tensor:
     """The module's output on `inputs`: of several values the logits, if so named, or else the first.
 
     >>> import torch
-    >>> call(nn.Identity(), torch.tensor([1.0, 2.0]))
+    >>> answer_of(nn.Identity(), torch.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
     output: Any = module(inputs) if isinstance(inputs, Tensor) else module(**inputs)

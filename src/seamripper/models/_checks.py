@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from seamripper._words import shown_shape
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
-from seamripper.models._call import call
+from seamripper.models._call import answer_of
 from seamripper.models.architecture import Architecture
 
 
@@ -44,7 +44,7 @@ def check_runs(module: nn.Module, architecture: Architecture, samples: Samples) 
     module.eval()
     try:
         with torch.no_grad():
-            call(module, samples.batch(slice(0, 1)))
+            answer_of(module, samples.batch(slice(0, 1)))
     except RuntimeError as e:
         raise DataError(
             f"{architecture} cannot take images of {shown_shape(samples.shape)}, as {samples.name} has: {e}"

@@ -18,7 +18,7 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper.data.base import check_seed
 from seamripper.data.samples import Samples, batch_bounds
 from seamripper.errors import DivergedError, FileError
-from seamripper.models._call import call
+from seamripper.models._call import answer_of
 from seamripper.models._checks import check_runs, check_samples
 from seamripper.models._seeded import derived, seeded
 from seamripper.models._state import State, load_state, save_state
@@ -94,7 +94,7 @@ def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:
     try:
         # Not inference_mode: its tensors may not be trained on later, and these are handed out.
         with torch.no_grad():
-            return torch.cat([call(module, inputs) for inputs, _ in samples.batches(batch)])
+            return torch.cat([answer_of(module, inputs) for inputs, _ in samples.batches(batch)])
     finally:
         for part, mode in modes.items():
             part.training = mode
@@ -174,7 +174,7 @@ def _epoch(
 def _loss(training: _Training, module: nn.Module, index: Tensor) -> Tensor:
     inputs = training.samples.batch(index)
     assert isinstance(inputs, Tensor)  # check_samples saw to it.
-    output = call(module, inputs.contiguous(memory_format=_layout(module)))
+    output = answer_of(module, inputs.contiguous(memory_format=_layout(module)))
     if training.architecture.reconstructs:
         return nn.functional.mse_loss(output, inputs)
     return nn.functional.cross_entropy(output, training.samples.labels[index])
