@@ -6,7 +6,7 @@ import pytest
 import torch
 from cut_models import Case, Parts, case, planted, signed
 from cut_proofs import assert_apart, assert_whole, calls
-from torch import Tensor
+from torch import Tensor, nn
 
 from seamripper.cut import cuts, split
 from seamripper.cut.split import Way
@@ -156,6 +156,33 @@ def test_a_split_may_be_verified_on_two_paths() -> None:
     first, second = (path(known, batch) for batch in probes(known.example))
     assert first != second
     assert_whole(known, split(known.module, "c", known.example))
+
+
+class Tries(nn.Module):
+    """A part that fails, and whose failure its parent catches."""
+
+    class Part(Parts):
+        def forward(self, x: Tensor) -> Tensor:
+            try:
+                return self.head(self.a(x))
+            except RuntimeError:
+                return self.b(x[:, :4])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.front, self.part, self.back = nn.Linear(4, 5), Tries.Part(), nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.back(self.part(self.front(x)))
+
+
+def test_a_part_that_fails_and_is_caught_confuses_nothing() -> None:
+    known = planted(Tries())
+    listed = {cut.name: cut.aliases for cut in cuts(known.module, known.example)}
+    assert listed["part"] == ("before:back", "part.b")
+    assert "part.a" not in listed
+    for way in ("fx", "hooks"):
+        assert_whole(known, split(known.module, "part", known.example, way=way))  # type: ignore[arg-type]
 
 
 class ExitsEarly(Parts):
