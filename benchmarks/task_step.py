@@ -64,7 +64,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--blocks", type=int, nargs="+", default=list(range(1, 9)))
-    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=7)
     parser.add_argument("--compile", action="store_true", help="also time a compiled tail (minutes of compiling)")
     parser.add_argument("--no-parts", action="store_true", help="leave out what each optimisation buys")
