@@ -233,6 +233,65 @@ def test_a_pooling_that_is_a_function_counts_as_well(head: Callable[[Tensor], Te
     assert fast(split(known.module, "conv", known.example)).pools_first is pools
 
 
+# readout
+
+
+class Ends(nn.Module):
+    """A convolution, an average, and then `flat` and `head`."""
+
+    def __init__(self, flat: Callable[[Tensor], Tensor], head: nn.Module) -> None:
+        super().__init__()
+        self.conv, self.pool, self.flat, self.head = nn.Conv2d(3, 4, 1), nn.AdaptiveAvgPool2d(1), flat, head
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.flat(self.pool(self.conv(x))))
+
+
+class Scaled(nn.Linear):
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * super().forward(x)
+
+
+@pytest.mark.parametrize(
+    ("flat", "head", "is_one"),
+    [
+        (nn.Flatten(), nn.Linear(4, 3), True),
+        (lambda x: torch.flatten(x, 1), nn.Linear(4, 3, bias=False), True),
+        (lambda x: x.flatten(1), nn.Linear(4, 3), True),
+        (lambda x: x.flatten(1).relu(), nn.Linear(4, 3), False),
+        (nn.Flatten(2), nn.Linear(1, 3), False),
+        (lambda x: x.flatten(2), nn.Linear(1, 3), False),
+        (nn.Flatten(), Scaled(4, 3), False),
+        (nn.Flatten(), nn.Sequential(nn.Linear(4, 3), nn.ReLU()), False),
+    ],
+)
+def test_a_readout_is_an_average_and_one_linear_map(
+    flat: Callable[[Tensor], Tensor], head: nn.Module, is_one: bool
+) -> None:
+    known = images(Ends(flat, head), (3, 6, 6))
+    halves = split(known.module, "conv", known.example)
+    readout = fast(halves).readout
+    assert (readout is not None) is is_one
+    if readout is not None:
+        activations = halves.head(known.batch(5))
+        torch.testing.assert_close(readout(activations.mean((2, 3))), halves.tail(activations))
+
+
+# compiled
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # torch's own, on its first compilation
+def test_a_compiled_tail_is_the_plain_one_within_the_tolerance() -> None:
+    known = case("narrow_resnet")
+    halves = split(known.module, "layer3", known.example)
+    quick = fast(halves, compiled=True)
+    assert quick.steps == ("BN folded", "compiled")
+    assert quick.difference <= TOLERANCE
+    activations = halves.head(known.batch(3))
+    assert gap(quick.tail(activations), halves.tail(activations)) <= TOLERANCE
+    assert gap(gradient(quick.tail, activations), gradient(halves.tail, activations)) <= TOLERANCE
+
+
 # Activations, and tails that stay as they are
 
 
@@ -323,3 +382,4 @@ def test_folding_that_overflows_is_not_used() -> None:
 def assert_plain(halves: Split, quick: Fast) -> None:
     assert quick.tail is halves.tail
     assert (quick.steps, quick.difference, quick.channels_last, quick.pools_first) == ((), 0.0, False, False)
+    assert quick.readout is None

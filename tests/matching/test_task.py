@@ -13,7 +13,7 @@ from seamripper.cut import Split
 from seamripper.data import Samples
 from seamripper.errors import DataError, DivergedError, FrozenError, MatchError
 from seamripper.matching import Direct, Match, Matching, Regression, Task, Training, match
-from seamripper.stitches import stitch_named
+from seamripper.stitches import Stitch, stitch_named
 
 QUICK = Training(epochs=3, batch=64, lr=0.01)
 
@@ -279,7 +279,7 @@ def test_the_global_generator_is_left_alone(make, augment: str) -> None:
 @pytest.mark.parametrize("stitch", ["affine", "bn_affine", "low_rank"])
 @pytest.mark.parametrize("cut", ["layer1", "layer3", "layer4"])
 def test_an_optimised_tail_gives_the_same_result(make, cut: str, stitch: str) -> None:
-    """At layer4 the tail begins with an average, and activations are averaged once."""
+    """At layer4 the tail is average and one linear map: activations are averaged once, the two maps multiplied."""
     fit = make.images(64)
     sender, receiver = (make.halves(make.resnet(seed), cut, fit) for seed in (0, 1))
     found = {}
@@ -287,12 +287,27 @@ def test_an_optimised_tail_gives_the_same_result(make, cut: str, stitch: str) ->
         task = Task(Training(epochs=3, batch=32, optimiser="sgd", lr=0.02), optimise=optimise)
         found[optimise] = match(sender, receiver, fit, stitch=stitch, matching=task)
     assert found[False].figures["tail"] == "plain"
-    assert found[True].figures["tail"] != "plain" or cut == "layer4"
+    assert found[True].figures["tail"] != "plain" or stitch == "bn_affine"
+    if (cut, stitch) == ("layer4", "affine"):
+        assert found[True].figures["tail"] == "plain, averages kept, stitch and tail multiplied"
     if cut == "layer1":
         assert found[True].figures["tail"].startswith("BN folded (differs from the plain tail by ")
     torch.testing.assert_close(found[True].curves["loss"], found[False].curves["loss"], rtol=2e-3, atol=2e-3)
     inputs = make.images(20, seed=4).batch(slice(None))
     torch.testing.assert_close(found[True](inputs), found[False](inputs), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("stitch", [stitch_named("affine"), stitch_named("affine", bias=False)])
+def test_stitch_and_tail_are_multiplied_only_where_that_is_cheaper(make, stitch: Stitch) -> None:
+    fit = make.images(64)
+    halves = [make.halves(make.resnet(seed), "layer4", fit) for seed in (0, 1)]
+    for batch in (2, 16):
+        few = Task(Training(epochs=1, batch=batch, optimiser="sgd", lr=0.02))
+        found = match(*halves, fit, stitch=stitch, matching=few)
+        # The receiver has 3 classes: more than a batch of 2 has samples.
+        assert ("multiplied" in found.figures["tail"]) is (batch == 16)
+        plainly = match(*halves, fit, stitch=stitch, matching=replace(few, optimise=False))
+        torch.testing.assert_close(found.curves["loss"], plainly.curves["loss"], rtol=1e-4, atol=1e-5)
 
 
 def test_the_stitched_network_uses_the_plain_tail(make) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, fx, nn
@@ -26,13 +27,18 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Fast:
-    """A tail with what was done to it and how far it is from the plain one; `pools_first` if it only sees averages."""
+    """A tail with what was done to it and how far it is from the plain one.
+
+    `pools_first` if it only sees averages over the map; if all that it does with them is one linear map, `readout` is
+    that map.
+    """
 
     tail: Tail
     steps: tuple[str, ...]
     difference: float
     channels_last: bool = False
     pools_first: bool = False
+    readout: nn.Linear | None = None
 
     def __str__(self) -> str:
         if not self.steps:
@@ -72,7 +78,7 @@ def fast(split: Split, *, fold: bool = True, channels_last: bool = False, compil
     if last:
         graph = graph.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         steps.append("channels last")
-    pools = _pools_first(graph)
+    pools, readout = _pools_first(graph), _readout(graph)
     quick: nn.Module = graph
     if compiled:
         quick = torch.compile(graph, dynamic=False)  # type: ignore[assignment]
@@ -84,7 +90,7 @@ def fast(split: Split, *, fold: bool = True, channels_last: bool = False, compil
         difference = _difference(split, tail)
     if difference is None or difference > TOLERANCE:
         return plain(split)
-    return Fast(tail.eval(), tuple(steps), difference, last, pools)
+    return Fast(tail.eval(), tuple(steps), difference, last, pools, readout)
 
 
 def _traced(tail: Tail) -> fx.GraphModule | None:
@@ -138,6 +144,21 @@ def _pools_first(graph: fx.GraphModule) -> bool:
         return all(size in (1, (1, 1), [1, 1]) for size in (*user.args[1:], *user.kwargs.values()))
     module = graph.get_submodule(str(user.target)) if user.op == "call_module" else None
     return isinstance(module, nn.AdaptiveAvgPool2d) and module.output_size in (1, (1, 1))
+
+
+def _readout(graph: fx.GraphModule) -> nn.Linear | None:
+    """The linear map of a tail that averages, flattens, maps once and does no more; None for any other tail."""
+    nodes = list(graph.graph.nodes)
+    if not _pools_first(graph) or len(nodes) != 5 or any(n.all_input_nodes != [m] for m, n in pairwise(nodes)):
+        return None
+    *_, flatten, linear, _ = nodes
+    modules = dict(graph.named_modules())
+    flat = flatten.target is torch.flatten and flatten.args[1:] == (1,) and not flatten.kwargs
+    flat |= flatten.target == "flatten" and flatten.op == "call_method" and flatten.args[1:] == (1,)
+    module = modules.get(str(flatten.target)) if flatten.op == "call_module" else None
+    flat |= isinstance(module, nn.Flatten) and (module.start_dim, module.end_dim) == (1, -1)
+    last = modules.get(str(linear.target)) if linear.op == "call_module" else None
+    return last if flat and type(last) is nn.Linear else None
 
 
 def _difference(split: Split, tail: Tail) -> float | None:

@@ -21,6 +21,7 @@ from seamripper.matching.augment import flip_crop
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
 from seamripper.matching.training import Training, diverged, train_layer
+from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import Layer, LinearLayer
 
 _Loss = Callable[[Tensor, Tensor], Tensor]
@@ -72,14 +73,13 @@ class Task(Matching):
         tail = fast(problem.receiver) if self.optimise else plain(problem.receiver)
         memory = self.training.memory
         sent = collect(problem.sender, problem.fit, beside=problem.receiver, memory=memory, watch=problem.watch)
-        rows = _rows_of(sent, tail, problem.layer)
+        answers, steps = _answers_of(sent, tail, problem.layer, batch=self.training.batch)
         loss_fn = self._loss_fn()
 
         def loss_of(index: Tensor) -> Tensor:
-            context = sent.beside(index) if sent.context else None
-            return loss_fn(tail.tail(problem.layer(rows(index)), context), labels[index])
+            return loss_fn(answers(index), labels[index])
 
-        figures = {"tail": str(tail), "activations": f"computed once, {_WHERE[sent.kept]}"}
+        figures = {"tail": ", ".join((str(tail), *steps)), "activations": f"computed once, {_WHERE[sent.kept]}"}
         return self._train(problem, loss_of, figures)
 
     def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Found:
@@ -175,14 +175,28 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
         )
 
 
-def _rows_of(sent: Activations, tail: Fast, layer: Layer) -> Callable[[Tensor], Tensor]:
-    """Gives the kept activations of a batch, in the form that makes a step cheapest for this tail and stitch."""
-    values = sent.values
-    if tail.pools_first and isinstance(layer, LinearLayer) and layer.pointwise:
-        # One map at every position commutes with the average that the tail begins with: average first, once.
-        pooled = values.mean((2, 3), keepdim=True)
-        return lambda index: pooled[index]
-    return lambda index: values[index]
+def _answers_of(
+    sent: Activations, tail: Fast, layer: Layer, *, batch: int
+) -> tuple[Callable[[Tensor], Tensor], tuple[str, ...]]:
+    """Gives the stitched network's answers from kept activations, cheaply, and says what was done for that."""
+    if not (tail.pools_first and isinstance(layer, LinearLayer) and layer.pointwise):
+        return lambda i: tail.tail(layer(sent.values[i]), sent.beside(i) if sent.context else None), ()
+    # One map at every position commutes with the average that the tail begins with: average first, once.
+    pooled = sent.values.mean((2, 3), keepdim=True)
+    readout = tail.readout
+    if readout is None or readout.out_features > batch or not isinstance(layer, PositionwiseLayer):
+        return lambda i: tail.tail(layer(pooled[i])), ("averages kept",)
+    vectors, linear = pooled.flatten(1), layer.linear
+
+    def answers(index: Tensor) -> Tensor:
+        # V (W x + b) + c as (V W) x + (V b + c): cheaper while there are fewer classes than samples in a batch.
+        weight = readout.weight @ linear.weight
+        added: Tensor | None = readout.bias
+        if linear.bias is not None:
+            added = F.linear(linear.bias, readout.weight, readout.bias)
+        return F.linear(vectors[index], weight, added)
+
+    return answers, ("averages kept", "stitch and tail multiplied")
 
 
 def _mean_loss(problem: Problem, loss_of: Callable[[Tensor], Tensor], training: Training) -> float:
