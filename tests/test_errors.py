@@ -21,8 +21,11 @@ ALLOWED = {
     ("__init__.py", "AttributeError"): "what Python asks of a module's __getattr__",
     ("cli/_parse.py", "click.UsageError"): "click's own, shown with the usage of the command",
     ("cut/by_hooks.py", "_Stop"): "ends a head's forward pass and is caught there; no user sees it",
+    ("cut/many.py", "_Stop"): "likewise, of several heads at once",
     ("cut/split.py", "_NotWholeError"): "a CutError that tells one failed way of cutting from another; caught there",
-    ("_plugins.py", "error"): "a class of the tree, chosen by the caller (`type[SeamripperError]`)",
+    ("_options.py", "error"): "a class of the tree, chosen by the caller (`type[SeamripperError]`)",
+    ("_own_code.py", "error"): "likewise",
+    ("_plugins.py", "error"): "likewise",
     ("data/digits8.py", "why"): "the DataError of the data set that could not be fetched",
 }
 """(file, what it raises) that is not in the tree by name, and why that is right."""

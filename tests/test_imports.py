@@ -16,7 +16,7 @@ import pytest
 import seamripper
 
 SOURCE = Path(seamripper.__file__).parent
-BASE = ("_words", "_plugins", "_files", "_fingerprint", "_progress", "_stats")
+BASE = ("_words", "_options", "_plugins", "_own_code", "_files", "_fingerprint", "_progress", "_stats")
 ORDER = (
     ("errors",),
     BASE,
@@ -97,7 +97,7 @@ def test_imports_point_to_the_left() -> None:
 def test_every_part_has_its_place() -> None:
     parts = {module.split(".")[1] for _, module, _ in files()}
     assert parts <= RANK.keys()
-    assert {*BASE, "errors", "data", "models", "cut", "activations", "stitches", "matching", "cli"} <= parts
+    assert {*BASE, "errors", "data", "models", "cut", "activations", "stitches", "matching", "measures", "cli"} <= parts
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,8 @@ def test_importing_changes_nothing(tmp_path: Path) -> None:
         """
         import importlib, os, random, signal, sys, warnings
         # Libraries first: what their imports do (rich draws a random number) is theirs.
-        import click, numpy, rich.progress, rich.table, safetensors.torch, scipy.special, torch.export, torch.fx
+        import click, numpy, rich.progress, rich.table, safetensors.torch, torch.export, torch.fx
+        import scipy.optimize, scipy.special, scipy.stats
 
         def state():
             return {

@@ -13,43 +13,53 @@ import pytest
 import seamripper
 from seamripper.data import DataSet
 from seamripper.matching import matchings
+from seamripper.measures import measures
 from seamripper.stitches import stitches
 
 PUBLIC = [
     "Activations",
+    "Comparison",
     "Cut",
     "Direct",
     "Estimate",
     "Functional",
     "Match",
+    "Measure",
     "Model",
+    "Pair",
     "Recipe",
     "Regression",
     "Samples",
     "Schedule",
+    "Score",
     "SeamripperError",
     "Split",
     "Task",
     "Training",
     "clustered_noise",
     "collect",
+    "compare",
     "cuts",
     "evaluate",
     "load",
+    "load_activations",
+    "load_comparison",
     "load_data",
     "load_match",
     "match",
+    "measure_named",
+    "score",
     "split",
     "stitch_named",
     "train",
 ]
-PACKAGES = ("activations", "cut", "data", "matching", "models", "stitches")
+PACKAGES = ("activations", "cut", "data", "matching", "measures", "models", "stitches")
 
 
 def test_the_surface_is_this_list() -> None:
     assert seamripper.__all__ == PUBLIC
     assert dir(seamripper) == PUBLIC
-    assert len(PUBLIC) <= 30
+    assert len(PUBLIC) <= 36
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -80,7 +90,7 @@ def test_a_wrong_name_gets_the_nearest(wrong: str, right: str) -> None:
 
 
 def test_a_name_like_no_other_gets_the_list() -> None:
-    with pytest.raises(AttributeError, match=r"seamripper has no 'qqqqqq': there are: Activations, Cut, "):
+    with pytest.raises(AttributeError, match=r"seamripper has no 'qqqqqq': there are: Activations, Comparison, Cut, "):
         seamripper.qqqqqq  # noqa: B018
     assert not hasattr(seamripper, "__wrapped__")
 
@@ -113,7 +123,7 @@ def test_the_lists_of_the_packages_are_true(package: str) -> None:
 
 def plug_ins() -> list[type]:
     sets = importlib.import_module("seamripper.data")._known()
-    return [*stitches().values(), *matchings().values(), *sets.values()]
+    return [*stitches().values(), *matchings().values(), *measures().values(), *sets.values()]
 
 
 @pytest.mark.parametrize("cls", plug_ins(), ids=lambda cls: f"{cls.__module__.split('.')[1]}.{cls.name}")
@@ -129,7 +139,7 @@ def test_a_plug_in_has_a_first_line_to_list(cls: type) -> None:
 
 def test_there_are_plug_ins_of_every_kind() -> None:
     names = {cls.name for cls in plug_ins()}  # type: ignore[attr-defined]
-    assert {"affine", "identity", "low_rank", "direct", "task", "regression", "mnist", "folder"} <= names
+    assert {"affine", "identity", "low_rank", "direct", "task", "regression", "linear_cka", "mnist", "folder"} <= names
 
 
 def explained(thing: object) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from seamripper._stats import Estimate as Estimate
     from seamripper.activations import Activations as Activations
     from seamripper.activations import collect as collect
+    from seamripper.activations import load_activations as load_activations
     from seamripper.cut import Cut as Cut
     from seamripper.cut import Split as Split
     from seamripper.cut import cuts as cuts
@@ -42,6 +43,14 @@ if TYPE_CHECKING:
     from seamripper.matching import evaluate as evaluate
     from seamripper.matching import load_match as load_match
     from seamripper.matching import match as match
+    from seamripper.measures import Comparison as Comparison
+    from seamripper.measures import Measure as Measure
+    from seamripper.measures import Pair as Pair
+    from seamripper.measures import Score as Score
+    from seamripper.measures import compare as compare
+    from seamripper.measures import load_comparison as load_comparison
+    from seamripper.measures import measure_named as measure_named
+    from seamripper.measures import score as score
     from seamripper.models import Model as Model
     from seamripper.models import Recipe as Recipe
     from seamripper.models import load as load
@@ -50,28 +59,37 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Activations": "activations",
+    "Comparison": "measures",
     "Cut": "cut",
     "Direct": "matching",
     "Estimate": "_stats",
     "Functional": "matching",
     "Match": "matching",
+    "Measure": "measures",
     "Model": "models",
+    "Pair": "measures",
     "Recipe": "models",
     "Regression": "matching",
     "Samples": "data",
     "Schedule": "matching",
+    "Score": "measures",
     "SeamripperError": "errors",
     "Split": "cut",
     "Task": "matching",
     "Training": "matching",
     "clustered_noise": "data",
     "collect": "activations",
+    "compare": "measures",
     "cuts": "cut",
     "evaluate": "matching",
     "load": "models",
+    "load_activations": "activations",
+    "load_comparison": "measures",
     "load_data": "data",
     "load_match": "matching",
     "match": "matching",
+    "measure_named": "measures",
+    "score": "measures",
     "split": "cut",
     "stitch_named": "stitches",
     "train": "models",

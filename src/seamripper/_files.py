@@ -29,6 +29,12 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def files_beside(path: Path) -> str:
+    """The end of a message about a file that is not there: which of its kind are in its folder."""
+    near = sorted(p.name for p in path.parent.glob(f"*{path.suffix}")) if path.parent.is_dir() else []
+    return f" In that folder there are: {', '.join(near[:8])}." if near else ""
+
+
 @contextlib.contextmanager
 def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a file that appears under its name only when it is whole and on disk.
@@ -140,9 +146,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The header of a safetensors file, or an error that says what is wrong with it."""
     path = Path(path)
     if not path.is_file():
-        near = sorted(p.name for p in path.parent.glob("*.safetensors")) if path.parent.is_dir() else []
-        hint = f" In that folder there are: {', '.join(near[:8])}." if near else ""
-        raise FileError(f"There is no file {path}.{hint}")
+        raise FileError(f"There is no file {path}.{files_beside(path)}")
     size = path.stat().st_size
     with path.open("rb") as file:
         first = file.read(8)

@@ -13,6 +13,7 @@
     ├── StitchError         a stitch that does not fit between two cuts
     ├── MatchError          a matching that cannot be carried out
     │   └── DivergedError       its loss stopped being finite
+    ├── MeasureError        a measure that is unknown, or not defined for what it was given
     ├── FileError           a file that cannot be read or written, or is not what it says
     └── MissingExtraError   an optional library is needed and not installed
 
@@ -77,6 +78,10 @@ class DivergedError(MatchError):
         super().__init__(message)
         self.step = step
         self.lr = lr
+
+
+class MeasureError(SeamripperError):
+    """A measure that is unknown, or not defined for what it was given."""
 
 
 class FileError(SeamripperError):

@@ -154,6 +154,12 @@ CASES = [
     case("variant", stitch(data="digits/corelated"), "DataError", "did you mean 'digits/correlated'"),
     case("data, train", (*TRAIN, "--data", "mnst"), "DataError", "There is no data set 'mnst': did you mean 'mnist'"),
     case("matching", (*STITCH, "--matching", "tsk"), "MatchError", "There is no matching 'tsk': did you mean 'task'?"),
+    case(
+        "measure",
+        ("check", "linear_kca"),
+        "MeasureError",
+        "There is no measure 'linear_kca': did you mean 'linear_cka'",
+    ),
     case("stitch", (*STITCH, "--stitch", "afine"), "StitchError", "There is no stitch 'afine': did you mean 'affine'"),
     # A cut that something goes around.
     case("leak", stitch(sender="digit.safetensors@layer2.0.conv1"), "LeakError", "layer2.0.conv1", "the sender"),
@@ -274,7 +280,7 @@ def test_every_kind_of_error_that_a_user_can_cause_is_here() -> None:
     # FrozenError is about our own mistakes, UnfetchedError and MissingExtraError have tests of their own.
     assert kinds == {
         *("ModelError", "CheckpointError", "DataError", "CutError", "LeakError", "StitchError", "MatchError"),
-        *("DivergedError", "FileError"),
+        *("DivergedError", "MeasureError", "FileError"),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,14 @@ import pytest
 
 from seamripper.data import datasets
 from seamripper.matching import matchings
+from seamripper.measures import measures
 from seamripper.models.zoo import FAMILIES
 from seamripper.stitches import stitches
 
 if TYPE_CHECKING:
     from conftest import Run
 
-COMMANDS = ("cuts", "demo", "list", "stitch", "train")
+COMMANDS = ("activations", "check", "cuts", "demo", "list", "measure", "stitch", "train")
 
 
 def test_the_installed_command_says_what_it_can_do(shell: Run) -> None:
@@ -38,10 +40,11 @@ def test_all_that_there_is_is_listed(run: Run) -> None:
     assert run("list", "data", "--json").json == {"data": datasets()}
     assert set(run("list", "stitches", "--json").json["stitches"]) == set(stitches())
     assert set(run("list", "matchings", "--json").json["matchings"]) == set(matchings())
+    assert set(run("list", "measures", "--json").json["measures"]) == set(measures())
     assert {f"zoo:{name}" for name in FAMILIES} <= set(run("list", "models", "--json").json["models"])
 
 
-@pytest.mark.parametrize("what", ["data", "models", "stitches", "matchings"])
+@pytest.mark.parametrize("what", ["data", "models", "stitches", "matchings", "measures"])
 def test_a_table_has_a_line_of_words_for_each(run: Run, what: str) -> None:
     names = run("list", what, "--json").json[what]
     assert all(names.values())
@@ -50,10 +53,42 @@ def test_a_table_has_a_line_of_words_for_each(run: Run, what: str) -> None:
     assert {row[0] for row in rows if row[0]} == set(names)
 
 
+def test_measures_are_listed_with_their_claims(run: Run) -> None:
+    found = run("list", "measures", "--json").json["measures"]
+    for name, told in found.items():
+        claims = measures()[name].variants()[0].claims
+        assert (told["direction"], told["symmetric"], told["needs"]) == (
+            claims.direction,
+            claims.symmetric,
+            claims.needs,
+        )
+        assert set(told["invariant_to"]) == claims.invariant_to
+        other = claims.invariant_to if claims.receiver_invariant_to is None else claims.receiver_invariant_to
+        assert set(told["receiver_invariant_to"]) == other
+        ends = zip(told["range"], claims.range, strict=True)
+        assert all(end == known or (end is None and math.isinf(known)) for end, known in ends)
+        assert told["about"]
+        assert told["paper"]
+    assert found["svcca"]["options"] == {"keep": 0.99, "dims": None}
+    assert found["rsa"]["variants"][0] == "rsa"
+    assert len(found["rsa"]["variants"]) == 9
+    assert found["linear_cka"]["variants"] == ["linear_cka"]
+
+
+def test_the_table_of_measures_shows_what_they_claim(run: Run) -> None:
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in run("list", "measures").out.splitlines()]
+    by_name = {row[0]: row[1:] for row in rows if row}
+    assert by_name["linear_cka"][:3] == ["similarity", "yes", "moments"]
+    assert by_name["opd"][:3] == ["distance", "yes", "moments"]
+    assert by_name["regression_r2"][:3] == ["similarity", "no", "moments"]
+    assert by_name["mutual_knn"][2] == "rows"
+    assert by_name["linear_cka"][3].startswith("Linear centred kernel alignment, the biased form")
+
+
 def test_nothing_else_can_be_listed(run: Run) -> None:
     ran = run("list", "measurs")
     assert ran.code == 2
-    assert "'measurs' is not one of 'data', 'models', 'stitches', 'matchings'" in ran.err
+    assert "'measurs' is not one of 'data', 'models', 'stitches', 'matchings', 'measures'" in ran.err
 
 
 def test_a_mistyped_command_gets_the_nearest(run: Run) -> None:

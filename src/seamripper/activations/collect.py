@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from seamripper._files import save_tensors
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.cut.halves import Context
 from seamripper.cut.place import Cut
@@ -19,13 +21,18 @@ from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import DataError, FileError
 
+KIND = "set of activations"
+"""What a file of activations says that it holds."""
 MEMORY = 4 * 1024**3
 """Activations larger than this many bytes are kept on disk, unless the caller says otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Activations:
-    """Activations at one cut, a row a sample, in the order of the samples; with what passes beside the cut."""
+    """Activations at one cut, a row a sample, in the order of the samples; with what passes beside the cut.
+
+    `made_from` tells what is known of the model and the data. Labels and ids of -1 are not known.
+    """
 
     cut: Cut
     values: Tensor
@@ -33,6 +40,7 @@ class Activations:
     ids: Tensor
     context: Context = field(default_factory=dict)
     kept: Literal["memory", "disk"] = "memory"
+    made_from: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -40,6 +48,16 @@ class Activations:
     def beside(self, index: Tensor | slice) -> Context:
         """The context of the samples at `index`."""
         return {name: value[index] for name, value in self.context.items()}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write them to one safetensors file, which `load_activations` reads."""
+        tensors = {"values": self.values, "labels": self.labels, "ids": self.ids}
+        tensors |= {f"context.{name}": value for name, value in self.context.items()}
+        save_tensors(path, tensors, self.as_record(), kind=KIND)
+
+    def as_record(self) -> dict[str, Any]:
+        """All that is not a tensor, as JSON has it."""
+        return {"cut": self.cut.as_record(), "n": len(self), "made_from": dict(self.made_from)}
 
 
 def collect(
@@ -70,7 +88,7 @@ def collect(
                 needs = rows[0].numel() * rows.element_size() * len(samples)
                 kept = "disk" if needs > memory else "memory"
                 where = tempfile.gettempdir() if folder is None else folder
-                values = _room((len(samples), *rows.shape[1:]), rows.dtype, Path(where) if kept == "disk" else None)
+                values = room((len(samples), *rows.shape[1:]), rows.dtype, Path(where) if kept == "disk" else None)
                 context = {k: v.new_empty(len(samples), *v.shape[1:]) for k, v in extra.items()}
             values[done : done + len(rows)] = rows
             for name, value in extra.items():
@@ -78,22 +96,31 @@ def collect(
             done += len(rows)
             watch(Progress(task, batches_in(done, batch), steps))
     assert values is not None
-    return Activations(split.cut, values, samples.labels, samples.ids, context, kept)
+    made_from = {"model": split.model.source, "data": samples.name}
+    return Activations(split.cut, values, samples.labels, samples.ids, context, kept, made_from)
 
 
 def require_finite(rows: Tensor, where: str, ids: Tensor) -> None:
     """Refuse activations with NaN or Inf, naming the layer and the first sample."""
+    bad = first_bad(rows)
+    if bad is not None:
+        raise DataError(
+            f"The activations at {where!r} hold NaN or Inf, first for the sample with id {int(ids[bad])}. "
+            "Look at that sample and at the weights before the layer."
+        )
+
+
+def first_bad(rows: Tensor) -> int | None:
+    """The first sample with NaN or Inf, by its number; None if all are finite."""
     # A sum is finite only if all its terms are (or two infinities cancel to NaN), and costs one pass without a mask.
-    if not bool(torch.isfinite(rows.sum())):
-        bad = (~torch.isfinite(rows).flatten(1).all(1)).nonzero()
-        if len(bad):
-            raise DataError(
-                f"The activations at {where!r} hold NaN or Inf, first for the sample with id {int(ids[bad[0, 0]])}. "
-                "Look at that sample and at the weights before the layer."
-            )
+    if bool(torch.isfinite(rows.sum())):
+        return None
+    bad = (~torch.isfinite(rows).flatten(1).all(1)).nonzero()
+    return int(bad[0, 0]) if len(bad) else None
 
 
-def _room(shape: tuple[int, ...], dtype: torch.dtype, folder: Path | None) -> Tensor:
+def room(shape: tuple[int, ...], dtype: torch.dtype, folder: Path | None) -> Tensor:
+    """An empty tensor, in memory or in a file of `folder` that vanishes with the process."""
     if folder is None:
         return torch.empty(shape, dtype=dtype)
     count = math.prod(shape)

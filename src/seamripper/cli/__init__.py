@@ -16,9 +16,13 @@ from seamripper._words import did_you_mean
 from seamripper.errors import SeamripperError
 
 _COMMANDS = {
+    "activations": "Write what a model shows at a cut to a file.",
+    "check": "Hold a measure, your own say, to the contract that all measures keep.",
+    "compare": "Compare every layer of one model with every layer of another, in one pass.",
     "cuts": "List the places where a model can be cut.",
     "demo": "Train two small networks on real MNIST, stitch them both ways, and show what comes of it.",
-    "list": "List what there is: data, models, stitches or matchings.",
+    "list": "List what there is: data, models, stitches, matchings or measures.",
+    "measure": "Measure how similar stored activations are.",
     "stitch": "Join the front of one model to the back of another, and measure what the whole can do.",
     "train": "Train a model of the zoo.",
 }

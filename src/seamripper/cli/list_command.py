@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from seamripper.cli._parse import json_option
 from seamripper.cli._show import print_json, print_table
+
+if TYPE_CHECKING:
+    from seamripper.measures import Measure
 
 _ELSEWHERE = {
     "torchvision:NAME": "one of torchvision's",
@@ -17,10 +24,13 @@ _ELSEWHERE = {
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["data", "models", "stitches", "matchings"]))
+@click.argument("what", type=click.Choice(["data", "models", "stitches", "matchings", "measures"]))
 @json_option
 def command(what: str, as_json: bool) -> None:
-    """List what there is: data, models, stitches or matchings."""
+    """List what there is: data, models, stitches, matchings or measures."""
+    if what == "measures":
+        _list_measures(as_json)
+        return
     names = _known(what)
     if as_json:
         print_json({what: names})
@@ -45,6 +55,37 @@ def _known(what: str) -> dict[str, str]:
     from seamripper.matching import matchings
 
     return {name: _first_line(cls) for name, cls in matchings().items()}
+
+
+def _list_measures(as_json: bool) -> None:
+    from seamripper.measures import measures
+
+    known = {name: cls.variants()[0] for name, cls in measures().items()}
+    if as_json:
+        print_json({"measures": {name: _measure_record(measure) for name, measure in known.items()}})
+        return
+    rows = [
+        [name, m.claims.direction, "yes" if m.claims.symmetric else "no", m.claims.needs, _first_line(type(m))]
+        for name, m in known.items()
+    ]
+    columns = ["name", "direction", "symmetric", "needs", "what it is"]
+    print_table("measures (their options: --json)", columns, rows, left=5)
+
+
+def _measure_record(measure: Measure) -> dict[str, Any]:
+    claims = dataclasses.asdict(measure.claims)
+    own, other = measure.claims.invariant_to, measure.claims.receiver_invariant_to
+    return {
+        "about": _first_line(type(measure)),
+        "paper": measure.paper,
+        "options": dataclasses.asdict(measure),
+        "variants": [variant.label for variant in measure.variants()],
+        # JSON has no infinity: a side of the range that is open is null.
+        **claims,
+        "range": [end if math.isfinite(end) else None for end in measure.claims.range],
+        "invariant_to": sorted(own),
+        "receiver_invariant_to": sorted(own if other is None else other),
+    }
 
 
 def _first_line(cls: type) -> str:

@@ -72,7 +72,7 @@ def fast(split: Split, *, fold: bool = True, channels_last: bool = False, compil
     if graph is None or split.context:
         return plain(split)
     steps = []
-    if fold and _fold(graph):
+    if fold and fold_norms(graph):
         steps.append("BN folded")
     last = channels_last and split.cut.layout == "nchw" and any(p.dim() == 4 for p in graph.parameters())
     if last:
@@ -111,7 +111,7 @@ def _traced(tail: Tail) -> fx.GraphModule | None:
     return graph
 
 
-def _fold(graph: fx.GraphModule) -> bool:
+def fold_norms(graph: fx.GraphModule) -> bool:
     """Fold every batch normalisation that follows a convolution directly; True if there was one."""
     modules = dict(graph.named_modules())
     uses: dict[str, int] = {}

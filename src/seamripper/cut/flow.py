@@ -115,7 +115,7 @@ class Flow:
             if spot.edge is not None and spot.edge not in shown and self.obstacle(spot) is None:
                 best = next(s for s in self.same_value(spot.edge) if self.obstacle(s) is None)
                 shown[spot.edge] = best
-        return sorted((s for e, s in shown.items() if not self.around(e)), key=self._moment)
+        return sorted((s for e, s in shown.items() if not self.around(e)), key=self.moment)
 
     def cut_at(self, spot: Spot) -> Cut:
         """The spot as users see it."""
@@ -137,12 +137,13 @@ class Flow:
         legal = self.legal()
         if not legal:
             return "This model has no place that can be cut."
-        at = self._moment(spot)
-        earlier = [s.name for s in legal if self._moment(s) <= at][-1:]
-        later = [s.name for s in legal if self._moment(s) > at][:1]
+        at = self.moment(spot)
+        earlier = [s.name for s in legal if self.moment(s) <= at][-1:]
+        later = [s.name for s in legal if self.moment(s) > at][:1]
         return f"The nearest places that can: {listed([*earlier, *later])}."
 
-    def _moment(self, spot: Spot) -> int:
+    def moment(self, spot: Spot) -> int:
+        """When the run made this value: spots sort by it."""
         if spot.edge is not None and spot.edge in self.seen.made_at:
             return self.seen.made_at[spot.edge]
         return spot.start if spot.before else spot.end

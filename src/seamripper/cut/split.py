@@ -93,8 +93,8 @@ def cuts(model: nn.Module | Model, example: Inputs | None = None) -> tuple[Cut, 
     1 (3, nd) 15 8
     2 (2, nd) 23 0
     """
-    known = _as_model(model)
-    flow, *_ = _watch(frozen_copy(known.module), _example_of(known, example))
+    known = as_model(model)
+    flow, *_ = watched(frozen_copy(known.module), example_of(known, example))
     return tuple(flow.cut_at(spot) for spot in flow.legal())
 
 
@@ -114,10 +114,10 @@ def split(
     """
     if way not in ("auto", *get_args(Way)):
         raise CutError(f"Expected argument `way` to be {listed(('auto', *get_args(Way)), last='or')}, but got {way!r}.")
-    known = _as_model(model)
-    example = _example_of(known, example)
+    known = as_model(model)
+    example = example_of(known, example)
     module = frozen_copy(known.module)
-    flow, *seen = _watch(module, example)
+    flow, *seen = watched(module, example)
     spot = flow.require(cut)
     frozen = Model(module, known.source, known.input, known.classes, known.record)
     why: list[str] = []
@@ -172,7 +172,8 @@ def _hooked(module: nn.Module, spot: Spot, seen: list[Observation], example: Inp
     return HookedHead(module, spot), HookedTail(module, spot, seen[0], seen[1], example)
 
 
-def _watch(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Observation]:
+def watched(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Observation]:
+    """The flow of a frozen model, and the two runs that it was read from."""
     try:
         first, second = (observe(module, probe) for probe in probes(example))
     except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
@@ -244,9 +245,11 @@ def _idle(name: str, tail: Tail, example: Inputs, rows: list[tuple[Inputs, Tenso
     return True
 
 
-def _as_model(model: nn.Module | Model) -> Model:
+def as_model(model: nn.Module | Model) -> Model:
+    """A bare module as a model that knows no more than its class's name."""
     return model if isinstance(model, Model) else Model(model, type(model).__name__)
 
 
-def _example_of(model: Model, example: Inputs | None) -> Inputs:
+def example_of(model: Model, example: Inputs | None) -> Inputs:
+    """The example that was given, or one of the model's own."""
     return model.example(2) if example is None else example

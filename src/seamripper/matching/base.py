@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from seamripper._options import require_options
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples
-from seamripper.matching._options import require_options
+from seamripper.errors import MatchError
 from seamripper.stitches.base import Layer
 
 
@@ -47,7 +48,7 @@ class Matching(abc.ABC):
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        require_options(self, f"the matching {self.name!r}")
+        require_options(self, f"the matching {self.name!r}", error=MatchError)
 
     @abc.abstractmethod
     def find(self, problem: Problem) -> Found:

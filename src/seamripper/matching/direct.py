@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 
 import torch
 
+from seamripper._options import require_options
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import MatchError
-from seamripper.matching._options import require_options
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.moments import Moments
 from seamripper.matching.solve import Solution, least_squares, procrustes, reduced_rank
@@ -36,7 +36,7 @@ class Direct(Matching):
     batch: int = 256
 
     def __post_init__(self) -> None:
-        require_options(self, f"the matching {self.name!r}", ridge=0, rank=1, rtol=0, batch=1)
+        require_options(self, f"the matching {self.name!r}", error=MatchError, ridge=0, rank=1, rtol=0, batch=1)
 
     def find(self, problem: Problem) -> Found:
         """Solve for the map and install it."""

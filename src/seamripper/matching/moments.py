@@ -75,11 +75,15 @@ class Moments:
         raw.syy = self.syy + self.n * float(self.mean_y @ self.mean_y)
         return raw
 
-    def residual(self, weight: Tensor, bias: Tensor) -> float:
-        """‖Y − XWᵀ − b‖² / ‖Y‖² of any map on these rows: the normalised error of Balogh & Jelasity 2025."""
+    def error(self, weight: Tensor, bias: Tensor) -> float:
+        """‖Y − XWᵀ − b‖² of any map on these rows."""
         w, b = weight.double(), bias.double()
         offset = self.mean_y - w @ self.mean_x - b
         error = self.syy - 2 * float((w.T * self.sxy).sum()) + float(((w @ self.sxx) * w).sum())
-        norm = self.syy + self.n * float(self.mean_y @ self.mean_y)
         # Rounding can leave a tiny negative number where the fit is exact.
-        return max(0.0, error + self.n * float(offset @ offset)) / norm if norm > 0 else float("nan")
+        return max(0.0, error + self.n * float(offset @ offset))
+
+    def residual(self, weight: Tensor, bias: Tensor) -> float:
+        """‖Y − XWᵀ − b‖² / ‖Y‖² of any map on these rows: the normalised error of Balogh & Jelasity 2025."""
+        norm = self.syy + self.n * float(self.mean_y @ self.mean_y)
+        return self.error(weight, bias) / norm if norm > 0 else float("nan")

@@ -10,11 +10,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from seamripper._options import require_options
 from seamripper._progress import Progress, Watcher
 from seamripper.activations.collect import MEMORY
 from seamripper.data.samples import batch_bounds
 from seamripper.errors import DivergedError, MatchError
-from seamripper.matching._options import require_options
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Schedule:
     warmup: float = 0.05
 
     def __post_init__(self) -> None:
-        require_options(self, "a schedule", warmup=0)
+        require_options(self, "a schedule", error=MatchError, warmup=0)
 
     def factor(self, step: int, total: int) -> float:
         """What the learning rate is multiplied by at `step` (from 0) of `total`."""
@@ -66,7 +66,9 @@ class Training:
     memory: int = MEMORY
 
     def __post_init__(self) -> None:
-        require_options(self, "a training", momentum=0, weight_decay=0, epochs=0, batch=1, l1=0, memory=0)
+        require_options(
+            self, "a training", error=MatchError, momentum=0, weight_decay=0, epochs=0, batch=1, l1=0, memory=0
+        )
         if not self.lr > 0:
             raise MatchError(f"Expected a learning rate above 0, but got {self.lr}.")
 

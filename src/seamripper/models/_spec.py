@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seamripper._options import split_options
 from seamripper._words import did_you_mean, listed
 from seamripper.errors import ModelError
 
@@ -33,7 +34,7 @@ class Spec:
     @classmethod
     def parse(cls, text: str) -> Spec:
         """Take a spec apart."""
-        name, options = split_options(text)
+        name, options = split_options(text, error=ModelError)
         scheme, _, rest = name.partition(":")
         if scheme in SCHEMES and rest:
             return cls(scheme, rest, options)
@@ -54,24 +55,6 @@ class Spec:
             options["pretrained"] = "0"  # The one scheme whose models are trained unless told otherwise.
         prefix = "" if self.scheme == "factory" else f"{self.scheme}:"
         return prefix + joined(self.name, options)
-
-
-def split_options(text: str) -> tuple[str, dict[str, str]]:
-    """A name and its options.
-
-    >>> split_options("resnet18?width=0.25&stem=3x3")
-    ('resnet18', {'width': '0.25', 'stem': '3x3'})
-    """
-    name, _, query = text.partition("?")
-    options: dict[str, str] = {}
-    for part in filter(None, query.split("&")):
-        key, equals, value = part.partition("=")
-        if not (key and equals and value):
-            raise ModelError(f"Expected options like ?name=value&name=value, but got {part!r} in {text!r}.")
-        if key in options:
-            raise ModelError(f"Option {key!r} is given twice in {text!r}: keep one of them.")
-        options[key] = value
-    return name, options
 
 
 def joined(name: str, options: Mapping[str, object]) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from torch import nn
 
+from seamripper._options import split_options
 from seamripper._words import did_you_mean
 from seamripper.errors import ModelError
 from seamripper.models._seeded import seeded
-from seamripper.models._spec import joined, split_options
+from seamripper.models._spec import joined
 from seamripper.models.zoo import FAMILIES, Value
 
 
@@ -41,7 +42,7 @@ class Architecture:
     @classmethod
     def parse(cls, text: str) -> Architecture:
         """Read `FAMILY?option=value&…`, with or without `zoo:` before it."""
-        family, options = split_options(text.removeprefix("zoo:"))
+        family, options = split_options(text.removeprefix("zoo:"), error=ModelError)
         return cls(family, options)
 
     @property

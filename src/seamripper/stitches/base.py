@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal, get_type_hints
 
 from torch import Tensor, nn
 
+from seamripper._options import accepts, described
 from seamripper.cut.place import Cut
 from seamripper.errors import StitchError
-from seamripper.stitches._options import accepts, described
 
 Constraint = Literal["none", "orthogonal", "rank"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
+from seamripper._options import require_known
 from seamripper._plugins import discover, named
-from seamripper._words import listed, nearest
+from seamripper._words import listed
 from seamripper.cut.place import Cut
 from seamripper.errors import StitchError
 from seamripper.stitches.affine import Affine
@@ -43,13 +43,7 @@ def stitch_named(name: str, /, **options: Any) -> Stitch:
     seamripper.errors.StitchError: The stitch 'conv' has no option 'kernal': did you mean 'kernel'? ...
     """
     cls = named(name, dict(stitches()), what="stitch", error=StitchError)
-    known = [field.name for field in fields(cls)]
-    for option in options:
-        if option not in known:
-            close = nearest(option, known, n=1)
-            guess = f"did you mean {close[0]!r}? " if close else ""
-            has = f"Its options are {listed(known)}." if known else "It has none."
-            raise StitchError(f"The stitch {name!r} has no option {option!r}: {guess}{has}")
+    require_known(options, cls, f"The stitch {name!r}", error=StitchError)
     return cls(**options)
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from seamripper._words import shown_shape
+from seamripper.activations.sampling import to_rows as to_rows
 from seamripper.cut.place import Cut, Layout
 
 _WORDS: dict[Layout, str] = {"nchw": "a map", "ntd": "tokens", "nd": "a vector"}
@@ -23,20 +24,6 @@ _BY_LAYOUT: dict[tuple[Layout, Layout], str] = {
     ("nd", "ntd"): "expand_linear",
     ("nd", "nd"): "affine",
 }
-
-
-def to_rows(x: Tensor, layout: Layout) -> Tensor:
-    """Activations as rows, one a position: a sample's positions stand together, a map's row by row.
-
-    (n, c, h, w) → (n·h·w, c); (n, t, d) → (n·t, d); (n, d) as it is.
-
-    >>> import torch
-    >>> to_rows(torch.arange(8.0).reshape(1, 2, 2, 2), "nchw")
-    tensor([[0., 4.], [1., 5.], [2., 6.], [3., 7.]])
-    """
-    if layout == "nchw":
-        return x.permute(0, 2, 3, 1).flatten(0, 2)
-    return x.flatten(0, 1) if layout == "ntd" else x
 
 
 def to_tokens(x: Tensor) -> Tensor:

@@ -1,0 +1,196 @@
+"""What one pass for all pairs costs, as a multiple of two plain forward passes over the same images.
+
+    python benchmarks/compare_pass.py                      # 1,024 images
+    python benchmarks/compare_pass.py --images 10000 --check
+    python benchmarks/compare_pass.py --memory --check     # peak memory at 1,000 and at 10,000 images
+
+ResNet-18 × ResNet-18 (3×3 stem, 32×32, 8 × 8 blocks). Timed in turn, part by part of the images, and compared by sums:
+
+  two forwards   both networks, plain and eager, over the images
+  ours           `compare` with every measure that needs moments, all 64 pairs: the pass, and then the values
+  torch_cka, pytorch-cka   (if installed) linear CKA alone, over the same images
+  a run a pair   both networks run up to their cuts for each of the 64 pairs, moments of that pair alone
+
+`--check` ends with exit code 1 if a ratio misses its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from seamripper.cut import split
+from seamripper.cut.many import heads
+from seamripper.data.samples import Samples
+from seamripper.measures import chosen
+from seamripper.measures.compare import Plan, Rule, Sums, accumulate, compare, scored
+from seamripper.models import Architecture
+
+BLOCKS = [f"layer{stage}.{block}" for stage in (1, 2, 3, 4) for block in (0, 1)]
+AGAINST_FORWARDS = 1.25
+MEMORY = 1.10
+
+
+def main() -> None:
+    """Measure, print, and check if asked to."""
+    options = _options()
+    if options.peak:
+        _peak(options.peak, options)
+        return
+    missed = _memory(options) if options.memory else _time(options)
+    print("\n".join(missed) or "every bound is met")
+    if options.check and missed:
+        sys.exit(1)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, default=1024)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--parts", type=int, default=8, help="how many times the two sides take turns")
+    parser.add_argument("--no-interval", action="store_true", help="values without their intervals")
+    parser.add_argument("--no-others", action="store_true", help="leave out the other libraries and the run a pair")
+    parser.add_argument("--memory", action="store_true", help="measure memory, not time")
+    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--check", action="store_true")
+    return parser.parse_args()
+
+
+def _images(n: int) -> Samples:
+    images = torch.randn(n, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    return Samples("random images", images, torch.arange(n) % 10, torch.arange(n), classes=10)
+
+
+def _networks() -> tuple[nn.Module, nn.Module]:
+    architecture = Architecture.parse("zoo:resnet18?stem=3x3")
+    a, b = (architecture.build(seed=seed).eval().requires_grad_(False) for seed in (0, 1))
+    return a, b
+
+
+def _time(options: argparse.Namespace) -> list[str]:
+    samples, (a, b) = _images(options.images), _networks()
+    rule = Rule(batch=options.batch, interval=not options.no_interval)
+    measures = [m for m in chosen(["all"]) if m.claims.needs != "rows"]
+    some = [heads(net, BLOCKS, samples.batch(slice(0, 2)), optimise=True) for net in (a, b)]
+    sums = Sums(Plan.of(some[0].cuts, some[1].cuts, measures, rule))
+    size = options.images // options.parts
+    parts = [samples.take(slice(size * k, size * (k + 1))) for k in range(options.parts)]
+    times: dict[str, float] = {"two forwards": 0.0, "the pass": 0.0}
+    _forwards(a, b, parts[0].take(slice(0, options.batch)), options.batch)
+    for k, part in enumerate(parts):
+        times["two forwards"] += _timed(lambda part=part: _forwards(a, b, part, options.batch))
+        first = k * size // options.batch
+        times["the pass"] += _timed(lambda part=part, first=first: accumulate(sums, *some, part, first=first))
+    times["the values"] = _timed(lambda: scored(sums, measures))
+    if not options.no_others:
+        times |= _others(a, b, samples, options)
+    whole = times["two forwards"]
+    times["ours"] = times["the pass"] + times["the values"]
+    threads = torch.get_num_threads()
+    print(f"ResNet-18 x ResNet-18, 8 x 8 blocks, {options.images} images, batch {options.batch}, {threads} threads,")
+    print(f"{len(measures)} measures, {'without' if options.no_interval else 'with'} intervals; forward: {some[0].way}")
+    for name, seconds in times.items():
+        print(f"{name:>16} {seconds:9.2f} s {seconds / whole:7.2f} x two forwards")
+    ratio = times["ours"] / whole
+    bound = f"ours: {ratio:.2f} x two forwards, above {AGAINST_FORWARDS}"
+    return [bound] if ratio > AGAINST_FORWARDS else []
+
+
+def _forwards(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> None:
+    with torch.no_grad():
+        for inputs, _ in samples.batches(batch):
+            a(inputs)
+            b(inputs)
+
+
+def _others(a: nn.Module, b: nn.Module, samples: Samples, options: argparse.Namespace) -> dict[str, float]:
+    found = {}
+    for name, make in (("torch_cka", _torch_cka), ("pytorch-cka", _pytorch_cka)):
+        try:
+            step = make(a, b, samples, options.batch)
+        except ImportError as e:
+            print(f"{name} is not installed here ({e.name}); it needs: pip install {name}")
+            continue
+        found[name] = _timed(step)
+    found["a run a pair"] = _run_a_pair(a, b, samples, options.batch)
+    return found
+
+
+def _torch_cka(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> Callable[[], object]:
+    from torch_cka import CKA
+
+    cka = CKA(a, b, "a", "b", model1_layers=BLOCKS, model2_layers=BLOCKS, device="cpu")
+    return lambda: cka.compare(_loader(samples, batch))
+
+
+def _pytorch_cka(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> Callable[[], object]:
+    from cka import CKA
+
+    cka = CKA(a, b, BLOCKS, BLOCKS)
+    return lambda: cka.compare(_loader(samples, batch))
+
+
+def _loader(samples: Samples, batch: int) -> torch.utils.data.DataLoader[tuple[Tensor, ...]]:
+    whole = torch.utils.data.TensorDataset(samples.batch(slice(None)), samples.labels)
+    return torch.utils.data.DataLoader(whole, batch_size=batch)
+
+
+def _run_a_pair(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> float:
+    """The seconds that 64 runs, a pair each, would take: measured on one part of the images, as it takes long."""
+    few = samples.take(slice(0, 2 * batch))
+    example, total = samples.batch(slice(0, 2)), 0.0
+    fronts = [[split(net, cut, example) for cut in BLOCKS] for net in (a, b)]
+    measures = chosen(["linear_cka"])
+    for x in fronts[0]:
+        for y in fronts[1]:
+            sums = Sums(Plan.of([x.cut], [y.cut], measures, Rule(batch=batch)))
+
+            def run(x: object = x, y: object = y, sums: Sums = sums) -> None:
+                with torch.no_grad():
+                    for k, (inputs, _) in enumerate(few.batches(batch)):
+                        sums.add([x.head(inputs)], [y.head(inputs)], few.ids[:batch], fold=k)
+
+            total += _timed(run)
+    return total * len(samples) / len(few)
+
+
+def _timed(step: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+def _memory(options: argparse.Namespace) -> list[str]:
+    """Peak memory of a process of its own at two numbers of images; the images themselves are drawn batch by batch."""
+    peaks = {}
+    for n in (1000, 10_000):
+        own = [sys.executable, __file__, "--peak", str(n), "--batch", str(options.batch)]
+        runs = [int(subprocess.run(own, check=True, capture_output=True, text=True).stdout) for _ in range(1)]
+        peaks[n] = statistics.median(runs)
+        print(f"{n:>7} images: peak of {peaks[n] / 1e9:.3f} GB")
+    ratio = peaks[10_000] / peaks[1000]
+    print(f"ratio {ratio:.3f}")
+    return [f"memory grows: {ratio:.3f}, above {MEMORY}"] if ratio > MEMORY else []
+
+
+def _peak(n: int, options: argparse.Namespace) -> None:
+    """Print this process's peak memory, less what the images take, after a comparison of n of them."""
+    # Bytes, as real data sets have them: 3 kB an image.
+    pixels = torch.randint(0, 256, (n, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    samples = Samples("random images", pixels, torch.arange(n) % 10, torch.arange(n), classes=10)
+    a, b = _networks()
+    compare(a, b, samples, measures=["all"], sender_cuts=BLOCKS, receiver_cuts=BLOCKS, rule=Rule(interval=False))
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(peak - pixels.numel())
+
+
+if __name__ == "__main__":
+    main()

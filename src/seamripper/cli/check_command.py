@@ -1,0 +1,39 @@
+"""seamripper check: hold a measure to the contract."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from seamripper.cli._parse import json_option
+from seamripper.cli._show import print_json, print_table
+
+BROKEN = 1
+"""The exit code if the measure breaks a clause."""
+
+
+@click.command("check")
+@click.argument("measure")
+@json_option
+def command(measure: str, as_json: bool) -> None:
+    """Hold MEASURE to the contract: do its claims hold, and does it refuse what it must?
+
+    MEASURE is FILE.py:CLASS, your own (the file is run), or a name, say linear_cka or svcca?dims=20. The exit code is 0
+    if every clause is kept, 1 if one is broken, 2 if there is no such measure.
+    """
+    from seamripper.measures import measure_named
+    from seamripper.measures.contract import check
+
+    found = measure_named(measure)
+    findings = check(found)
+    broken = [finding for finding in findings if not finding.passed]
+    if as_json:
+        clauses = [finding.as_record() for finding in findings]
+        print_json({"measure": found.label, "passed": not broken, "clauses": clauses})
+    else:
+        rows = [[f.clause, "kept" if f.passed else "BROKEN", f.sentence] for f in findings]
+        print_table(f"The contract of measures, put to {found.label}", ["clause", "", "what was found"], rows, left=3)
+        print(f"{len(broken)} of {len(findings)} clauses broken" if broken else f"all {len(findings)} clauses kept")
+    if broken:
+        sys.exit(BROKEN)

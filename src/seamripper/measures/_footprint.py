@@ -1,0 +1,92 @@
+"""What a pass will take in memory, told before it begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seamripper.errors import MeasureError
+from seamripper.measures._forms import Form
+
+_SHARE = 0.8
+"""Of the memory that is free, how much a pass may plan with: the networks themselves need some."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes for the sums, for one batch on its way through, and for kept rows.
+
+    >>> print(Footprint(10**9, 2 * 10**8, 0))
+    1.2 GB (sums 1.0, a batch 0.2, kept rows 0.0)
+    """
+
+    sums: int
+    batch: int
+    rows: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.sums + self.batch + self.rows
+
+    def __str__(self) -> str:
+        parts = ", ".join(
+            f"{name} {size / 1e9:.1f}"
+            for name, size in (("sums", self.sums), ("a batch", self.batch), ("kept rows", self.rows))
+        )
+        return f"{self.total / 1e9:.1f} GB ({parts})"
+
+    def require(self, room: int | None) -> None:
+        """Refuse a pass that would not fit, and say what to change."""
+        if room is None or self.total <= room:
+            return
+        largest = max(("sums", self.sums), ("batch", self.batch), ("rows", self.rows), key=lambda part: part[1])[0]
+        advice = {
+            "sums": "Choose fewer cuts, the sampling 'pool', or fewer folds",
+            "batch": "Use a smaller batch, fewer cuts, or the sampling 'pool'",
+            "rows": "Keep fewer rows, use the sampling 'pool', or leave out the measures that need rows",
+        }[largest]
+        raise MeasureError(f"The pass would take {self}, but there is room for {room / 1e9:.1f} GB. {advice}.")
+
+
+def planned(
+    senders: Sequence[Form], receivers: Sequence[Form], *, batch: int, folds: int, moments: bool, keep: int
+) -> Footprint:
+    """The footprint of a pass over these cuts."""
+    targets = {form.grid for form in receivers}
+    wide, high = sum(form.width for form in senders), sum(form.width for form in receivers)
+    own = [len(targets) * (f.width**2 + f.width) for f in senders] + [f.width**2 + f.width for f in receivers]
+    sizes = [form.width * form.grid[0] * form.grid[1] for form in (*senders, *receivers)]
+    # A batch is held in float32 as it comes, and in float64 on one grid after the other: at most twice over.
+    moving = batch * sum(sizes) * (4 + (16 if moments else 0))
+    rows = keep * (len(targets) * wide + high) * (4 if targets == {(1, 1)} else 8)
+    return Footprint(8 * folds * (wide * high + sum(own)) if moments else 0, moving, rows)
+
+
+def available() -> int | None:
+    """Bytes of memory that a pass may plan with here; None if that cannot be told."""
+    free = [size for size in (_free(), _left_in_group()) if size is not None]
+    return int(_SHARE * min(free)) if free else None
+
+
+def _free() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        try:
+            return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (ValueError, OSError, AttributeError):
+            return None
+
+
+def _left_in_group() -> int | None:
+    """What a container's limit leaves, if there is one."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = (group / "memory.max").read_text().strip()
+        return None if limit == "max" else int(limit) - int((group / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None

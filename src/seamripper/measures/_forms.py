@@ -1,0 +1,77 @@
+"""Forms: how the activations of each cut become rows, one rule for all cuts of both models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from seamripper.cut.place import Cut
+from seamripper.errors import MeasureError
+from seamripper.measures._grids import Grid
+from seamripper.measures.score import Sampling
+
+_Reading = Literal["map", "tokens", "vector", "mean", "flat"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A cut's activations as maps: `width` channels on a `grid`. A row is one position of the grid."""
+
+    cut: Cut
+    width: int
+    grid: Grid
+    reading: _Reading
+
+    def maps(self, values: Tensor) -> Tensor:
+        """Activations (n, …) as (n, width, h, w)."""
+        n = len(values)
+        if self.reading == "flat":
+            return values.reshape(n, -1, 1, 1)
+        if self.reading == "mean":
+            axes = (2, 3) if self.cut.layout == "nchw" else (1,)
+            return (values if self.cut.layout == "nd" else values.mean(axes)).reshape(n, -1, 1, 1)
+        if self.reading == "map":
+            return values
+        if self.reading == "vector":
+            return values[:, :, None, None]
+        # Tokens before the square of the others (CLS) have no place on a grid.
+        places = values if self.grid[1] == 1 else values[:, self.cut.prefix :]
+        return places.transpose(1, 2).reshape(n, self.width, *self.grid)
+
+
+def forms(a: Sequence[Cut], b: Sequence[Cut], sampling: Sampling) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
+    """The forms of two models' cuts.
+
+    `pool` averages over the map or the tokens; `flatten` takes the map whole. By `positions` each position of a map, or
+    each token, is a row, and the sender's map is resized to the receiver's: tokens are then read as the square grid
+    that they come from, without a CLS token; only where every cut has the same number of tokens do all of them count.
+    """
+    cuts = (*a, *b)
+    counts = {cut.shape[0] for cut in cuts if cut.layout == "ntd"}
+    alike = len(counts) == 1 and all(cut.layout == "ntd" for cut in cuts)
+    return tuple(_form(cut, sampling, alike) for cut in a), tuple(_form(cut, sampling, alike) for cut in b)
+
+
+def _form(cut: Cut, sampling: Sampling, alike: bool) -> Form:
+    if sampling == "pool":
+        return Form(cut, cut.width, (1, 1), "mean")
+    if sampling == "flatten":
+        width = 1
+        for size in cut.shape:
+            width *= size
+        return Form(cut, width, (1, 1), "flat")
+    if cut.layout == "nchw":
+        return Form(cut, cut.width, cut.grid, "map")
+    if cut.layout == "nd":
+        return Form(cut, cut.width, (1, 1), "vector")
+    if alike:
+        return Form(cut, cut.width, (cut.shape[0], 1), "tokens")
+    if cut.prefix > 5:
+        raise MeasureError(
+            f"The {cut.shape[0]} tokens of {cut.name!r} come from no square grid, so they have no positions in common "
+            "with the other cuts. Use the sampling 'pool'."
+        )
+    return Form(cut, cut.width, cut.grid, "tokens")

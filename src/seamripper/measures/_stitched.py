@@ -1,0 +1,91 @@
+"""One receiver cut, and how a sender's kept activations are carried to it by a stitch that moments have found."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from seamripper.cut.fast import Fast, fast, plain
+from seamripper.cut.place import Cut
+from seamripper.cut.split import Split
+from seamripper.data.samples import Samples
+from seamripper.errors import StitchError
+from seamripper.matching.solve import least_squares
+from seamripper.measures._forms import Form
+from seamripper.measures._held_out import moments_of
+from seamripper.measures.pair import Pair
+from seamripper.stitches import auto
+from seamripper.stitches._linear import applied
+from seamripper.stitches.affine import Affine
+from seamripper.stitches.base import LinearLayer
+from seamripper.stitches.positions import resized
+from seamripper.stitches.resize import Resize
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A receiver's cut: its number, the split there, and the tail that all the senders' activations run through."""
+
+    number: int
+    half: Split
+    optimise: bool
+
+    @functools.cached_property
+    def tail(self) -> Fast:
+        """The tail, with batch normalisation folded where that is true to the plain one."""
+        return fast(self.half) if self.optimise else plain(self.half)
+
+    @functools.cached_property
+    def dtype(self) -> torch.dtype:
+        """The precision of the activations that the tail takes."""
+        with torch.no_grad():
+            shown: Tensor = self.half.head(self.half.example)
+        return shown.dtype
+
+    @torch.no_grad()
+    def answers(self, values: Tensor, carry: Callable[[Tensor], Tensor], samples: Samples, *, batch: int) -> Tensor:
+        """The stitched network's answers to the samples, of which `values` are the sender's activations."""
+        beside = self.half.beside
+        named = not isinstance(samples.inputs, Tensor)
+        parts = []
+        for start in range(0, len(values), batch):
+            rows = slice(start, start + batch)
+            context = beside(samples.batch(rows)) if named else None
+            parts.append(self.tail.tail(carry(values[rows]), context))
+        return torch.cat(parts)
+
+
+def by_moments(x: Form, y: Form) -> bool:
+    """Whether the rows of the pass are those that the plain stitch between the two cuts maps."""
+    try:
+        stitch = auto(x.cut, y.cut)
+    except StitchError:
+        return False
+    # Where a CLS token was left out of the pass, the moments are not those of all tokens.
+    whole = all(form.cut.layout != "ntd" or math.prod(form.grid) == form.cut.shape[0] for form in (x, y))
+    return isinstance(stitch, Affine | Resize) and whole
+
+
+def solved(pair: Pair, source: Cut, target: Cut, dtype: torch.dtype) -> LinearLayer:
+    """The plain stitch between the two cuts, with the least-squares map of the pair installed."""
+    layer = auto(source, target).build(source, target).to(dtype)
+    assert isinstance(layer, LinearLayer)
+    found = least_squares(moments_of(pair))
+    layer.install(found.weight, found.bias)
+    return layer.eval().requires_grad_(False)
+
+
+def carrier(layer: LinearLayer, source: Cut, target: Cut) -> Callable[[Tensor], Tensor]:
+    """The layer in the cheaper order: where the map grows, it is mapped first and then resized.
+
+    One map at every position commutes with bilinear resizing, whose weights add up to 1 at each of them.
+    """
+    if target.layout != "nchw" or math.prod(source.grid) >= math.prod(target.grid):
+        return layer
+    weight, bias = layer.map()
+    return lambda x: resized(applied(x, weight, bias, layout="nchw"), target.grid)

@@ -1,0 +1,152 @@
+"""What a measure is: a similarity index whose claims are declared as data, so that each of them can be tested."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Literal
+
+from seamripper._options import require_options
+from seamripper.errors import MeasureError
+from seamripper.measures.pair import Pair, Side
+
+Transformation = Literal["translation", "scaling", "orthogonal", "permutation", "invertible"]
+TRANSFORMATIONS: tuple[Transformation, ...] = ("translation", "scaling", "orthogonal", "permutation", "invertible")
+"""What may be done to one side: x + c, a·x (a > 0), x Q, x with its columns permuted, x M with M invertible."""
+
+SHAPE = frozenset[Transformation]({"translation", "scaling", "orthogonal", "permutation"})
+"""What a measure of shape does not see; many are invariant to just these."""
+
+_LARGEST = 10**8
+"""Numbers in a product of two sides that cannot be turned to fewer columns; a flattened map has 65,536 columns."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a measure claims of itself. It claims as well *not* to be symmetric, or invariant, where it does not say so.
+
+    `invariant_to` is about the sender's side x; `receiver_invariant_to` about y, where that differs. `needs` is what
+    the measure is computed from: `moments` or sums over `batches`, which one pass accumulates, or `rows`, which must be
+    kept. A measure that `spans` compares subspaces: it refuses n ≤ columns + 1, where any two would agree. Without
+    `varying`, a constant side is no problem to it.
+    """
+
+    direction: Literal["similarity", "distance"]
+    symmetric: bool
+    range: tuple[float, float]
+    self_score: float
+    invariant_to: frozenset[Transformation]
+    receiver_invariant_to: frozenset[Transformation] | None = None
+    needs: Literal["moments", "batches", "rows"] = "moments"
+    same_width: bool = False
+    spans: bool = False
+    varying: bool = True
+    fewest: int = 4
+    """The fewest rows that it is defined for."""
+
+    @property
+    def turns(self) -> bool:
+        """Whether both sides may be rotated without a change."""
+        other = self.invariant_to if self.receiver_invariant_to is None else self.receiver_invariant_to
+        return "orthogonal" in self.invariant_to and "orthogonal" in other
+
+
+@dataclass(frozen=True)
+class Measure(abc.ABC):
+    """A similarity index. Leaves are frozen dataclasses with a `name`, the `paper` it is from, and their options."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        # A leaf with checks of its own calls this first.
+        require_options(self, f"the measure {self.name!r}", error=MeasureError)
+
+    @property
+    @abc.abstractmethod
+    def claims(self) -> Claims:
+        """What it claims of itself, with these options."""
+
+    @abc.abstractmethod
+    def of(self, pair: Pair) -> float:
+        """The value for a pair that fits."""
+
+    def sides(self, pair: Pair) -> tuple[float, float] | None:
+        """For a difference of two figures: the figures of x and of y."""
+        return None
+
+    def by_fold(self, pair: Pair) -> tuple[float, ...] | None:
+        """For a measure that is fitted on other folds than it is scored on: its value on each of them."""
+        return None
+
+    @classmethod
+    def variants(cls) -> tuple[Measure, ...]:
+        """What `all` stands for: the measure as it is by default, or every variant that goes by a name of its own."""
+        return (cls(),)
+
+    def value(self, pair: Pair) -> float:
+        """The value, or an error that says why there is none."""
+        self._require(pair)
+        if self.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
+            pair = pair.turned
+        value = self.of(pair)
+        if not math.isfinite(value):
+            raise MeasureError(f"{self.label} has no finite value on these {pair.n} rows (it came out as {value}).")
+        return value
+
+    def _require(self, pair: Pair) -> None:
+        claims = self.claims
+        if pair.n < claims.fewest:
+            raise MeasureError(f"{self.label} needs at least {claims.fewest} samples, but got {pair.n}.")
+        if claims.needs == "batches" and not pair.whole:
+            return
+        p, q = pair.x.width, pair.y.width
+        if claims.same_width and p != q:
+            raise MeasureError(
+                f"{self.label} compares representations of one width, but these have {p} and {q} columns. "
+                "Use a measure that is free of width, such as 'linear_cka'."
+            )
+        # Centred rows have one direction less than there are of them.
+        if claims.spans and pair.n <= max(p, q) + 1:
+            raise MeasureError(
+                f"{self.label} needs more samples than columns, or it would find any two representations the same: "
+                f"got {pair.n} for widths {p} and {q}. Give at least {max(p, q) + 2}, or use a sampling with fewer "
+                "columns ('pool')."
+            )
+        if pair.x.rows is not None and claims.needs == "moments" and not claims.turns and p * q > _LARGEST:
+            raise MeasureError(
+                f"{self.label} compares columns with columns, and {p} × {q} of them would take {8e-9 * p * q:.0f} GB. "
+                "Use a sampling with fewer columns: 'positions' or 'pool'."
+            )
+        if claims.needs == "rows":
+            pair.x.kept, pair.y.kept  # noqa: B018  (raises if they were not kept)
+        for name, side in (("sender", pair.x), ("receiver", pair.y)) if claims.varying else ():
+            if constant(side):
+                raise MeasureError(f"{self.label} is not defined here: the {name}'s activations are constant.")
+
+    @property
+    def label(self) -> str:
+        """The name with those options that are not the default: `svcca?dims=20`.
+
+        >>> from seamripper.measures import measure_named
+        >>> measure_named("linear_cka").label
+        'linear_cka'
+        """
+        changed = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
+        options = "&".join(f"{name}={value}" for name, value in changed)
+        return f"{self.name}?{options}" if options else self.name
+
+    def as_record(self) -> dict[str, Any]:
+        """What a file says of this measure."""
+        return {"name": self.name, **asdict(self)}
+
+
+def constant(side: Side) -> bool:
+    """Whether the rows vary by no more than their rounding.
+
+    >>> import torch
+    >>> constant(Side.of(torch.full((9, 2), 0.1)))
+    True
+    """
+    return side.total <= 4 * side.noise

@@ -1,0 +1,43 @@
+"""Mean CCA: the mean canonical correlation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seamripper.measures.base import TRANSFORMATIONS, Claims, Measure
+from seamripper.measures.pair import Pair
+
+
+@dataclass(frozen=True)
+class MeanCCA(Measure):
+    """The mean canonical correlation, Σ ρᵢ / min(rank x, rank y); ρ̄_CCA of Kornblith 2019.
+
+    ρ are the singular values of (Sxx)^-½ Sxy (Syy)^-½ on the directions that vary by more than rounding. A rank is
+    used where the paper has the number of columns, so a duplicated or dead column changes nothing. With few samples
+    for the columns it is too high: of rank x + rank y directions in n − 1, whatever is too many agrees by force.
+
+    >>> import torch
+    >>> x = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.0, 0.0]])
+    >>> y = torch.tensor([[2.0], [0.0], [0.0], [0.0], [-2.0]])
+    >>> round(MeanCCA().value(Pair.of(x, y)), 6), round(MeanCCA().value(Pair.of(x, x * 3 + 1)), 6)
+    (0.5, 1.0)
+    """
+
+    name = "cca_mean"
+    paper = "Kornblith, Norouzi, Lee, Hinton 2019"
+
+    @property
+    def claims(self) -> Claims:
+        """Symmetric, between 0 and 1, blind to any invertible map."""
+        return Claims(
+            "similarity",
+            symmetric=True,
+            range=(0.0, 1.0),
+            self_score=1.0,
+            invariant_to=frozenset(TRANSFORMATIONS),
+            spans=True,
+        )
+
+    def of(self, pair: Pair) -> float:
+        """Σ ρ / min(rank)."""
+        return float(pair.canonical[1].mean())

@@ -1,0 +1,41 @@
+"""Mean squared CCA: the mean of the squared canonical correlations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seamripper.measures.base import TRANSFORMATIONS, Claims, Measure
+from seamripper.measures.pair import Pair
+
+
+@dataclass(frozen=True)
+class MeanSquareCCA(Measure):
+    """The mean squared canonical correlation, Σ ρᵢ² / min(rank x, rank y); R²_CCA of Kornblith 2019.
+
+    It is the share of the smaller subspace that lies in the other. Ranks as in `cca_mean`.
+
+    >>> import torch
+    >>> x = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.0, 0.0]])
+    >>> y = torch.tensor([[2.0], [0.0], [0.0], [0.0], [-2.0]])
+    >>> round(MeanSquareCCA().value(Pair.of(x, y)), 6)
+    0.25
+    """
+
+    name = "cca_mean_square"
+    paper = "Kornblith, Norouzi, Lee, Hinton 2019"
+
+    @property
+    def claims(self) -> Claims:
+        """Symmetric, between 0 and 1, blind to any invertible map."""
+        return Claims(
+            "similarity",
+            symmetric=True,
+            range=(0.0, 1.0),
+            self_score=1.0,
+            invariant_to=frozenset(TRANSFORMATIONS),
+            spans=True,
+        )
+
+    def of(self, pair: Pair) -> float:
+        """Σ ρ² / min(rank)."""
+        return float(pair.canonical[1].square().mean())

@@ -1,0 +1,270 @@
+"""compare: every measure between all cuts of two models, from one pass over the data for both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from seamripper._progress import Progress, Watcher, nobody
+from seamripper.activations.collect import require_finite
+from seamripper.cut.many import Heads, heads
+from seamripper.cut.place import Cut
+from seamripper.data.samples import Inputs, Samples, batches_in
+from seamripper.errors import CutError, MeasureError
+from seamripper.measures._footprint import Footprint, available, planned
+from seamripper.measures._forms import Form, forms
+from seamripper.measures.base import Measure
+from seamripper.measures.choosing import asked_for
+from seamripper.measures.comparison import Comparison, Matrix
+from seamripper.measures.functional import FunctionalMatrices, Stitching
+from seamripper.measures.moments import Moments
+from seamripper.measures.pair import Pair
+from seamripper.measures.rule import Rule as Rule
+from seamripper.measures.score import Sampling, Score, score
+from seamripper.measures.singles import Singles
+from seamripper.models._version import versions
+from seamripper.models.model import Model
+
+_DEFAULT, _STITCHING = Rule(), Stitching()
+
+
+def compare(
+    sender: nn.Module | Model,
+    receiver: nn.Module | Model,
+    samples: Samples,
+    *,
+    measures: Sequence[str | Measure] = ("linear_cka",),
+    sender_cuts: Sequence[str] | None = None,
+    receiver_cuts: Sequence[str] | None = None,
+    rule: Rule = _DEFAULT,
+    stitching: Stitching = _STITCHING,
+    folder: str | os.PathLike[str] | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+    watch: Watcher = nobody,
+) -> Comparison:
+    """Every measure between the cuts of two models (by default behind each block), from one pass over the samples.
+
+    `direct_functional` and `task_functional` among the measures fill matrices by stitching, with a stitch from the
+    moments of the pass, and with one trained as `stitching` says; `all` does not stand for them. With a `folder` their
+    finished cells are kept there, and are not computed again. `announce` is told the planned footprint before the pass;
+    one that would not fit is refused.
+    """
+    asked, words = asked_for(measures)
+    example = samples.batch(slice(0, 2))
+    a, b = (
+        _heads(model, names, example, role, optimise=rule.optimise)
+        for role, model, names in (("sender", sender, sender_cuts), ("receiver", receiver, receiver_cuts))
+    )
+    functional = FunctionalMatrices(words, a, b, samples, rule, stitching, folder, announce=announce, watch=watch)
+    plan = Plan.of(a.cuts, b.cuts, asked, rule, moments=functional.needs_moments)
+    announce(f"memory for {len(a.cuts)} × {len(b.cuts)} cuts, whatever the number of samples: {plan.footprint}")
+    plan.footprint.require(available())
+    seconds: dict[str, float] = {}
+    sums = Sums(plan)
+    with _timed("pass", seconds):
+        accumulate(sums, a, b, samples, watch=watch)
+    with _timed("measures", seconds):
+        matrices = scored(sums, asked, watch)
+    with _timed("functional", seconds):
+        matrices |= functional.filled(sums.moments)
+    record = _record(a, b, samples, plan, sums) | functional.as_record() | {"seconds": seconds}
+    return Comparison(tuple(c.name for c in a.cuts), tuple(c.name for c in b.cuts), matrices, record)
+
+
+@contextlib.contextmanager
+def _timed(stage: str, seconds: dict[str, float]) -> Iterator[None]:
+    begun = time.perf_counter()
+    yield
+    seconds[stage] = time.perf_counter() - begun
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a pass adds up for these cuts, measures and rule, and what that takes in memory."""
+
+    senders: tuple[Form, ...]
+    receivers: tuple[Form, ...]
+    rule: Rule
+    moments: bool
+    batches: bool
+    keep: int
+    footprint: Footprint
+
+    @property
+    def adds(self) -> bool:
+        """Whether there is anything to add up; trained stitches, say, need nothing of a pass."""
+        return self.moments or self.batches or self.keep > 0
+
+    @classmethod
+    def of(
+        cls,
+        senders: Sequence[Cut],
+        receivers: Sequence[Cut],
+        measures: Sequence[Measure],
+        rule: Rule,
+        *,
+        moments: bool = False,
+    ) -> Plan:
+        """The plan for these cuts; with `moments`, these are added up even if no measure needs them."""
+        x, y = forms(senders, receivers, rule.sampling)
+        needs = {source(m, rule.sampling) for m in measures}
+        moments, keep = moments or "moments" in needs, rule.keep if "rows" in needs else 0
+        footprint = planned(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep)
+        return cls(x, y, rule, moments, "batches" in needs, keep, footprint)
+
+
+def source(measure: Measure, sampling: Sampling) -> str:
+    """What a measure is computed from: a map flattened has too many columns for moments, so there it is from rows."""
+    needs = measure.claims.needs
+    return "rows" if sampling == "flatten" and needs == "moments" else needs
+
+
+class Sums:
+    """What a pass adds up. Two halves of the data added up apart and merged are the same as one pass over both."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        folds, (x, y) = plan.rule.folds, (plan.senders, plan.receivers)
+        self.moments = Moments(x, y, folds=folds, products=getattr(torch, plan.rule.products)) if plan.moments else None
+        self.singles = Singles(x, y, keep=plan.keep, folds=folds, batches=plan.batches, seed=plan.rule.seed)
+        self.n = 0
+        self._pairs: dict[tuple[int, int], Pair] = {}
+
+    def add(self, sent: Sequence[Tensor], received: Sequence[Tensor], ids: Tensor, *, fold: int) -> None:
+        """Add the activations of a batch at every cut."""
+        x = [form.maps(values) for form, values in zip(self.plan.senders, sent, strict=True)]
+        y = [form.maps(values) for form, values in zip(self.plan.receivers, received, strict=True)]
+        self.n += len(ids)
+        self._pairs.clear()
+        if self.moments is not None:
+            self.moments.add(x, y, fold=fold)
+        self.singles.add(x, y, ids, fold=fold)
+
+    def merge(self, other: Sums) -> None:
+        """Take in what was added up over the samples that come after these."""
+        self.n += other.n
+        self._pairs.clear()
+        if self.moments is not None and other.moments is not None:
+            self.moments.merge(other.moments)
+        self.singles.merge(other.singles)
+
+    def score(self, measure: Measure, i: int, j: int) -> Score:
+        """The measure's score for sender i and receiver j."""
+        rule = self.plan.rule
+        return score(measure, self._pair(measure, i, j), sampling=rule.sampling, interval=rule.interval)
+
+    def _pair(self, measure: Measure, i: int, j: int) -> Pair:
+        kind = source(measure, self.plan.rule.sampling)
+        if kind == "rows":
+            return self.singles.pair(i, j)
+        if kind == "batches":
+            return self.singles.batched(i, j)
+        if (i, j) not in self._pairs:
+            assert self.moments is not None
+            self._pairs[i, j] = self.moments.pair(i, j)
+        return self._pairs[i, j]
+
+    def forget(self, i: int, j: int) -> None:
+        """Let go of what the measures computed of a pair, and of sides on grids that this receiver does not have."""
+        self._pairs.pop((i, j), None)
+        if self.moments is not None:
+            self.moments.forget(j)
+
+    def ranks(self) -> dict[str, list[int]] | None:
+        """The rank of each cut's rows, the sender's on its own grid if a receiver has one like it."""
+        if self.moments is None:
+            return None
+        plan, sums = self.plan, self.moments
+        grids = {form.grid for form in plan.receivers}
+        own = [form.grid if form.grid in grids else min(grids) for form in plan.senders]
+        return {
+            "sender": [sums.side("x", i, grid).rank for i, grid in enumerate(own)],
+            "receiver": [sums.side("y", j, form.grid).rank for j, form in enumerate(plan.receivers)],
+        }
+
+
+def accumulate(sums: Sums, a: Heads, b: Heads, samples: Samples, *, first: int = 0, watch: Watcher = nobody) -> None:
+    """Run both models over the samples, batch by batch, and add up; `first` is the number of the first batch."""
+    rule = sums.plan.rule
+    if not sums.plan.adds:
+        return
+    total = batches_in(len(samples), rule.batch)
+    # A model compared with itself runs once.
+    same = a.model.module is b.model.module or (a.cuts == b.cuts and a.fingerprint == b.fingerprint)
+    for k, (inputs, _) in enumerate(samples.batches(rule.batch)):
+        ids = samples.ids[k * rule.batch : (k + 1) * rule.batch]
+        sent = a(inputs)
+        received = sent if same else b(inputs)
+        for half, values in ((a, sent),) if same else ((a, sent), (b, received)):
+            for cut, rows in zip(half.cuts, values, strict=True):
+                require_finite(rows, cut.name, ids)
+        sums.add(sent, received, ids, fold=(first + k) % rule.folds)
+        watch(Progress("the pass", k + 1, total))
+
+
+def _heads(
+    model: nn.Module | Model, names: Sequence[str] | None, example: Inputs, role: str, *, optimise: bool
+) -> Heads:
+    try:
+        return heads(model, names, example, optimise=optimise)
+    except CutError as e:
+        raise CutError(f"The {role}: {e}") from e
+
+
+def scored(sums: Sums, measures: Sequence[Measure], watch: Watcher = nobody) -> dict[str, Matrix]:
+    """Every measure's matrix. What measures share of a pair, and pairs of a side, is computed once and then let go."""
+    high, wide = len(sums.plan.senders), len(sums.plan.receivers)
+    cells: dict[str, dict[tuple[int, int], Score]] = {m.label: {} for m in measures}
+    failed: dict[str, dict[str, str]] = {m.label: {} for m in measures}
+    done = 0
+    # Grid by grid, as a sender has one side for all the receivers of a grid.
+    for j in sorted(range(wide), key=lambda j: sums.plan.receivers[j].grid):
+        for i in range(high):
+            for measure in measures:
+                try:
+                    cells[measure.label][i, j] = sums.score(measure, i, j)
+                except MeasureError as e:
+                    names = f"{sums.plan.senders[i].cut.name} × {sums.plan.receivers[j].cut.name}"
+                    failed[measure.label][names] = str(e)
+                done += 1
+                watch(Progress("measures", done, high * wide * len(measures)))
+            sums.forget(i, j)
+    return {
+        m.label: Matrix(
+            m.label,
+            m.claims.direction,
+            tuple(tuple(cells[m.label].get((i, j)) for j in range(wide)) for i in range(high)),
+            failed[m.label],
+        )
+        for m in measures
+    }
+
+
+def _record(a: Heads, b: Heads, samples: Samples, plan: Plan, sums: Sums) -> dict[str, Any]:
+    return {
+        "sender": _model_record(a),
+        "receiver": _model_record(b),
+        "data": {"name": samples.name, "fingerprint": samples.fingerprint, "source": samples.source},
+        "n": len(samples),
+        "rule": asdict(plan.rule),
+        "dtype": f"activations float32, products {plan.rule.products}, sums float64",
+        "ranks": sums.ranks(),
+        "memory": plan.footprint.total,
+        "versions": versions(),
+    }
+
+
+def _model_record(half: Heads) -> dict[str, Any]:
+    return {
+        "source": half.model.source,
+        "fingerprint": half.fingerprint,
+        "cuts": [cut.as_record() for cut in half.cuts],
+        "forward": half.way,
+    }

@@ -1,0 +1,61 @@
+"""Distance correlation: how alike two centred matrices of distances are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from seamripper.measures._centring import aligned
+from seamripper.measures._distances import both, chords, square
+from seamripper.measures._kept import kept
+from seamripper.measures.base import SHAPE, Claims, Measure
+from seamripper.measures.pair import Pair, Side
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceCorrelation(Measure):
+    """Distance correlation dCor = √(⟨A, B⟩ / (‖A‖ ‖B‖)), the root included (Székely, Rizzo, Bakirov 2007).
+
+    A = H D H is the matrix of Euclidean distances |xᵢ − xⱼ| (not squared), centred by H = 1 − 11ᵀ/n; B is that of y.
+    This is the V-statistic of the paper. It is biased: with more columns than samples, unrelated representations come
+    close to 1 as well.
+
+    `debiased` centres without the diagonal (Székely & Rizzo 2013); the value is then ⟨A, B⟩ / (‖A‖ ‖B‖), which
+    estimates the *square* of dCor and can be negative.
+
+    >>> import torch
+    >>> x = torch.tensor([[-1.0], [0.0], [1.0], [2.0]])
+    >>> round(DistanceCorrelation().value(Pair.of(x, x.abs())), 6)
+    0.787511
+    """
+
+    name = "distance_correlation"
+    paper = "Székely, Rizzo, Bakirov 2007"
+    debiased: bool = False
+
+    @property
+    def claims(self) -> Claims:
+        """Symmetric, between 0 and 1; below 0 as well if debiased."""
+        return Claims(
+            "similarity",
+            symmetric=True,
+            range=(-1.0 if self.debiased else 0.0, 1.0),
+            self_score=1.0,
+            invariant_to=SHAPE,
+            needs="rows",
+        )
+
+    def of(self, pair: Pair) -> float:
+        """√⟨A, B⟩ with both at norm 1, or without the root if debiased."""
+        x, y = both(pair, self._matrix)
+        found = float((x * y).sum())
+        # Below 0 by rounding alone: ⟨H D H, H E H⟩ is never negative for distances.
+        return found if self.debiased else math.sqrt(max(found, 0.0))
+
+    def _matrix(self, side: Side, who: str) -> Tensor:
+        def make() -> Tensor:
+            return aligned(square(chords(side, "euclidean", who), side.n), who, debiased=self.debiased)
+
+        return kept(side, (self.name, self.debiased), make)

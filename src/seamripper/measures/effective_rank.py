@@ -1,0 +1,59 @@
+"""Effective rank: over how many directions a representation spreads, and how much two differ in that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from seamripper.errors import MeasureError
+from seamripper.measures._difference import Difference
+from seamripper.measures.base import SHAPE, Claims, constant
+from seamripper.measures.pair import Side
+
+
+def effective_rank(side: Side) -> float:
+    """exp of the entropy of σᵢ / Σσ, σ the singular values of the centred rows (Roy & Vetterli 2007).
+
+    As in the paper they are those of the data, the roots of the covariance's eigenvalues; taken from the eigenvalues
+    themselves it would be smaller. It lies between 1 and the rank, and the rank is at most n − 1.
+
+    >>> import torch
+    >>> x = torch.tensor([[3.0, 1.0], [3.0, -1.0], [-3.0, 1.0], [-3.0, -1.0]])
+    >>> round(effective_rank(Side.of(x)), 6)
+    1.754765
+    """
+    if constant(side):
+        raise MeasureError("The effective rank of constant rows is not defined.")
+    side = side if side.rows is None else side.turned
+    # What is below rounding is no direction, and the root would make much of it.
+    sigma = side.eigen[0][: side.rank].sqrt()
+    return math.exp(float(torch.special.entr(sigma / sigma.sum()).sum()))
+
+
+@dataclass(frozen=True)
+class EffectiveRank(Difference):
+    """The difference of the two effective ranks, |erank x − erank y|; `sides` gives the figures themselves.
+
+    erank = exp(−Σ pᵢ log pᵢ) with pᵢ = σᵢ / Σσ, σ the singular values of the centred rows (Roy & Vetterli 2007). With
+    fewer samples than columns both come out too low, as no more than n − 1 directions can show.
+
+    >>> import torch
+    >>> from seamripper.measures.pair import Pair
+    >>> x = torch.tensor([[3.0, 1.0], [3.0, -1.0], [-3.0, 1.0], [-3.0, -1.0]])
+    >>> round(EffectiveRank().value(Pair.of(x, x * torch.tensor([1.0, 3.0]))), 6)
+    0.245235
+    """
+
+    name = "effective_rank"
+    paper = "Roy, Vetterli 2007"
+
+    @property
+    def claims(self) -> Claims:
+        """Symmetric, at least 0."""
+        return Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE)
+
+    def figure(self, side: Side, *, name: str) -> float:
+        """The effective rank of one side."""
+        return effective_rank(side)

@@ -1,0 +1,35 @@
+"""Linear CKA: how alike two centred Gram matrices are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seamripper.measures.base import SHAPE, Claims, Measure
+from seamripper.measures.pair import Pair
+
+
+@dataclass(frozen=True)
+class LinearCKA(Measure):
+    """Linear centred kernel alignment, the biased form: ‖Sxy‖² / (‖Sxx‖ ‖Syy‖), Frobenius norms (Kornblith 2019).
+
+    Biased: with few samples for the columns, unrelated representations come out alike as well; see `debiased_cka`.
+
+    >>> import torch
+    >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    >>> y = torch.tensor([[1.0], [0.0], [-1.0], [0.0]])
+    >>> round(LinearCKA().value(Pair.of(x, y)), 6)
+    0.707107
+    """
+
+    name = "linear_cka"
+    paper = "Kornblith, Norouzi, Lee, Hinton 2019"
+
+    @property
+    def claims(self) -> Claims:
+        """Symmetric, between 0 and 1."""
+        return Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
+
+    def of(self, pair: Pair) -> float:
+        """‖Sxy‖² / (‖Sxx‖ ‖Syy‖)."""
+        cross, own_x, own_y = ((s * s).sum() for s in (pair.sxy, pair.x.s, pair.y.s))
+        return float(cross / (own_x * own_y).sqrt())

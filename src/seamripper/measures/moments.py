@@ -1,0 +1,318 @@
+"""Moments of all cuts of two models and of all their pairs, accumulated in one pass, fold by fold, in float64.
+
+Sums are about an origin, the mean of the first batch, so that a large mean takes no digits from the spread. Two halves
+of the data accumulated apart and merged are the same as one pass, and memory does not grow with the number of samples.
+
+Products may be made in float32, twice as fast: a few thousand rows at a time, each such part added up in float64. Or in
+float64 throughout, which the fast way is held to.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from seamripper.errors import MeasureError
+from seamripper.measures._forms import Form
+from seamripper.measures._grids import Grid, adjoint, resized, resized_and_back, shares
+from seamripper.measures.pair import Block, Pair, Shared, Side
+
+_BLOCK = 128
+"""Symmetric products are made in blocks of this many columns, those below the diagonal left out."""
+
+_ROWS = 4096
+"""So many rows are multiplied in float32 before they are added up in float64."""
+
+GRAIN = torch.finfo(torch.float32).eps
+"""The rounding of activations."""
+
+
+class Moments:
+    """The moments of the senders' cuts and the receivers': add batches, merge, and read off any `pair`.
+
+    For a pair, the sender's map is resized to the receiver's, and each position is a row. Products of maps of different
+    size are made on the smaller one: with a larger sender after resizing it, with a larger receiver by the adjoint.
+    """
+
+    def __init__(
+        self,
+        senders: Sequence[Form],
+        receivers: Sequence[Form],
+        *,
+        folds: int,
+        products: torch.dtype = torch.float64,
+    ) -> None:
+        self.senders, self.receivers = tuple(senders), tuple(receivers)
+        self.folds, self.products = folds, products
+        self.counts = [0] * folds
+        """Samples in each fold."""
+        self.origins: dict[tuple[str, int], Tensor] = {}
+        grids = sorted({form.grid for form in (*senders, *receivers)})
+        self._meetings = {grid: _Meeting(grid, self.senders, self.receivers, folds) for grid in grids}
+        self._stacks = {
+            "x": _Filling("x", self.senders, {grid: m.xs for grid, m in self._meetings.items()}, resized, products),
+            "y": _Filling("y", self.receivers, {grid: m.ys for grid, m in self._meetings.items()}, adjoint, products),
+        }
+        self._sides: dict[tuple[str, int, Grid], Side] = {}
+
+    def add(self, sent: Sequence[Tensor], received: Sequence[Tensor], *, fold: int) -> None:
+        """Add a batch: the maps (n, width, h, w) of every sender and of every receiver, on the same samples."""
+        self._sides.clear()
+        if not self.origins:
+            self.origins = {("x", i): _mean(maps) for i, maps in enumerate(sent)}
+            self.origins |= {("y", j): _mean(maps) for j, maps in enumerate(received)}
+        self.counts[fold] += len(sent[0])
+        xs, ys = (self._stacks[side].of(maps, self.origins) for side, maps in (("x", sent), ("y", received)))
+        for grid, meeting in self._meetings.items():
+            meeting.add(xs[grid], ys[grid], fold)
+
+    def merge(self, other: Moments) -> None:
+        """Take in what was accumulated elsewhere, by the same rule."""
+        rules = [(m.senders, m.receivers, m.folds, m.products) for m in (self, other)]
+        if rules[0] != rules[1]:
+            raise MeasureError("Moments merge only if they are of the same cuts, by one rule, in as many folds.")
+        if not other.origins:
+            return
+        if self.origins:
+            # Moved to the other's origins and not the other way round, as the other is not ours to change.
+            self._move({key: origin - other.origins[key] for key, origin in self.origins.items()})
+        self.origins = other.origins
+        self._sides.clear()
+        self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
+        for grid, meeting in self._meetings.items():
+            for mine, theirs in zip(meeting.sums(), other._meetings[grid].sums(), strict=True):
+                mine += theirs
+
+    def _move(self, by: Mapping[tuple[str, int], Tensor]) -> None:
+        """Sums of x + d and y + e in place of those of x and y."""
+        for (i, sender), (j, receiver) in itertools.product(enumerate(self.senders), enumerate(self.receivers)):
+            d, e, (x, _), (y, _) = (
+                by["x", i],
+                by["y", j],
+                self._own("x", i, receiver.grid),
+                self._own("y", j, receiver.grid),
+            )
+            small = min(sender.grid, receiver.grid, key=_places)
+            _shift(self._meetings[small].crossed(i, j), x, y, d, e, self._rows(receiver.grid))
+        for meeting in self._meetings.values():
+            for (which, k, grid), (total, gram) in meeting.own.items():
+                rows, d = self._rows(grid), by[which, k]
+                _shift(gram, total, total, d, d, rows)
+                total += rows[:, None] * d
+
+    def _rows(self, grid: Grid) -> Tensor:
+        return torch.tensor([n * _places(grid) for n in self.counts], dtype=torch.float64)
+
+    def _own(self, which: str, k: int, grid: Grid) -> tuple[Tensor, Tensor]:
+        form = (self.senders if which == "x" else self.receivers)[k]
+        return self._meetings[form.grid if _grows(form.grid, grid) else grid].own[which, k, grid]
+
+    def pair(self, i: int, j: int) -> Pair:
+        """Sender i and receiver j."""
+        target = self.receivers[j].grid
+        x, y = self.side("x", i, target), self.side("y", j, target)
+        small = min(self.senders[i].grid, target, key=_places)
+        crossed = self._meetings[small].crossed(i, j)
+        means = [b.mean - self.origins["x", i] for b in x.blocks], [c.mean - self.origins["y", j] for c in y.blocks]
+        filled = [k for k, n in enumerate(self.counts) if n]
+        shared = tuple(
+            Shared(crossed[k] - block.n * torch.outer(mean, other))
+            for k, block, mean, other in zip(filled, x.blocks, *means, strict=True)
+        )
+        return Pair(x, y, shared)
+
+    def side(self, which: str, k: int, grid: Grid) -> Side:
+        """Sender ("x") or receiver ("y") k with its map resized to `grid`; made once, as many pairs ask for it."""
+        if (which, k, grid) not in self._sides:
+            total, gram = self._own(which, k, grid)
+            blocks = []
+            for fold, n in enumerate(self.counts):
+                if n:
+                    rows = n * _places(grid)
+                    mean = total[fold] / rows
+                    s = _mirrored(gram[fold]) - rows * torch.outer(mean, mean)
+                    blocks.append(Block(rows, mean + self.origins[which, k], s))
+            self._sides[which, k, grid] = Side(GRAIN, tuple(blocks), rounding=self._rounding(sum(b.n for b in blocks)))
+        return self._sides[which, k, grid]
+
+    def _rounding(self, rows: int) -> float:
+        """What float32 products leave of rounding in any direction, as a share of tr S."""
+        if self.products == torch.float64:
+            return 0.0
+        return GRAIN / math.sqrt(max(1.0, rows / _ROWS))
+
+    def forget(self, j: int) -> None:
+        """Let go of every side but those on the grid of receiver j, and of the other receivers'."""
+        kept = self.receivers[j].grid
+        self._sides = {k: v for k, v in self._sides.items() if k[2] == kept and (k[0] == "x" or k[1] == j)}
+
+    @property
+    def bytes(self) -> int:
+        """What the sums take in memory."""
+        return sum(t.numel() * 8 for meeting in self._meetings.values() for t in meeting.sums())
+
+
+class _Meeting:
+    """Everything that is multiplied on one grid.
+
+    Here live some senders and receivers; larger senders come resized, larger receivers come through the adjoint. A
+    sender that lives here also adds up its own moments as they are when it is resized to a larger receiver's grid.
+    """
+
+    def __init__(self, grid: Grid, senders: Sequence[Form], receivers: Sequence[Form], folds: int) -> None:
+        self.grid = grid
+        here = [i for i, form in enumerate(senders) if form.grid == grid]
+        there = [j for j, form in enumerate(receivers) if form.grid == grid]
+        shrunk = [i for i, form in enumerate(senders) if _shrinks(form.grid, grid)] if there else []
+        brought = [j for j, form in enumerate(receivers) if _grows(grid, form.grid)] if here else []
+        self.xs, self.ys = _Stack([*here, *shrunk], senders), _Stack([*there, *brought], receivers)
+        self.here, self.there = _Stack(here, senders).width, _Stack(there, receivers).width
+        self.cross = _zeros(folds, self.xs.width, self.there)
+        self.grown = _zeros(folds, self.here, self.ys.width - self.there)
+        self.larger = sorted({receivers[j].grid for j in brought})
+        keys = [("x", i, grid) for i in self.xs.members if there] + [("x", i, g) for i in here for g in self.larger]
+        keys += [("y", j, grid) for j in there]
+        widths = {"x": [form.width for form in senders], "y": [form.width for form in receivers]}
+        self.own = {
+            (side, k, g): (_zeros(folds, widths[side][k]), _zeros(folds, widths[side][k], widths[side][k]))
+            for side, k, g in keys
+        }
+
+    def sums(self) -> Iterator[Tensor]:
+        """Every accumulator, in a fixed order."""
+        return itertools.chain((self.cross, self.grown), *self.own.values())
+
+    def crossed(self, i: int, j: int) -> Tensor:
+        """Σ x yᵀ of sender i and receiver j, fold by fold."""
+        at = self.ys.slice(j)
+        if at.start < self.there:
+            return self.cross[:, self.xs.slice(i), at]
+        return self.grown[:, self.xs.slice(i), at.start - self.there : at.stop - self.there]
+
+    def add(self, xs: Tensor, ys: Tensor, fold: int) -> None:
+        """Add a batch of stacked maps (width, n, h, w)."""
+        x, y = xs.flatten(1), ys.flatten(1)
+        _add(self.cross[fold], x, y[: self.there])
+        _add(self.grown[fold], x[: self.here], y[self.there :])
+        for (side, k, grid), (total, gram) in self.own.items():
+            if grid == self.grid:
+                rows = x[self.xs.slice(k)] if side == "x" else y[self.ys.slice(k)]
+                total[fold] += _total(rows)
+                _add_symmetric(gram[fold], rows, rows)
+        for k in self.xs.members if self.larger else ():
+            if ("x", k, self.larger[0]) in self.own:
+                self._add_grown(k, xs[self.xs.slice(k)], fold)
+
+    def _add_grown(self, k: int, maps: Tensor, fold: int) -> None:
+        """A sender's own moments on the larger grids of some receivers, from its map as it is."""
+        added = maps.sum(1).double()
+        for grid, other in zip(self.larger, resized_and_back(maps, *self.larger), strict=True):
+            total, gram = self.own["x", k, grid]
+            total[fold] += (added * shares(self.grid, grid)).sum((1, 2))
+            _add_symmetric(gram[fold], maps.flatten(1), other.flatten(1))
+
+
+class _Stack:
+    """Some cuts, their columns one below the other, so that one product serves them all."""
+
+    def __init__(self, members: Sequence[int], forms: Sequence[Form]) -> None:
+        self.members = tuple(members)
+        ends = list(itertools.accumulate((forms[k].width for k in members), initial=0))
+        self.width = ends[-1]
+        self._slices = {k: slice(*ends[at : at + 2]) for at, k in enumerate(members)}
+
+    def slice(self, k: int) -> slice:
+        """Where the columns of cut k are."""
+        return self._slices[k]
+
+
+class _Filling:
+    """Fills the stacks (width, n, h, w) of every grid: each map where it lives, and brought where it is wanted."""
+
+    def __init__(
+        self,
+        side: str,
+        forms: Sequence[Form],
+        stacks: Mapping[Grid, _Stack],
+        bring: Callable[..., list[Tensor]],
+        dtype: torch.dtype,
+    ) -> None:
+        self.side, self.forms, self.stacks, self.bring, self.dtype = side, forms, stacks, bring, dtype
+        self.room: dict[Grid, Tensor] = {}
+
+    def of(self, maps: Sequence[Tensor], origins: Mapping[tuple[str, int], Tensor]) -> dict[Grid, Tensor]:
+        """The stacks of a batch, about the origins. They last until the next call: their room is used again."""
+        n = len(maps[0])
+        if not self.room or next(iter(self.room.values())).shape[1] != n:
+            self.room = {
+                grid: torch.empty(stack.width, n, *grid, dtype=self.dtype) for grid, stack in self.stacks.items()
+            }
+        for k, form in enumerate(self.forms):
+            own = self.room[form.grid][self.stacks[form.grid].slice(k)]
+            origin = origins[self.side, k].to(self.dtype)[:, None, None, None]
+            torch.sub(maps[k].transpose(0, 1), origin, out=own)
+            wanted = [grid for grid, stack in self.stacks.items() if k in stack.members and grid != form.grid]
+            for grid, other in zip(wanted, self.bring(own, *wanted), strict=True):
+                self.room[grid][self.stacks[grid].slice(k)] = other
+        return self.room
+
+
+def _places(grid: Grid) -> int:
+    return grid[0] * grid[1]
+
+
+def _shrinks(sender: Grid, receiver: Grid) -> bool:
+    """Whether a sender's map is resized outright: it has as many positions as the receiver's, or more."""
+    return sender != receiver and _places(sender) >= _places(receiver)
+
+
+def _grows(sender: Grid, receiver: Grid) -> bool:
+    return _places(sender) < _places(receiver)
+
+
+def _zeros(*shape: int) -> Tensor:
+    return torch.zeros(shape, dtype=torch.float64)
+
+
+def _mean(maps: Tensor) -> Tensor:
+    """The mean of each channel, as the maps' own precision has it: subtracting it then makes no rounding of its own."""
+    return maps.double().mean((0, 2, 3)).to(maps.dtype).double()
+
+
+def _shift(product: Tensor, x: Tensor, y: Tensor, d: Tensor, e: Tensor, rows: Tensor) -> None:
+    """Σ (x + d)(y + e)ᵀ in place of Σ x yᵀ, fold by fold, given Σ x and Σ y."""
+    product += d[:, None] * y[:, None] + x[:, :, None] * e + rows[:, None, None] * torch.outer(d, e)
+
+
+def _total(x: Tensor) -> Tensor:
+    """Σ x over the rows of columns (width, rows): parts in their own precision, added up in float64."""
+    return torch.stack([part.sum(1) for part in torch.split(x, _ROWS, dim=1)]).double().sum(0)
+
+
+def _add(total: Tensor, x: Tensor, y: Tensor) -> None:
+    """Add x yᵀ, for columns (width, rows)."""
+    if not total.numel():
+        return
+    if x.dtype == torch.float64:
+        total.addmm_(x, y.T)
+        return
+    for start in range(0, x.shape[1], _ROWS):
+        rows = slice(start, start + _ROWS)
+        total += x[:, rows] @ y[:, rows].T
+
+
+def _add_symmetric(total: Tensor, x: Tensor, y: Tensor) -> None:
+    """Add x yᵀ, known to be symmetric: its upper blocks only."""
+    for start in range(0, len(total), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        _add(total[rows, start:], x[rows], y[start:])
+
+
+def _mirrored(total: Tensor) -> Tensor:
+    """The whole of a symmetric matrix whose upper blocks were added up."""
+    upper = total.triu()
+    return upper + upper.triu(1).T

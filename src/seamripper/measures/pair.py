@@ -1,0 +1,302 @@
+"""Side and Pair: two representations of the same samples, as measures see them: by their moments, or by their rows.
+
+Both come in folds (disjoint groups of samples). Leaving one out gives intervals (jackknife) and held-out errors
+(cross-validation), and since a fold's moments are mergeable, no second look at the data is needed for either.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from seamripper.errors import MeasureError
+
+FOLDS = 5
+"""Into how many folds samples are dealt, unless the caller says otherwise."""
+
+_EPS = torch.finfo(torch.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Moments of one fold of one side: n rows, their mean (p), and S = Σ (x − mean)(x − mean)ᵀ."""
+
+    n: int
+    mean: Tensor
+    s: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What one fold of a pair holds beside the moments of its sides: Sxy = Σ (x − mean)(y − mean)ᵀ."""
+
+    sxy: Tensor
+
+
+@dataclass(frozen=True)
+class Batched:
+    """Sums over minibatches, fold by fold: HSIC₁(x, x), HSIC₁(x, y) and HSIC₁(y, y) (Nguyen et al. 2021).
+
+    `counts` are the rows that each fold's sums are of.
+    """
+
+    counts: tuple[int, ...]
+    sums: tuple[tuple[float, float, float], ...]
+
+    def without(self, fold: int) -> Batched:
+        """The sums without one fold."""
+        rest = [k for k in range(len(self.counts)) if k != fold]
+        return Batched(tuple(self.counts[k] for k in rest), tuple(self.sums[k] for k in rest))
+
+    @property
+    def swapped(self) -> Batched:
+        """The sums with the sides changed over."""
+        return Batched(self.counts, tuple((yy, xy, xx) for xx, xy, yy in self.sums))
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One representation of n samples with p columns: either the moments of its folds, or its rows (float64).
+
+    `grain` is the rounding of the numbers as they came (float32's for a network's activations).
+
+    >>> side = Side.of(torch.tensor([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]]))
+    >>> side.n, side.width, side.mean, side.total, side.rank
+    (3, 2, tensor([2., 0.], dtype=torch.float64), 8.0, 1)
+    """
+
+    grain: float
+    blocks: tuple[Block, ...] = ()
+    rows: Tensor | None = None
+    fold_of: Tensor | None = None
+    """With rows: the fold that each belongs to."""
+    rounding: float = 0.0
+    """What making S has added to any direction by its own rounding, as a share of tr S."""
+    _left_out: dict[int, Side] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, rows: Tensor, *, fold_of: Tensor | None = None, name: str = "x") -> Side:
+        """The side that these rows are; dealt to `FOLDS` folds in turn unless `fold_of` says otherwise."""
+        if rows.dim() != 2:
+            raise MeasureError(f"Expected {name} to be rows of numbers (n, columns), but got {tuple(rows.shape)}.")
+        if not bool(torch.isfinite(rows).all()):
+            bad = int((~torch.isfinite(rows)).any(1).nonzero()[0])
+            raise MeasureError(f"{name} holds NaN or Inf, first in row {bad}.")
+        grain = torch.finfo(rows.dtype).eps if rows.is_floating_point() else _EPS
+        dealt = torch.arange(len(rows), device=rows.device) % FOLDS if fold_of is None else fold_of
+        return cls(grain, rows=rows.double(), fold_of=dealt)
+
+    @functools.cached_property
+    def n(self) -> int:
+        """Rows."""
+        return len(self.rows) if self.rows is not None else sum(b.n for b in self.blocks)
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return int(self.mean.shape[0])
+
+    @functools.cached_property
+    def folds(self) -> int:
+        """How many folds there are."""
+        if self.fold_of is not None:
+            return len(self._numbers)
+        return len(self.blocks)
+
+    @functools.cached_property
+    def _numbers(self) -> list[int]:
+        """With rows: the numbers that their folds go by."""
+        assert self.fold_of is not None
+        return sorted(set(self.fold_of.tolist()))
+
+    @functools.cached_property
+    def mean(self) -> Tensor:
+        """The mean row."""
+        if self.rows is not None:
+            return self.rows.mean(0)
+        return torch.stack([b.mean * (b.n / self.n) for b in self.blocks]).sum(0)
+
+    @functools.cached_property
+    def centred(self) -> Tensor:
+        """The rows about their mean."""
+        return self.kept - self.mean
+
+    @property
+    def kept(self) -> Tensor:
+        """The rows; an error if only moments were kept."""
+        if self.rows is None:
+            raise MeasureError("This measure needs the rows themselves, and only their moments were kept.")
+        return self.rows
+
+    @functools.cached_property
+    def s(self) -> Tensor:
+        """Σ (x − mean)(x − mean)ᵀ, (p, p)."""
+        if self.rows is not None:
+            return self.centred.T @ self.centred
+        shifts = [b.mean - self.mean for b in self.blocks]
+        return _sum([b.s + b.n * torch.outer(d, d) for b, d in zip(self.blocks, shifts, strict=True)])
+
+    @functools.cached_property
+    def total(self) -> float:
+        """tr S = Σ |x − mean|²."""
+        return float((self.centred**2).sum()) if self.rows is not None else float(torch.trace(self.s))
+
+    @functools.cached_property
+    def quartic(self) -> float:
+        """Σ |x − mean|⁴."""
+        return float((self.centred**2).sum(1).square().sum())
+
+    @functools.cached_property
+    def noise(self) -> float:
+        """How much the rows vary in any direction by their rounding alone, in the units of S."""
+        return self.grain**2 * (self.total + self.n * float(self.mean @ self.mean)) + self.rounding * self.total
+
+    @functools.cached_property
+    def eigen(self) -> tuple[Tensor, Tensor]:
+        """Eigenvalues of S, largest first, none below 0, and their vectors as columns."""
+        values, vectors = torch.linalg.eigh(self.s)
+        return values.flip(0).clamp(min=0), vectors.flip(1)
+
+    @functools.cached_property
+    def rank(self) -> int:
+        """How many directions the rows vary in by more than rounding."""
+        values, _ = self.eigen
+        return int((values > max(self.width * _EPS * float(values[0]), self.noise)).sum())
+
+    @functools.cached_property
+    def whitener(self) -> Tensor:
+        """(p, rank): brings centred rows to uncorrelated columns of unit length, Wᵀ S W = 1."""
+        values, vectors = self.eigen
+        return vectors[:, : self.rank] / values[: self.rank].sqrt()
+
+    def without(self, fold: int) -> Side:
+        """The side without one fold; made once, as every pair of this side asks for it."""
+        if fold not in self._left_out:
+            self._left_out[fold] = self._only(lambda k: k != fold)
+        return self._left_out[fold]
+
+    def fold(self, fold: int) -> Side:
+        """One fold alone."""
+        return self._only(lambda k: k == fold)
+
+    def _only(self, wanted: Callable[[int], bool]) -> Side:
+        if self.rows is None:
+            return Side(self.grain, tuple(b for k, b in enumerate(self.blocks) if wanted(k)), rounding=self.rounding)
+        assert self.fold_of is not None
+        chosen = [number for k, number in enumerate(self._numbers) if wanted(k)]
+        keep = torch.isin(self.fold_of, torch.tensor(chosen).to(self.fold_of))
+        return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep])
+
+    @functools.cached_property
+    def turned(self) -> Side:
+        """The same rows in no more columns than rows: turned into their own span, every inner product kept.
+
+        What is invariant to rotations is the same, and a flattened map of 65,536 columns becomes one that fits.
+        """
+        rows = self.kept
+        if rows.shape[1] <= rows.shape[0]:
+            return self
+        # Not by the Gram matrix, which is three times as fast: where the mean is large, it loses the differences.
+        _, upper = torch.linalg.qr(rows.T, mode="r")
+        return Side(self.grain, rows=upper.T.contiguous(), fold_of=self.fold_of)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Sender x and receiver y on the same samples: their sides and, fold by fold, what they share.
+
+    >>> pair = Pair.of(torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]]))
+    >>> pair.n, pair.sxy.item(), pair.y.mean.item()
+    (2, 4.0, 3.0)
+    """
+
+    x: Side
+    y: Side
+    shared: tuple[Shared, ...] = ()
+    batched: Batched | None = None
+    """The sums over minibatches, where a pass made them; a pair may hold these alone."""
+    _left_out: dict[int, Pair] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, x: Tensor, y: Tensor, *, fold_of: Tensor | None = None) -> Pair:
+        """The pair of two sets of rows of the same samples in the same order."""
+        if len(x) != len(y):
+            raise MeasureError(f"Expected as many rows of x as of y, but got {len(x)} and {len(y)}.")
+        return cls(Side.of(x, fold_of=fold_of, name="x"), Side.of(y, fold_of=fold_of, name="y"))
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return sum(self.batched.counts) if self.batched is not None and not self.whole else self.x.n
+
+    @property
+    def folds(self) -> int:
+        """How many folds there are."""
+        return len(self.batched.counts) if self.batched is not None and not self.whole else self.x.folds
+
+    @property
+    def whole(self) -> bool:
+        """Whether there are moments or rows, and not sums over minibatches alone."""
+        return bool(self.x.blocks) or self.x.rows is not None
+
+    @functools.cached_property
+    def sxy(self) -> Tensor:
+        """Σ (x − mean)(y − mean)ᵀ, (p, q)."""
+        if not self.shared:
+            return self.x.centred.T @ self.y.centred
+        blocks = zip(self.shared, self.x.blocks, self.y.blocks, strict=True)
+        return _sum([s.sxy + b.n * torch.outer(b.mean - self.x.mean, c.mean - self.y.mean) for s, b, c in blocks])
+
+    @functools.cached_property
+    def quartic(self) -> float:
+        """Σ |x − mean|² |y − mean|²."""
+        return float(((self.x.centred**2).sum(1) * (self.y.centred**2).sum(1)).sum())
+
+    @functools.cached_property
+    def nuclear(self) -> float:
+        """‖Sxy‖_*, the sum of its singular values: what an orthogonal map can make of x and y at best."""
+        return float(torch.linalg.svdvals(self.sxy).sum())
+
+    @functools.cached_property
+    def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Canonical correlations ρ (largest first, at most 1), and the directions U, V of either side's whitened rows.
+
+        Column i of (x − mean) Wx U and of (y − mean) Wy V have unit length and correlation ρᵢ.
+        """
+        u, rho, vt = torch.linalg.svd(self.x.whitener.T @ self.sxy @ self.y.whitener, full_matrices=False)
+        return u, rho.clamp(max=1.0), vt.T
+
+    @functools.cached_property
+    def swapped(self) -> Pair:
+        """The pair with its sides changed over."""
+        batched = None if self.batched is None else self.batched.swapped
+        return Pair(self.y, self.x, tuple(Shared(s.sxy.T) for s in self.shared), batched)
+
+    @functools.cached_property
+    def turned(self) -> Pair:
+        """The pair with both sides in no more columns than rows (see `Side.turned`)."""
+        return self if self.shared else Pair(self.x.turned, self.y.turned)
+
+    def without(self, fold: int) -> Pair:
+        """The pair without one fold; made once, as every measure asks for it."""
+        if fold not in self._left_out:
+            rest = tuple(s for k, s in enumerate(self.shared) if k != fold)
+            batched = None if self.batched is None else self.batched.without(fold)
+            sides = (self.x.without(fold), self.y.without(fold)) if self.whole else (self.x, self.y)
+            self._left_out[fold] = Pair(*sides, rest, batched)
+        return self._left_out[fold]
+
+    def fold(self, fold: int) -> Pair:
+        """One fold alone."""
+        return Pair(self.x.fold(fold), self.y.fold(fold), self.shared[fold : fold + 1])
+
+
+def _sum(terms: Sequence[Tensor]) -> Tensor:
+    total = terms[0].clone()
+    for term in terms[1:]:
+        total += term
+    return total

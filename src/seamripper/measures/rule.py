@@ -1,0 +1,42 @@
+"""Rule: how a comparison is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from seamripper.errors import MeasureError
+from seamripper.measures.pair import FOLDS
+from seamripper.measures.score import Sampling
+
+KEEP = 1000
+"""How many rows are kept for the measures that need them, unless the caller says otherwise."""
+
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a comparison is made: one rule for every cell of every matrix, and part of the result.
+
+    `products` are made in float32 and added up in float64, which is twice as fast and moves scores in the seventh
+    digit; or in float64 throughout.
+    """
+
+    sampling: Sampling = "positions"
+    batch: int = BATCH
+    folds: int = FOLDS
+    keep: int = KEEP
+    interval: bool = True
+    optimise: bool = True
+    products: Literal["float32", "float64"] = "float32"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.sampling not in ("positions", "flatten", "pool"):
+            raise MeasureError(f"Expected a sampling of 'positions', 'flatten' or 'pool', but got {self.sampling!r}.")
+        if self.products not in ("float32", "float64"):
+            raise MeasureError(f"Expected products in 'float32' or 'float64', but got {self.products!r}.")
+        for name, least in (("batch", 1), ("folds", 2), ("keep", 0)):
+            if getattr(self, name) < least:
+                raise MeasureError(f"Expected `{name}` to be at least {least}, but got {getattr(self, name)}.")

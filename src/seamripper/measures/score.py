@@ -1,0 +1,85 @@
+"""Score: the value of a measure, with its interval, and the rule it was made by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from seamripper.activations.sampling import Sampling as Sampling
+from seamripper.errors import MeasureError
+from seamripper.measures.base import Measure
+from seamripper.measures.pair import Pair
+
+
+@dataclass(frozen=True)
+class Score:
+    """The value of a measure for one pair: n rows, made by `sampling`, with a 95 % interval over samples.
+
+    The interval is over folds of samples (see `interval_of`), with Student's t for so few of them. It says how the
+    value would move with other samples of the same data; other seeds of the networks may move it more.
+    """
+
+    measure: str
+    value: float
+    low: float
+    high: float
+    n: int
+    sampling: str
+    direction: str
+    sides: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.value:.4f} [{self.low:.4f}, {self.high:.4f}] (n = {self.n}, {self.sampling})"
+
+    def as_record(self) -> dict[str, Any]:
+        """The score as JSON has it; an interval that could not be had is null."""
+        interval = [self.low, self.high] if math.isfinite(self.low) and math.isfinite(self.high) else None
+        record = {
+            "measure": self.measure,
+            "value": self.value,
+            "n": self.n,
+            "sampling": self.sampling,
+            "interval": interval,
+            "direction": self.direction,
+        }
+        return record if self.sides is None else {**record, "sides": list(self.sides)}
+
+
+def score(measure: Measure, pair: Pair, *, sampling: str = "rows", interval: bool = True) -> Score:
+    """The measure's score for the pair.
+
+    >>> import torch
+    >>> from seamripper.measures.linear_cka import LinearCKA
+    >>> x = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
+    >>> print(score(LinearCKA(), Pair.of(x, x[:, :2])))
+    linear_cka 0.7097 [0.4883, 0.9311] (n = 50, rows)
+    """
+    value = measure.value(pair)
+    low, high = interval_of(measure, pair, value) if interval else (math.nan, math.nan)
+    # The figures of either side, like the value, are those of rows that may be turned.
+    return Score(measure.label, value, low, high, pair.n, sampling, measure.claims.direction, measure.sides(pair))
+
+
+def interval_of(measure: Measure, pair: Pair, value: float) -> tuple[float, float]:
+    """The 95 % interval value ± t · standard error, kept within the measure's range; NaN if there are too few samples.
+
+    The error is the jackknife's, √((g − 1)/g · Σ (θ₋ₖ − mean)²) with θ₋ₖ the measure without fold k of g (Shao & Wu
+    1989). A cross-validated measure has a value for each fold already: there it is √(Σ (θₖ − mean)² / g(g − 1)).
+    """
+    # Here, as importing it leaves a filter of warnings behind.
+    from scipy.special import stdtrit
+
+    g = pair.folds
+    if g < 2:
+        return math.nan, math.nan
+    try:
+        folds = measure.by_fold(pair)
+        parts = folds or [measure.value(pair.without(k)) for k in range(g)]
+    except MeasureError:
+        return math.nan, math.nan
+    middle = math.fsum(parts) / g
+    weight = 1 / (g * (g - 1)) if folds else (g - 1) / g
+    half = float(stdtrit(g - 1, 0.975)) * math.sqrt(weight * math.fsum((v - middle) ** 2 for v in parts))
+    bottom, top = measure.claims.range
+    return max(bottom, value - half), min(top, value + half)

@@ -1,0 +1,240 @@
+"""seamripper compare: the tables, the file, the options on their way to the library, and what a stop leaves behind."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import seamripper as sr
+from seamripper.cli.compare_command import _digits
+from seamripper.measures import Rule, measures
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+DATA = ("--data", "digits/digit", "--n", 96, "--batch", 16)
+STAGES = ("layer1", "layer2", "layer3", "layer4")
+
+
+@pytest.fixture
+def pair(networks: dict[str, Path]) -> tuple[str, str]:
+    return str(networks["colour"]), str(networks["digit"])
+
+
+def cells(out: str) -> list[list[str]]:
+    """The figures of every row of every table, without the names that begin the rows."""
+    rows = [line.strip("│").split("│") for line in out.splitlines() if line.startswith("│")]
+    return [[cell.strip() for cell in row[1:]] for row in rows]
+
+
+def test_the_installed_command_compares(shell: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    ran = shell("compare", *pair, *DATA, "--measures", "linear_cka,opd", "--out", "run")
+    assert ran.code == 0
+    assert "Traceback" not in ran.err
+    assert ran.out.startswith("memory for 4 × 4 cuts, whatever the number of samples: 0.0 GB (sums ")
+    assert f"sender {pair[0]}, receiver {pair[1]}" in ran.out
+    assert "linear_cka, a similarity: 96 samples of digits/digit, sampling positions, 5 folds" in ran.out
+    assert "opd, a distance: 96 samples of digits/digit, sampling positions, 5 folds" in ran.out
+    assert "sender ↓ receiver → ┃ layer1 ┃ layer2 ┃ layer3 ┃ layer4 ┃" in ran.out
+    assert ran.out.endswith("\nwritten to run/comparison.json\n")
+    found = sr.load_comparison(tmp_path / "run")
+    expected = [row for name in ("linear_cka", "opd") for row in found[name].values]
+    assert cells(ran.out) == [[f"{value:.3f}" for value in row] for row in expected]
+
+
+def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str]) -> None:
+    ran = run("compare", *pair, *DATA, "-m", "linear_cka", "-m", "mutual_knn", "--json")
+    assert ran.code == 0
+    assert ran.err.startswith("memory for 4 × 4 cuts")
+    samples = sr.load_data("digits/digit", "test", n=96)
+    models = (sr.load(path) for path in pair)
+    expected = sr.compare(*models, samples, measures=["linear_cka", "mutual_knn"], rule=Rule(batch=16))
+    assert ran.json["matrices"] == json.loads(json.dumps(expected.as_record()["matrices"]))
+    assert {"measure", "value", "n", "sampling", "interval"} <= set(ran.json["matrices"]["linear_cka"]["scores"][0][0])
+    assert (ran.json["senders"], ran.json["file"]) == (list(STAGES), None)
+
+
+def test_the_options_are_the_rule(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    words = ("--data", "digits/digit", "--split", "train", "--n", 90, "--seed", 7, "--sampling", "pool", "--batch", 10)
+    ran = run(
+        "compare", *pair, *words, "--keep", 33, "--folds", 3, "--no-interval", "-m", "rsa", "--json", "--out", "r"
+    )
+    assert ran.code == 0
+    asked = {"sampling": "pool", "batch": 10, "folds": 3, "keep": 33, "interval": False, "seed": 7}
+    assert ran.json["record"]["rule"].items() >= asked.items()
+    data = sr.load_data("digits/digit", "train", n=90, seed=7)
+    assert ran.json["record"]["data"]["fingerprint"] == data.fingerprint
+    score = ran.json["matrices"]["rsa"]["scores"][0][0]
+    assert (score["n"], score["interval"], score["sampling"]) == (33, None, "pool")
+    assert ran.json["file"] == str(Path("r") / "comparison.json")
+    assert (tmp_path / "r" / "comparison.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "senders", "receivers"),
+    [
+        (("--cuts", "layer1, layer3"), ["layer1", "layer3"], ["layer1", "layer3"]),
+        (("--cuts", "layer1", "--receiver-cuts", "layer4*"), ["layer1"], ["layer4"]),
+        (("--sender-cuts", "layer2,conv1"), ["conv1", "layer2"], list(STAGES)),
+    ],
+)
+def test_cuts_of_both_or_of_either(
+    run: Run, pair: tuple[str, str], words: tuple[str, ...], senders: list[str], receivers: list[str]
+) -> None:
+    ran = run("compare", *pair, *DATA, "-m", "linear_cka", "--json", *words)
+    assert (ran.json["senders"], ran.json["receivers"]) == (senders, receivers)
+
+
+def test_a_cell_without_a_score_is_a_dash_with_its_reason(run: Run, pair: tuple[str, str]) -> None:
+    ran = run("compare", *pair, "--data", "digits/digit", "--n", 40, "--sampling", "pool", "-m", "cca_mean")
+    assert ran.code == 0
+    assert [[cell == "–" for cell in row] for row in cells(ran.out)] == [[False, False, False, True]] * 3 + [[True] * 4]
+    notes = [line for line in ran.out.splitlines() if line.startswith("– at ")]
+    assert len(notes) == 4
+    assert notes[0].startswith("– at layer4 × layer1: cca_mean needs more samples than columns")
+    assert "got 40 for widths 64 and 8" in notes[0]
+    assert notes[3] == "– at 4 more for reasons of their own, which --json and --out have"
+
+
+def test_one_reason_for_many_cells_is_told_once(run: Run, pair: tuple[str, str]) -> None:
+    ran = run("compare", *pair, *DATA, "-m", "linear_cka,rsa", "--keep", 0)
+    assert ran.code == 0
+    assert [line for line in ran.out.splitlines() if line.startswith("– at ")] == [
+        "– at layer1 × layer4 and 15 more: This measure needs rows, and none were kept: ask for them before the pass."
+    ]
+
+
+def test_with_many_measures_a_file_has_the_rest(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    few = (*DATA, "--cuts", "layer3,layer4", "--no-interval")
+    ran = run("compare", *pair, *few, "-m", "all", "--out", "run")
+    assert ran.code == 0
+    found = sr.load_comparison(tmp_path / "run")
+    assert len(found.matrices) >= len(measures())
+    assert ran.out.count("samples of digits/digit, sampling positions, 5 folds") == 4
+    assert ran.out.endswith(f"all {len(found.matrices)} matrices written to run/comparison.json\n")
+    ran = run("compare", *pair, *few, "-m", "moments")
+    wanted = [name for name, cls in measures().items() if cls().claims.needs == "moments"]
+    for name in wanted:
+        assert f"\n{name}, a " in ran.out
+    assert "written to" not in ran.out
+
+
+def test_many_cuts_go_by_numbers(run: Run, pair: tuple[str, str]) -> None:
+    ran = run("compare", *pair, *DATA, "-m", "linear_cka", "--sender-cuts", "layer1", "--receiver-cuts", "*")
+    names = sr.cuts(sr.load(pair[1]))
+    assert len(cells(ran.out)[0]) == len(names)
+    assert "sender ↓ receiver → ┃     1 ┃     2 ┃" in ran.out
+    assert f"receiver: {', '.join(f'{k} {cut.name}' for k, cut in enumerate(names, 1))}\n" in ran.out
+
+
+def test_functional_matrices(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    words = ("-m", "linear_cka,direct_functional,task_functional", "--cuts", "layer2,layer4", "--out", "run")
+    ran = run("compare", *pair, *DATA, *words, "--task-samples", 40, "--task-epochs", 1)
+    assert ran.code == 0
+    assert "the sender's activations on 16 held-out samples are kept in memory" in ran.out
+    others = "of digits/digit, scored on 16 others, the last of 5 folds"
+    titles = [line for line in ran.out.splitlines() if ", a similarity: " in line]
+    assert titles == [
+        f"direct_functional, a similarity: stitched on 80 samples {others}",
+        f"task_functional, a similarity: stitched on 40 samples {others}",
+        "linear_cka, a similarity: 96 samples of digits/digit, sampling positions, 5 folds",
+    ]
+    found = sr.load_comparison(tmp_path / "run")
+    assert found.record["functional"]["task_functional"]["training"]["epochs"] == 1
+    assert cells(ran.out)[0] == [_digits(value) for value in found["direct_functional"].values[0]]
+    assert len(list((tmp_path / "run" / "cells").iterdir())) == 8
+
+
+def test_progress_is_told_where_no_terminal_is(
+    run: Run, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seamripper.cli._show._PLAIN_EVERY", 0.0)
+    words = (*DATA, "-m", "direct_functional", "--cuts", "layer4")
+    said = run("compare", *pair, *words).err
+    assert "the pass: 1/6\nthe pass: 2/6, 0 s left\n" in said
+    assert "direct_functional: 1/1, accuracy " in said
+    quiet = run("compare", *pair, *words, "--json").err
+    assert [line.partition(" ")[0] for line in quiet.splitlines()] == ["memory", "the"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.12345, "0.123"), (-1.0, "-1.000"), (1234.5, "1.23e+03"), (math.inf, "inf")]
+)
+def test_three_digits(value: float, shown: str) -> None:
+    assert _digits(value) == shown
+
+
+# ---- a stop
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_cells_that_were_finished_survive_a_stop(
+    started: Callable[..., subprocess.Popen[str]], run: Run, pair: tuple[str, str], tmp_path: Path
+) -> None:
+    words = ("compare", *pair, *DATA, "-m", "task_functional", "--cuts", "layer3,layer4", "--task-epochs", 60,
+             "--out", "run")  # fmt: skip
+    folder = tmp_path / "run" / "cells"
+    process = started(*words, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    wait_for(lambda: folder.is_dir() and any(folder.glob("task*.json")), process)
+    process.send_signal(signal.SIGINT)
+    assert "Traceback" not in process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert 0 < len(before) < 4
+    assert not (tmp_path / "run" / "comparison.json").exists()
+    assert run(*words).code == 0
+    assert len(list(folder.iterdir())) == 4
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("zoo:resnet81", "b"), "The zoo has no 'resnet81': did you mean 'resnet18'"),
+        (("a", "b", "--data", "digts"), "There is no data set 'digts': did you mean 'digits'"),
+        (("a", "b", "-m", "linear_kca"), "There is no measure 'linear_kca': did you mean 'linear_cka'"),
+        (("a", "b", "-m", "task_functionl"), "There is no measure 'task_functionl': did you mean 'task_functional'"),
+        (("a", "b", "--cuts", "qq*"), "The sender: No cut matches 'qq*': there are: before:conv1, conv1, bn1, relu"),
+        (("a", "b", "--receiver-cuts", "layer9"), "The receiver: There is no layer 'layer9' to cut: did you mean 'la"),
+        (("a", "b", "--n", "3", "--sampling", "pool"), "There is no score at all. linear_cka needs at least 4 samples"),
+        (("a", "b", "--out", "file"), "Directory 'file' is a file."),
+        (("a", "b", "--sampling", "pixels"), "'pixels' is not one of 'positions', 'flatten', 'pool'"),
+        (("a", "b", "-m", "direct_functional", "--sampling", "pool"), "goes with the sampling 'positions', but got 'p"),
+        (("a", "b", "-m", "direct_functional", "--n", "20"), "Give at least 258, a smaller batch, or fewer folds."),
+        (("a", "zoo:lenet?classes=5", "-m", "direct_functional", "--batch", "8"), "5 classes (0 … 4)"),
+        (("zoo:lenet?channels=1", "b"), "The sender: The model does not run on inputs of shape 3x28x28"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",
+)
+def test_a_sentence_and_a_code(
+    run: Run, pair: tuple[str, str], tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    names = dict(zip("ab", pair, strict=True))
+    given = ["compare", "--data", "digits/digit", "--n", 100, *(names.get(word, word) for word in words)]
+    ran = run(*given)
+    assert ran.code == 2
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    ran = run(*given, "--json")
+    assert ran.code == 2
+    assert says in ran.json["error"]["message"]

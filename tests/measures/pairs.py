@@ -1,0 +1,93 @@
+"""Pairs for tests of measures: rows that are related, and the same pair as a pass would leave it, by moments alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from seamripper.measures.base import Measure
+from seamripper.measures.pair import FOLDS, Batched, Block, Pair, Shared, Side
+
+
+def related(n: int, p: int, q: int, *, seed: int = 0, mean: float = 2.0) -> tuple[Tensor, Tensor]:
+    """Correlated columns of different sizes about a mean that is not zero, and others that they explain in part."""
+    g = torch.Generator().manual_seed(seed)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=g, dtype=torch.float64)
+
+    x = draw(n, p) @ (draw(p, p) / p**0.5 + torch.eye(p, dtype=torch.float64))
+    y = x @ draw(p, q) / p**0.5 + draw(n, q)
+    return x + mean * draw(p), y + mean * draw(q)
+
+
+def unrelated(n: int, p: int, q: int, *, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Noise and other noise."""
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(n, p, generator=g, dtype=torch.float64), torch.randn(n, q, generator=g, dtype=torch.float64)
+
+
+def centred(x: Tensor) -> np.ndarray:
+    """The rows about their mean, for numpy."""
+    rows = x.double().numpy()
+    return rows - rows.mean(0)
+
+
+def ucentred_hsic(x: Tensor, y: Tensor) -> float:
+    """HSIC₁ as the inner product of U-centred Gram matrices (Székely & Rizzo 2014), with uncentred rows."""
+    n = len(x)
+    parts = []
+    for rows in (x.double().numpy(), y.double().numpy()):
+        k = rows @ rows.T
+        np.fill_diagonal(k, 0)
+        sums = k.sum(0)
+        u = k - sums[:, None] / (n - 2) - sums[None] / (n - 2) + sums.sum() / ((n - 1) * (n - 2))
+        np.fill_diagonal(u, 0)
+        parts.append(u)
+    return float((parts[0] * parts[1]).sum()) / (n * (n - 3))
+
+
+def by_moments(x: Tensor, y: Tensor, *, fold_of: Tensor | None = None, batch: int | None = None) -> Pair:
+    """The pair of these rows with nothing kept but the moments of its folds (and HSIC over batches, if `batch`)."""
+    fold_of = torch.arange(len(x)) % FOLDS if fold_of is None else fold_of
+    grain = torch.finfo(x.dtype).eps
+    xs, ys, shared, counts, sums = [], [], [], [], []
+    for number in sorted(set(fold_of.tolist())):
+        a, b = x[fold_of == number].double(), y[fold_of == number].double()
+        c, d = a - a.mean(0), b - b.mean(0)
+        xs.append(Block(len(a), a.mean(0), c.T @ c))
+        ys.append(Block(len(b), b.mean(0), d.T @ d))
+        shared.append(Shared(c.T @ d))
+        if batch is not None:
+            counts.append(len(a))
+            sums.append(_hsic_sums(a, b, batch))
+    batched = None if batch is None else Batched(tuple(counts), tuple(sums))
+    return Pair(Side(grain, tuple(xs)), Side(grain, tuple(ys)), tuple(shared), batched)
+
+
+def _hsic_sums(x: Tensor, y: Tensor, batch: int) -> tuple[float, float, float]:
+    batches = [(x[i : i + batch], y[i : i + batch]) for i in range(0, len(x), batch)]
+    full = [(a, b) for a, b in batches if len(a) >= 4]
+    xx, xy, yy = (sum(ucentred_hsic(*f(a, b)) for a, b in full) for f in (_first, _both, _second))
+    return xx, xy, yy
+
+
+def _first(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    return a, a
+
+
+def _both(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    return a, b
+
+
+def _second(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    return b, b
+
+
+def assert_same_by_moments(measure: Measure, x: Tensor, y: Tensor) -> None:
+    """Moments and rows give one value, on all folds and with one left out."""
+    by_rows, moments = Pair.of(x, y), by_moments(x, y)
+    assert measure.value(moments) == pytest.approx(measure.value(by_rows), rel=1e-9, abs=1e-9)
+    assert measure.value(moments.without(1)) == pytest.approx(measure.value(by_rows.without(1)), rel=1e-9, abs=1e-9)

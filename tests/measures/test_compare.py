@@ -1,0 +1,290 @@
+"""compare: one pass gives what each pair measured apart gives, and says by which rule."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import seamripper as sr
+from seamripper._progress import Progress
+from seamripper.cut import split
+from seamripper.cut.many import heads
+from seamripper.data import Samples
+from seamripper.errors import CutError, DataError, FileError, MeasureError
+from seamripper.measures import Pair, chosen, measure_named, score
+from seamripper.measures._footprint import Footprint, available, planned
+from seamripper.measures._forms import forms
+from seamripper.measures.compare import Plan, Rule, Sums, accumulate, compare
+from seamripper.measures.comparison import FILE, load_comparison
+from seamripper.models import Architecture
+
+QUICK = Rule(batch=16, folds=3, keep=40)
+NAMES = ("layer1", "layer2", "layer3")
+
+
+def images(n: int = 60, *, seed: int = 0) -> Samples:
+    pixels = torch.randn(n, 3, 16, 16, generator=torch.Generator().manual_seed(seed))
+    return Samples("noise", pixels, torch.arange(n) % 4, torch.arange(n) + 100, classes=4)
+
+
+def net(seed: int, spec: str = "zoo:resnet18?width=0.125&stem=3x3&classes=4") -> nn.Module:
+    module = Architecture.parse(spec).build(seed=seed)
+    with torch.no_grad():
+        for m in module.modules():
+            if isinstance(m, nn.BatchNorm2d):
+                # Away from 0 and 1, so that folding them matters.
+                m.running_mean.uniform_(-0.2, 0.2, generator=torch.Generator().manual_seed(seed))
+                m.running_var.uniform_(0.5, 2.0, generator=torch.Generator().manual_seed(seed))
+    return module
+
+
+@pytest.fixture(scope="module")
+def found() -> sr.Comparison:
+    return compare(
+        net(0), net(1), images(), measures=["linear_cka", "cca_mean", "minibatch_cka", "mutual_knn?k=3"],
+        sender_cuts=NAMES, receiver_cuts=NAMES[:2], rule=QUICK,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["linear_cka", "cca_mean"])
+@pytest.mark.parametrize("i", range(3))
+@pytest.mark.parametrize("j", range(2))
+def test_a_cell_is_the_score_of_the_pair_alone(found: sr.Comparison, name: str, i: int, j: int) -> None:
+    samples = images()
+    inputs = samples.batch(slice(None))
+    x, y = (split(net(s), NAMES[k], inputs[:2]).head(inputs).double() for s, k in ((0, i), (1, j)))
+    x = nn.functional.interpolate(x, size=y.shape[2:], mode="bilinear", align_corners=False)
+    fold_of = (torch.arange(60) // 16 % 3).repeat_interleave(y.shape[2] * y.shape[3])
+    rows = [v.permute(0, 2, 3, 1).flatten(0, 2) for v in (x, y)]
+    expected = score(measure_named(name), Pair.of(rows[0], rows[1], fold_of=fold_of))
+    got = found.score(name, NAMES[i], NAMES[j])
+    # The fused forward differs from the plain one in the sixth digit, and so do the scores.
+    assert got.value == pytest.approx(expected.value, abs=1e-5)
+    assert (got.low, got.high) == (pytest.approx(expected.low, abs=1e-4), pytest.approx(expected.high, abs=1e-4))
+    assert (got.n, got.sampling) == (len(rows[0]), "positions")
+
+
+def test_measures_of_rows_and_batches_say_their_own_n(found: sr.Comparison) -> None:
+    assert found.score("mutual_knn?k=3", "layer1", "layer2").n == 40
+    assert found.score("minibatch_cka", "layer1", "layer2").n == 60
+
+
+def test_the_record_has_the_rule(found: sr.Comparison) -> None:
+    record = found.record
+    assert record["n"] == 60
+    assert record["rule"]["sampling"] == "positions"
+    assert record["rule"]["folds"] == 3
+    assert record["sender"]["fingerprint"] != record["receiver"]["fingerprint"]
+    assert record["sender"]["forward"].startswith("fused")
+    assert record["data"]["fingerprint"] == images().fingerprint
+    assert record["dtype"] == "activations float32, products float32, sums float64"
+    assert set(record["versions"]) >= {"seamripper", "torch"}
+    assert [len(record["ranks"][side]) for side in ("sender", "receiver")] == [3, 2]
+
+
+def test_a_model_and_itself() -> None:
+    module = net(0)
+    calls = []
+    module.layer1.register_forward_hook(lambda *_: calls.append(1))
+    for products, tolerance in (("float64", 1e-9), ("float32", 1e-6)):
+        rule = replace(QUICK, products=products)  # type: ignore[arg-type]
+        same = compare(module, module, images(), measures=["linear_cka", "opd"], rule=rule)
+        for k in range(len(same.senders)):
+            assert same["linear_cka"].values[k][k] == pytest.approx(1.0, abs=tolerance)
+            assert same["opd"].values[k][k] == pytest.approx(0.0, abs=tolerance)
+
+
+def test_products_in_float32_move_scores_in_the_sixth_digit_at_most() -> None:
+    asked = [m for m in chosen(["moments"]) if m.name != "numerical_rank"]
+    found = {
+        products: compare(
+            net(0),
+            net(1),
+            images(200),
+            measures=asked,
+            sender_cuts=NAMES,
+            receiver_cuts=NAMES,
+            rule=replace(QUICK, products=products),
+        )  # type: ignore[arg-type]  # fmt: skip
+        for products in ("float32", "float64")
+    }
+    for measure in asked:
+        for fast, exact in zip(*(f[measure.label].scores for f in found.values()), strict=True):
+            for a, b in zip(fast, exact, strict=True):
+                assert a is not None
+                assert b is not None
+                assert a.value == pytest.approx(b.value, rel=2e-6, abs=2e-6), measure.label
+
+
+@pytest.mark.parametrize("sampling", ["positions", "pool", "flatten"])
+def test_two_halves_accumulated_apart_are_one_pass(sampling: str) -> None:
+    samples, rule = images(64), Rule(sampling, batch=8, folds=3, keep=50, products="float64")  # type: ignore[arg-type]
+    asked = [measure_named(name) for name in ("linear_cka", "minibatch_cka", "rsa")]
+    a, b = (heads(net(s), NAMES, samples.batch(slice(0, 2))) for s in (0, 1))
+    plan = Plan.of(a.cuts, b.cuts, asked, rule)
+    whole, first, second = Sums(plan), Sums(plan), Sums(plan)
+    accumulate(whole, a, b, samples)
+    accumulate(first, a, b, samples.take(slice(0, 24)))
+    accumulate(second, a, b, samples.take(slice(24, None)), first=3)
+    first.merge(second)
+    for measure in asked:
+        for i, j in ((0, 0), (0, 2), (2, 1)):
+            one, two = whole.score(measure, i, j), first.score(measure, i, j)
+            assert two.value == pytest.approx(one.value, abs=1e-10)
+            assert (two.low, two.high) == (pytest.approx(one.low, abs=1e-9), pytest.approx(one.high, abs=1e-9))
+            assert two.n == one.n
+
+
+def test_flattened_maps_are_measured_by_their_rows() -> None:
+    samples = images()
+    flat = compare(net(0), net(1), samples, measures=["linear_cka"], sender_cuts=["layer1"], receiver_cuts=["layer2"],
+                   rule=Rule(sampling="flatten", keep=50))  # fmt: skip
+    inputs = samples.batch(slice(0, 50))
+    x, y = (
+        split(net(s), cut, inputs[:2]).head(inputs).flatten(1).double() for s, cut in ((0, "layer1"), (1, "layer2"))
+    )
+    k, m = ((r - r.mean(0)) @ (r - r.mean(0)).T for r in (x, y))
+    expected = float((k * m).sum() / ((k * k).sum() * (m * m).sum()).sqrt())
+    got = flat.score("linear_cka", "layer1", "layer2")
+    assert got.value == pytest.approx(expected, abs=1e-5)
+    assert (got.n, got.sampling) == (50, "flatten")
+
+
+def test_networks_of_different_kinds() -> None:
+    """A CNN's maps against a ViT's tokens, which lose their CLS, and pooled."""
+    vit = Architecture.parse("zoo:vit_tiny?size=16&patch=4&classes=4").build(seed=0)
+    for sampling in ("positions", "pool"):
+        rule = Rule(sampling=sampling, batch=16)  # type: ignore[arg-type]
+        blocks = ["blocks.0", "blocks.5"]
+        got = compare(net(0), vit, images(), sender_cuts=NAMES, receiver_cuts=blocks, rule=rule)
+        assert all(0 <= value <= 1 for row in got["linear_cka"].values for value in row)
+        n = 60 * 16 if sampling == "positions" else 60
+        assert got.score("linear_cka", "layer1", "blocks.0").n == n
+
+
+def test_what_cannot_be_computed_is_a_reason_and_not_an_end() -> None:
+    few = compare(net(0), net(1), images(12), measures=["cca_mean", "linear_cka"], sender_cuts=NAMES,
+                  receiver_cuts=NAMES, rule=Rule(sampling="pool", batch=4, folds=3))  # fmt: skip
+    assert math.isnan(few["cca_mean"].values[2][2])
+    assert "needs more samples than columns" in few["cca_mean"].failed["layer3 × layer3"]
+    assert few["cca_mean"].scores[0][0] is not None
+    with pytest.raises(MeasureError, match="layer3 × layer3: cca_mean needs more samples"):
+        few.score("cca_mean", "layer3", "layer3")
+    assert not few["linear_cka"].failed
+
+
+def test_saved_and_read_back(found: sr.Comparison, tmp_path: Path) -> None:
+    path = found.save(tmp_path / "run")
+    assert path == tmp_path / "run" / FILE
+    again = load_comparison(tmp_path / "run")
+    assert again.as_record() == found.as_record()
+    assert again.score("linear_cka", "layer1", "layer1") == found.score("linear_cka", "layer1", "layer1")
+
+
+def test_progress_and_footprint_are_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    seen: list[Progress] = []
+    compare(net(0), net(1), images(), sender_cuts=["layer1"], receiver_cuts=["layer1"], rule=QUICK,
+            announce=said.append, watch=seen.append)  # fmt: skip
+    assert "memory for 1 × 1 cuts, whatever the number of samples: " in said[0]
+    assert [p.done for p in seen if p.task == "the pass"] == [1, 2, 3, 4]
+    assert seen[-1].done == seen[-1].total
+
+
+# ---- memory
+
+
+def test_a_footprint_that_would_not_fit_is_refused() -> None:
+    print_out = Footprint(10**12, 10**9, 0)
+    with pytest.raises(MeasureError, match=r"would take 1001.0 GB.*room for 2.0 GB. Choose fewer cuts, the sampling"):
+        print_out.require(2 * 10**9)
+    with pytest.raises(MeasureError, match="Use a smaller batch"):
+        Footprint(1, 10**10, 2).require(10**9)
+    with pytest.raises(MeasureError, match="Keep fewer rows"):
+        Footprint(1, 1, 10**10).require(10**9)
+    Footprint(1, 1, 1).require(3)
+    Footprint(10**15, 1, 1).require(None)
+    room = available()
+    assert room is None or room > 10**8
+
+
+def test_compare_refuses_before_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    # By the module's own entry: as an attribute of the package, `compare` is the function.
+    monkeypatch.setattr(sys.modules[compare.__module__], "available", lambda: 1000)
+    seen: list[Progress] = []
+    with pytest.raises(MeasureError, match=r"there is room for 0.0 GB"):
+        compare(net(0), net(1), images(), rule=QUICK, watch=seen.append)
+    assert not seen
+
+
+def test_the_plan_counts_what_the_sums_take() -> None:
+    samples = images()
+    a, b = (heads(net(s), None, samples.batch(slice(0, 2))) for s in (0, 1))
+    x, y = forms(a.cuts, b.cuts, "positions")
+    plan = Plan.of(a.cuts, b.cuts, [measure_named("linear_cka")], QUICK)
+    sums = Sums(plan)
+    assert sums.moments is not None
+    assert plan.footprint.sums == sums.moments.bytes
+    assert planned(x, y, batch=16, folds=3, moments=False, keep=0).sums == 0
+
+
+# ---- bad input
+
+
+def test_bad_input() -> None:
+    samples = images()
+    with pytest.raises(MeasureError, match="did you mean 'linear_cka'"):
+        compare(net(0), net(1), samples, measures=["linear_ckaa"])
+    with pytest.raises(CutError, match="The receiver: No cut matches 'stage"):
+        compare(net(0), net(1), samples, receiver_cuts=["stage*"])
+    with pytest.raises(MeasureError, match="sampling of 'positions', 'flatten' or 'pool', but got 'pixels'"):
+        Rule(sampling="pixels")  # type: ignore[arg-type]
+    with pytest.raises(MeasureError, match="`folds` to be at least 2, but got 1"):
+        Rule(folds=1)
+    with pytest.raises(CutError, match="The sender: The model does not run on inputs of shape 3x16x16"):
+        compare(Architecture.parse("zoo:lenet").build(seed=0), net(1), samples)
+
+
+def test_activations_that_are_not_finite_name_layer_and_sample() -> None:
+    samples = images()
+    pixels = samples.inputs.clone()  # type: ignore[union-attr]
+    pixels[37] = 1e38
+    broken = Samples("broken", pixels, samples.labels, samples.ids, classes=4)
+    with pytest.raises(DataError, match=r"activations at 'layer\d' hold NaN or Inf, first for the sample with id 137"):
+        compare(net(0), net(1), broken, sender_cuts=NAMES, receiver_cuts=NAMES, rule=QUICK)
+
+
+def test_files_that_are_no_comparison(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="Could not read"):
+        load_comparison(tmp_path)
+    (tmp_path / FILE).write_text("{")
+    with pytest.raises(FileError, match="damaged, or no comparison"):
+        load_comparison(tmp_path)
+    (tmp_path / FILE).write_text(json.dumps({"kind": "match"}))
+    with pytest.raises(FileError, match="no comparison of seamripper's"):
+        load_comparison(tmp_path)
+    (tmp_path / FILE).write_text(json.dumps({"kind": "comparison", "matrices": 3}))
+    with pytest.raises(FileError, match="damaged"):
+        load_comparison(tmp_path)
+
+
+def test_names_that_a_comparison_does_not_have(found: sr.Comparison) -> None:
+    with pytest.raises(MeasureError, match="no 'linear_ckb'"):
+        found["linear_ckb"]
+    with pytest.raises(MeasureError, match="no cut 'layer9'"):
+        found.score("linear_cka", "layer9", "layer1")
+
+
+def test_a_flattened_map_is_too_wide_for_columns_against_columns() -> None:
+    wide = torch.zeros(5, 20_000)
+    wide[0] = 1
+    with pytest.raises(MeasureError, match=r"20000 × 20000 of them would take 3 GB.*'positions' or 'pool'"):
+        measure_named("permutation_procrustes").value(Pair.of(wide, wide))
+    assert measure_named("linear_cka").value(Pair.of(wide, wide)) == pytest.approx(1.0)
