@@ -1,12 +1,13 @@
 """What one pass for all pairs costs, as a multiple of two plain forward passes over the same images.
 
-    python benchmarks/compare_pass.py                      # 1,024 images
-    python benchmarks/compare_pass.py --images 10000 --check
+    python benchmarks/compare_pass.py                      # 10,240 images
+    python benchmarks/compare_pass.py --images 1024 --check
     python benchmarks/compare_pass.py --memory --check     # peak memory at 1,000 and at 10,000 images
 
 ResNet-18 × ResNet-18 (3×3 stem, 32×32, 8 × 8 blocks). Timed in turn, part by part of the images, and compared by sums:
 
-  two forwards   both networks, plain and eager, over the images
+  two forwards   both networks, plain and eager, over the images, in batches of 128 like the comparison's
+  … in slices    the same in batches of 32, which spares the cache, as the comparison does within a batch
   ours           `compare` with every measure that needs moments, all 64 pairs: the pass, and then the values
   torch_cka, pytorch-cka   (if installed) linear CKA alone, over the same images
   a run a pair   both networks run up to their cuts for each of the 64 pairs, moments of that pair alone
@@ -18,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-import statistics
 import subprocess
 import sys
 import time
@@ -30,12 +30,15 @@ from torch import Tensor, nn
 from seamripper.cut import split
 from seamripper.cut.many import heads
 from seamripper.data.samples import Samples
-from seamripper.measures import chosen
-from seamripper.measures.compare import Plan, Rule, Sums, accumulate, compare, scored
+from seamripper.measures import Rule, chosen
+from seamripper.measures.compare import Plan, Sums, accumulate, compare, scored
+from seamripper.measures.rule import BATCH, SLICE
 from seamripper.models import Architecture
 
 BLOCKS = [f"layer{stage}.{block}" for stage in (1, 2, 3, 4) for block in (0, 1)]
 AGAINST_FORWARDS = 1.25
+OTHERS = 1280
+"""Images that the other ways are measured on."""
 MEMORY = 1.10
 
 
@@ -43,9 +46,9 @@ def main() -> None:
     """Measure, print, and check if asked to."""
     options = _options()
     if options.peak:
-        _peak(options.peak, options)
+        _peak(options.peak)
         return
-    missed = _memory(options) if options.memory else _time(options)
+    missed = _memory() if options.memory else _time(options)
     print("\n".join(missed) or "every bound is met")
     if options.check and missed:
         sys.exit(1)
@@ -53,9 +56,9 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, default=1024)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--parts", type=int, default=8, help="how many times the two sides take turns")
+    parser.add_argument("--images", type=int, default=10_240)
+    parser.add_argument("--batch", type=int, default=BATCH, help="of the plain forward passes, and other libraries")
+    parser.add_argument("--parts", type=int, default=16, help="how many times the two sides take turns")
     parser.add_argument("--no-interval", action="store_true", help="values without their intervals")
     parser.add_argument("--no-others", action="store_true", help="leave out the other libraries and the run a pair")
     parser.add_argument("--memory", action="store_true", help="measure memory, not time")
@@ -77,17 +80,20 @@ def _networks() -> tuple[nn.Module, nn.Module]:
 
 def _time(options: argparse.Namespace) -> list[str]:
     samples, (a, b) = _images(options.images), _networks()
-    rule = Rule(batch=options.batch, interval=not options.no_interval)
+    rule = Rule(interval=not options.no_interval)
+    if options.images % (options.parts * rule.batch):
+        sys.exit(f"Expected --images to be a multiple of {options.parts * rule.batch}, so that every part is whole.")
     measures = [m for m in chosen(["all"]) if m.claims.needs != "rows"]
     some = [heads(net, BLOCKS, samples.batch(slice(0, 2)), optimise=True) for net in (a, b)]
     sums = Sums(Plan.of(some[0].cuts, some[1].cuts, measures, rule))
     size = options.images // options.parts
     parts = [samples.take(slice(size * k, size * (k + 1))) for k in range(options.parts)]
-    times: dict[str, float] = {"two forwards": 0.0, "the pass": 0.0}
+    times: dict[str, float] = {"two forwards": 0.0, "… in slices": 0.0, "the pass": 0.0}
     _forwards(a, b, parts[0].take(slice(0, options.batch)), options.batch)
     for k, part in enumerate(parts):
         times["two forwards"] += _timed(lambda part=part: _forwards(a, b, part, options.batch))
-        first = k * size // options.batch
+        times["… in slices"] += _timed(lambda part=part: _forwards(a, b, part, SLICE))
+        first = k * size // rule.batch
         times["the pass"] += _timed(lambda part=part, first=first: accumulate(sums, *some, part, first=first))
     times["the values"] = _timed(lambda: scored(sums, measures))
     if not options.no_others:
@@ -112,15 +118,16 @@ def _forwards(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> None:
 
 
 def _others(a: nn.Module, b: nn.Module, samples: Samples, options: argparse.Namespace) -> dict[str, float]:
-    found = {}
+    """The others' seconds, measured on some of the images, as they take long, and scaled to all."""
+    found, few = {}, samples.first(OTHERS)
     for name, make in (("torch_cka", _torch_cka), ("pytorch-cka", _pytorch_cka)):
         try:
-            step = make(a, b, samples, options.batch)
+            step = make(a, b, few, options.batch)
         except ImportError as e:
             print(f"{name} is not installed here ({e.name}); it needs: pip install {name}")
             continue
-        found[name] = _timed(step)
-    found["a run a pair"] = _run_a_pair(a, b, samples, options.batch)
+        found[name] = _timed(step) * len(samples) / len(few)
+    found["a run a pair"] = _run_a_pair(a, b, samples.first(2 * options.batch), options.batch) * len(samples)
     return found
 
 
@@ -132,10 +139,9 @@ def _torch_cka(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> Call
 
 
 def _pytorch_cka(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> Callable[[], object]:
-    from cka import CKA
+    from cka import compute_cka
 
-    cka = CKA(a, b, BLOCKS, BLOCKS)
-    return lambda: cka.compare(_loader(samples, batch))
+    return lambda: compute_cka(a, b, _loader(samples, batch), layers=BLOCKS, progress=False)
 
 
 def _loader(samples: Samples, batch: int) -> torch.utils.data.DataLoader[tuple[Tensor, ...]]:
@@ -144,22 +150,21 @@ def _loader(samples: Samples, batch: int) -> torch.utils.data.DataLoader[tuple[T
 
 
 def _run_a_pair(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> float:
-    """The seconds that 64 runs, a pair each, would take: measured on one part of the images, as it takes long."""
-    few = samples.take(slice(0, 2 * batch))
+    """The seconds an image that 64 runs take, a pair each."""
     example, total = samples.batch(slice(0, 2)), 0.0
     fronts = [[split(net, cut, example) for cut in BLOCKS] for net in (a, b)]
     measures = chosen(["linear_cka"])
     for x in fronts[0]:
         for y in fronts[1]:
-            sums = Sums(Plan.of([x.cut], [y.cut], measures, Rule(batch=batch)))
+            sums = Sums(Plan.of([x.cut], [y.cut], measures, Rule()))
 
             def run(x: object = x, y: object = y, sums: Sums = sums) -> None:
                 with torch.no_grad():
-                    for k, (inputs, _) in enumerate(few.batches(batch)):
-                        sums.add([x.head(inputs)], [y.head(inputs)], few.ids[:batch], fold=k)
+                    for k, (inputs, _) in enumerate(samples.batches(batch)):
+                        sums.add([x.head(inputs)], [y.head(inputs)], samples.ids[:batch], fold=k)
 
             total += _timed(run)
-    return total * len(samples) / len(few)
+    return total / len(samples)
 
 
 def _timed(step: Callable[[], object]) -> float:
@@ -168,20 +173,19 @@ def _timed(step: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _memory(options: argparse.Namespace) -> list[str]:
+def _memory() -> list[str]:
     """Peak memory of a process of its own at two numbers of images; the images themselves are drawn batch by batch."""
     peaks = {}
     for n in (1000, 10_000):
-        own = [sys.executable, __file__, "--peak", str(n), "--batch", str(options.batch)]
-        runs = [int(subprocess.run(own, check=True, capture_output=True, text=True).stdout) for _ in range(1)]
-        peaks[n] = statistics.median(runs)
+        own = [sys.executable, __file__, "--peak", str(n)]
+        peaks[n] = int(subprocess.run(own, check=True, capture_output=True, text=True).stdout)
         print(f"{n:>7} images: peak of {peaks[n] / 1e9:.3f} GB")
     ratio = peaks[10_000] / peaks[1000]
     print(f"ratio {ratio:.3f}")
     return [f"memory grows: {ratio:.3f}, above {MEMORY}"] if ratio > MEMORY else []
 
 
-def _peak(n: int, options: argparse.Namespace) -> None:
+def _peak(n: int) -> None:
     """Print this process's peak memory, less what the images take, after a comparison of n of them."""
     # Bytes, as real data sets have them: 3 kB an image.
     pixels = torch.randint(0, 256, (n, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))

@@ -30,7 +30,8 @@ from seamripper.cut.fast import fast
 from seamripper.cut.halves import Tail
 from seamripper.cut.many import Heads, heads
 from seamripper.data.samples import Samples
-from seamripper.measures.compare import Plan, Rule, Sums, accumulate
+from seamripper.measures import Rule
+from seamripper.measures.compare import Plan, Sums, accumulate
 from seamripper.measures.functional import DIRECT, FunctionalMatrices, Stitching
 from seamripper.models import Architecture
 

@@ -108,7 +108,7 @@ def test_one_reason_for_many_cells_is_told_once(run: Run, pair: tuple[str, str])
     ran = run("compare", *pair, *DATA, "-m", "linear_cka,rsa", "--keep", 0)
     assert ran.code == 0
     assert [line for line in ran.out.splitlines() if line.startswith("– at ")] == [
-        "– at layer1 × layer4 and 15 more: This measure needs rows, and none were kept: ask for them before the pass."
+        "– at layer1 × layer4 and 15 more: rsa: This measure needs rows, and none were kept: ask for them before the pass."
     ]
 
 

@@ -46,7 +46,8 @@ def test_all_that_there_is_is_listed(run: Run) -> None:
 
 @pytest.mark.parametrize("what", ["data", "models", "stitches", "matchings", "measures"])
 def test_a_table_has_a_line_of_words_for_each(run: Run, what: str) -> None:
-    names = run("list", what, "--json").json[what]
+    found = run("list", what, "--json").json
+    names = found[what] | found.get("functional", {})
     assert all(names.values())
     table = run("list", what).out
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in table.splitlines() if line.startswith("│")]

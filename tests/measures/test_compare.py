@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,10 @@ from seamripper.cut import split
 from seamripper.cut.many import heads
 from seamripper.data import Samples
 from seamripper.errors import CutError, DataError, FileError, MeasureError
-from seamripper.measures import Pair, chosen, measure_named, score
+from seamripper.measures import Claims, Measure, Pair, Rule, chosen, measure_named, score
 from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import forms
-from seamripper.measures.compare import Plan, Rule, Sums, accumulate, compare
+from seamripper.measures.compare import Plan, Sums, accumulate, compare
 from seamripper.measures.comparison import FILE, load_comparison
 from seamripper.models import Architecture
 
@@ -112,7 +112,7 @@ def test_products_in_float32_move_scores_in_the_sixth_digit_at_most() -> None:
             sender_cuts=NAMES,
             receiver_cuts=NAMES,
             rule=replace(QUICK, products=products),
-        )  # type: ignore[arg-type]  # fmt: skip
+        )
         for products in ("float32", "float64")
     }
     for measure in asked:
@@ -178,6 +178,29 @@ def test_what_cannot_be_computed_is_a_reason_and_not_an_end() -> None:
     with pytest.raises(MeasureError, match="layer3 × layer3: cca_mean needs more samples"):
         few.score("cca_mean", "layer3", "layer3")
     assert not few["linear_cka"].failed
+
+
+@dataclass(frozen=True)
+class Faulty(Measure):
+    """A measure with a fault of its own."""
+
+    name, paper = "faulty", "none"
+
+    @property
+    def claims(self) -> Claims:
+        """Enough for a test."""
+        return Claims("similarity", symmetric=False, range=(-1.0, 1.0), self_score=0.0, invariant_to=frozenset())
+
+    def of(self, pair: Pair) -> float:
+        """Divides by zero."""
+        return 1 / 0
+
+
+def test_a_fault_of_ones_own_measure_does_not_take_the_others_along() -> None:
+    cuts = {"sender_cuts": ["layer1"], "receiver_cuts": ["layer1"]}
+    got = compare(net(0), net(1), images(), measures=[Faulty(), "linear_cka"], rule=QUICK, **cuts)
+    assert got["faulty"].failed == {"layer1 × layer1": "faulty raised ZeroDivisionError: division by zero."}
+    assert got["linear_cka"].scores[0][0] is not None
 
 
 def test_saved_and_read_back(found: sr.Comparison, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ IDS = torch.randperm(60, generator=torch.Generator().manual_seed(5)) * 7
 
 
 def added(batches: range, *, keep: int = 45, batch: int = 10, n: int = 60) -> Singles:
-    singles = Singles(*forms(SENDERS, RECEIVERS, "positions"), keep=keep, folds=3, batches=True)
+    singles = Singles(*forms(SENDERS, RECEIVERS, "positions"), keep=keep, folds=3, batch=batch)
     x, y = activations(SENDERS, n, seed=0, offset=0.5), activations(RECEIVERS, n, seed=1, offset=0.0)
     for k in batches:
         part = slice(batch * k, batch * (k + 1))

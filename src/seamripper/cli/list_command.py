@@ -59,15 +59,18 @@ def _known(what: str) -> dict[str, str]:
 
 def _list_measures(as_json: bool) -> None:
     from seamripper.measures import measures
+    from seamripper.measures.functional import FUNCTIONAL
 
     known = {name: cls.variants()[0] for name, cls in measures().items()}
     if as_json:
-        print_json({"measures": {name: _measure_record(measure) for name, measure in known.items()}})
+        records = {name: _measure_record(measure) for name, measure in known.items()}
+        print_json({"measures": records, "functional": FUNCTIONAL})
         return
     rows = [
         [name, m.claims.direction, "yes" if m.claims.symmetric else "no", m.claims.needs, _first_line(type(m))]
         for name, m in known.items()
     ]
+    rows += [[name, "similarity", "no", "models", about] for name, about in FUNCTIONAL.items()]
     columns = ["name", "direction", "symmetric", "needs", "what it is"]
     print_table("measures (their options: --json)", columns, rows, left=5)
 

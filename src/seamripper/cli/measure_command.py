@@ -59,17 +59,12 @@ def command(
 
 def _scored(measure: Measure, both: Pairing) -> Score | str:
     """The score, or why there is none."""
-    from seamripper.measures import score
+    from seamripper.measures.score import reason, score
 
     try:
         return score(measure, both.pair(measure), sampling=both.sampling)
-    except MeasureError as e:
-        return str(e) if str(e).startswith(measure.name) else f"{measure.label}: {e}"
     except Exception as e:
-        # A user's own code may raise anything, and it is not ours to show where.
-        if type(measure).__module__.startswith("seamripper."):
-            raise
-        return f"{measure.label} raised {type(e).__name__}: {e}."
+        return reason(measure, e)
 
 
 def _record(measure: Measure, found: Score | str, sampling: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from seamripper.errors import MeasureError
 from seamripper.measures._forms import Form
+from seamripper.measures.rule import SLICE
 
 _SHARE = 0.8
 """Of the memory that is free, how much a pass may plan with: the networks themselves need some."""
@@ -52,15 +53,22 @@ class Footprint:
 
 
 def planned(
-    senders: Sequence[Form], receivers: Sequence[Form], *, batch: int, folds: int, moments: bool, keep: int
+    senders: Sequence[Form],
+    receivers: Sequence[Form],
+    *,
+    batch: int,
+    folds: int,
+    moments: bool,
+    keep: int,
+    width: int = 4,
 ) -> Footprint:
-    """The footprint of a pass over these cuts."""
+    """The footprint of a pass over these cuts, with products of numbers of `width` bytes."""
     targets = {form.grid for form in receivers}
     wide, high = sum(form.width for form in senders), sum(form.width for form in receivers)
     own = [len(targets) * (f.width**2 + f.width) for f in senders] + [f.width**2 + f.width for f in receivers]
     sizes = [form.width * form.grid[0] * form.grid[1] for form in (*senders, *receivers)]
-    # A batch is held in float32 as it comes, and in float64 on one grid after the other: at most twice over.
-    moving = batch * sum(sizes) * (4 + (16 if moments else 0))
+    # A slice is held as it comes; a batch on the grids that it is multiplied on: resized, at most twice over.
+    moving = 4 * min(batch, SLICE) * sum(sizes) + (2 * width * batch * sum(sizes) if moments else 0)
     rows = keep * (len(targets) * wide + high) * (4 if targets == {(1, 1)} else 8)
     return Footprint(8 * folds * (wide * high + sum(own)) if moments else 0, moving, rows)
 

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 Grid = tuple[int, int]
 
-_SMALL = 64
-"""Positions of a map that counts as small."""
+_NARROW = 8
+"""Columns of a map that counts as narrow."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -33,37 +33,56 @@ def weights(inputs: int, outputs: int) -> Tensor:
 
 
 def resized(maps: Tensor, *grids: Grid) -> list[Tensor]:
-    """Maps (…, h, w) resized to each of the grids."""
-    high, wide = maps.shape[-2:]
-    return _all(maps, [(weights(high, g[0]), weights(wide, g[1])) for g in grids])
+    """Maps (…, h, w) resized to each of the grids: R."""
+    return _all("R", maps, grids)
 
 
 def adjoint(maps: Tensor, *grids: Grid) -> list[Tensor]:
     """Rᵀ of maps (…, h, w) for each of the grids, where R resizes from it to theirs."""
-    high, wide = maps.shape[-2:]
-    return _all(maps, [(weights(g[0], high).T, weights(g[1], wide).T) for g in grids])
+    return _all("Rᵀ", maps, grids)
 
 
 def resized_and_back(maps: Tensor, *grids: Grid) -> list[Tensor]:
     """Rᵀ R of maps (…, h, w) for each of the grids, where R resizes them to it: ⟨R X, R X⟩ = ⟨X, Rᵀ R X⟩."""
-    high, wide = maps.shape[-2:]
-    both = [(weights(high, g[0]), weights(wide, g[1])) for g in grids]
-    sides = [(y.T @ y, x.T @ x) for y, x in both]
-    if high * wide > _SMALL:
-        return _all(maps, sides)
-    # Of a small map all positions at once: one plain product, where thousands of tiny ones would take longer.
-    flat = maps.flatten(-2)
-    return [(flat @ torch.kron(y, x).T.to(maps.dtype)).view_as(maps) for y, x in sides]
+    return _all("RᵀR", maps, grids)
 
 
-def _all(maps: Tensor, sides: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
-    """Y · X · Wᵀ on every map X, for each (Y, W)."""
-    if not sides:
+def _all(what: str, maps: Tensor, grids: tuple[Grid, ...]) -> list[Tensor]:
+    """Y · X · Wᵀ on every map X (…, h, w), for the Y and W of each grid."""
+    if not grids:
         return []
+    across, downs = _factors(what, (maps.shape[-2], maps.shape[-1]), grids, maps.dtype)
     # Along the contiguous axis first, for all at once: one plain product of all rows of all maps.
-    rows = maps @ torch.cat([wide for _, wide in sides]).T.to(maps.dtype)
-    parts = torch.split(rows, [len(wide) for _, wide in sides], dim=-1)
-    return [high.to(maps.dtype) @ part for (high, _), part in zip(sides, parts, strict=True)]
+    rows = maps.contiguous() @ across
+    parts = torch.split(rows, [wide for _, wide, _ in downs], dim=-1)
+    found = []
+    for (down, wide, high), part in zip(downs, parts, strict=True):
+        # Of narrow maps the whole at once: one plain product, where thousands of tiny ones would take longer.
+        done = part.flatten(-2) @ down if wide <= _NARROW else down @ part
+        found.append(done.reshape(*maps.shape[:-2], high, wide))
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _factors(
+    what: str, home: Grid, grids: tuple[Grid, ...], dtype: torch.dtype
+) -> tuple[Tensor, list[tuple[Tensor, int, int]]]:
+    """Wᵀ of all grids side by side; and for each its Y (if narrow, Yᵀ ⊗ 1 for the whole map), width and height."""
+    sides = [(_line(what, home[0], grid[0]), _line(what, home[1], grid[1])) for grid in grids]
+    downs = []
+    for high, wide in sides:
+        narrow = len(wide) <= _NARROW
+        down = torch.kron(high.T.contiguous(), torch.eye(len(wide), dtype=high.dtype)) if narrow else high
+        downs.append((down.to(dtype).contiguous(), len(wide), len(high)))
+    return torch.cat([wide for _, wide in sides]).T.to(dtype).contiguous(), downs
+
+
+def _line(what: str, home: int, other: int) -> Tensor:
+    """R, Rᵀ or RᵀR along one axis, between `home` positions here and `other` ones there."""
+    if what == "Rᵀ":
+        return weights(other, home).T
+    there = weights(home, other)
+    return there if what == "R" else there.T @ there
 
 
 def shares(inputs: Grid, grid: Grid) -> Tensor:
@@ -79,16 +98,18 @@ def at(maps: Tensor, grid: Grid, places: Tensor) -> Tensor:
     n, y, x = torch.arange(len(maps)), places // grid[1], places % grid[1]
     if maps.shape[-2:] == grid:
         return maps[n, :, y, x]
-    high, wide = weights(maps.shape[-2], grid[0])[y], weights(maps.shape[-1], grid[1])[x]
-    total = maps.new_zeros(maps.shape[:2], dtype=torch.float64)
-    for rows, a in _taps(high):
-        for columns, b in _taps(wide):
-            total += maps[n, :, rows, columns].double() * (a * b)[:, None]
-    return total
+    (rows, a), (columns, b) = _taps(maps.shape[-2], grid[0]), _taps(maps.shape[-1], grid[1])
+    # The four neighbours (two by two) of every place, in one look-up.
+    at_y, at_x = rows[y][:, :, None].expand(-1, 2, 2), columns[x][:, None].expand(-1, 2, 2)
+    shares = (a[y][:, :, None] * b[x][:, None]).flatten(1)
+    found = maps[n[:, None], :, at_y.flatten(1), at_x.flatten(1)]
+    return torch.einsum("ntc,nt->nc", found.double(), shares)
 
 
-def _taps(weight: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """The two positions that each row of interpolation weights mixes (one, if no row mixes any), with their weights."""
-    values, index = weight.topk(min(2, weight.shape[1]), dim=1)
-    taps = [(index[:, k], values[:, k]) for k in range(index.shape[1])]
-    return [tap for tap in taps if bool(tap[1].any())]
+@functools.lru_cache(maxsize=256)
+def _taps(inputs: int, outputs: int) -> tuple[Tensor, Tensor]:
+    """The two positions that each interpolated one is a mixture of, and their weights: (outputs, 2) each."""
+    values, index = weights(inputs, outputs).topk(min(2, inputs), dim=1)
+    if inputs == 1:
+        return index.expand(-1, 2), torch.cat([values, torch.zeros_like(values)], 1)
+    return index, values

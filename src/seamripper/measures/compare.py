@@ -17,7 +17,7 @@ from seamripper.activations.collect import require_finite
 from seamripper.cut.many import Heads, heads
 from seamripper.cut.place import Cut
 from seamripper.data.samples import Inputs, Samples, batches_in
-from seamripper.errors import CutError, MeasureError
+from seamripper.errors import CutError
 from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import Form, forms
 from seamripper.measures.base import Measure
@@ -26,8 +26,8 @@ from seamripper.measures.comparison import Comparison, Matrix
 from seamripper.measures.functional import FunctionalMatrices, Stitching
 from seamripper.measures.moments import Moments
 from seamripper.measures.pair import Pair
-from seamripper.measures.rule import Rule as Rule
-from seamripper.measures.score import Sampling, Score, score
+from seamripper.measures.rule import SLICE, Rule
+from seamripper.measures.score import Sampling, Score, reason, score
 from seamripper.measures.singles import Singles
 from seamripper.models._version import versions
 from seamripper.models.model import Model
@@ -116,7 +116,8 @@ class Plan:
         x, y = forms(senders, receivers, rule.sampling)
         needs = {source(m, rule.sampling) for m in measures}
         moments, keep = moments or "moments" in needs, rule.keep if "rows" in needs else 0
-        footprint = planned(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep)
+        width = 4 if rule.products == "float32" else 8
+        footprint = planned(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep, width=width)
         return cls(x, y, rule, moments, "batches" in needs, keep, footprint)
 
 
@@ -132,8 +133,13 @@ class Sums:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         folds, (x, y) = plan.rule.folds, (plan.senders, plan.receivers)
-        self.moments = Moments(x, y, folds=folds, products=getattr(torch, plan.rule.products)) if plan.moments else None
-        self.singles = Singles(x, y, keep=plan.keep, folds=folds, batches=plan.batches, seed=plan.rule.seed)
+        self.moments: Moments | None = None
+        if plan.moments:
+            self.moments = Moments(
+                x, y, folds=folds, batch=plan.rule.batch, products=getattr(torch, plan.rule.products)
+            )
+        batch = plan.rule.batch if plan.batches else None
+        self.singles = Singles(x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed)
         self.n = 0
         self._pairs: dict[tuple[int, int], Pair] = {}
 
@@ -198,14 +204,17 @@ def accumulate(sums: Sums, a: Heads, b: Heads, samples: Samples, *, first: int =
     total = batches_in(len(samples), rule.batch)
     # A model compared with itself runs once.
     same = a.model.module is b.model.module or (a.cuts == b.cuts and a.fingerprint == b.fingerprint)
-    for k, (inputs, _) in enumerate(samples.batches(rule.batch)):
-        ids = samples.ids[k * rule.batch : (k + 1) * rule.batch]
-        sent = a(inputs)
-        received = sent if same else b(inputs)
-        for half, values in ((a, sent),) if same else ((a, sent), (b, received)):
-            for cut, rows in zip(half.cuts, values, strict=True):
-                require_finite(rows, cut.name, ids)
-        sums.add(sent, received, ids, fold=(first + k) % rule.folds)
+    for k, start in enumerate(range(0, len(samples), rule.batch)):
+        stop = min(start + rule.batch, len(samples))
+        for at in range(start, stop, SLICE):
+            few = slice(at, min(at + SLICE, stop))
+            inputs, ids = samples.batch(few), samples.ids[few]
+            sent = a(inputs)
+            received = sent if same else b(inputs)
+            for half, values in ((a, sent),) if same else ((a, sent), (b, received)):
+                for cut, rows in zip(half.cuts, values, strict=True):
+                    require_finite(rows, cut.name, ids)
+            sums.add(sent, received, ids, fold=(first + k) % rule.folds)
         watch(Progress("the pass", k + 1, total))
 
 
@@ -230,9 +239,10 @@ def scored(sums: Sums, measures: Sequence[Measure], watch: Watcher = nobody) -> 
             for measure in measures:
                 try:
                     cells[measure.label][i, j] = sums.score(measure, i, j)
-                except MeasureError as e:
+                except Exception as e:
+                    # Also what a user's own measure raises: after a long pass, the other measures are worth having.
                     names = f"{sums.plan.senders[i].cut.name} × {sums.plan.receivers[j].cut.name}"
-                    failed[measure.label][names] = str(e)
+                    failed[measure.label][names] = reason(measure, e)
                 done += 1
                 watch(Progress("measures", done, high * wide * len(measures)))
             sums.forget(i, j)

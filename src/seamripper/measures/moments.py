@@ -44,6 +44,7 @@ class Moments:
         receivers: Sequence[Form],
         *,
         folds: int,
+        batch: int = 128,
         products: torch.dtype = torch.float64,
     ) -> None:
         self.senders, self.receivers = tuple(senders), tuple(receivers)
@@ -53,28 +54,43 @@ class Moments:
         self.origins: dict[tuple[str, int], Tensor] = {}
         grids = sorted({form.grid for form in (*senders, *receivers)})
         self._meetings = {grid: _Meeting(grid, self.senders, self.receivers, folds) for grid in grids}
-        self._stacks = {
-            "x": _Filling("x", self.senders, {grid: m.xs for grid, m in self._meetings.items()}, resized, products),
-            "y": _Filling("y", self.receivers, {grid: m.ys for grid, m in self._meetings.items()}, adjoint, products),
-        }
+        self._xs = _Stacks(self.senders, {g: m.xs for g, m in self._meetings.items()}, resized, batch, products)
+        self._ys = _Stacks(self.receivers, {g: m.ys for g, m in self._meetings.items()}, adjoint, batch, products)
+        self._fold = 0
         self._sides: dict[tuple[str, int, Grid], Side] = {}
 
     def add(self, sent: Sequence[Tensor], received: Sequence[Tensor], *, fold: int) -> None:
-        """Add a batch: the maps (n, width, h, w) of every sender and of every receiver, on the same samples."""
+        """Add the maps (n, width, h, w) of every sender and of every receiver, on the same samples.
+
+        They are multiplied when a batch of one fold is full: the more rows at once, the less a product costs.
+        """
         self._sides.clear()
         if not self.origins:
             self.origins = {("x", i): _mean(maps) for i, maps in enumerate(sent)}
             self.origins |= {("y", j): _mean(maps) for j, maps in enumerate(received)}
-        self.counts[fold] += len(sent[0])
-        xs, ys = (self._stacks[side].of(maps, self.origins) for side, maps in (("x", sent), ("y", received)))
-        for grid, meeting in self._meetings.items():
-            meeting.add(xs[grid], ys[grid], fold)
+        n = len(sent[0])
+        if fold != self._fold or not self._xs.fits(n):
+            self._multiply()
+        self._fold = fold
+        self.counts[fold] += n
+        self._xs.put(sent, [self.origins["x", i] for i in range(len(sent))])
+        self._ys.put(received, [self.origins["y", j] for j in range(len(received))])
+        if not self._xs.fits(1):
+            self._multiply()
+
+    def _multiply(self) -> None:
+        """Multiply what is waiting, and add it up."""
+        xs, ys = self._xs.take(), self._ys.take()
+        for grid, meeting in self._meetings.items() if xs else ():
+            meeting.add(xs[grid], ys[grid], self._fold)
 
     def merge(self, other: Moments) -> None:
         """Take in what was accumulated elsewhere, by the same rule."""
         rules = [(m.senders, m.receivers, m.folds, m.products) for m in (self, other)]
         if rules[0] != rules[1]:
             raise MeasureError("Moments merge only if they are of the same cuts, by one rule, in as many folds.")
+        self._multiply()
+        other._multiply()
         if not other.origins:
             return
         if self.origins:
@@ -113,6 +129,7 @@ class Moments:
 
     def pair(self, i: int, j: int) -> Pair:
         """Sender i and receiver j."""
+        self._multiply()
         target = self.receivers[j].grid
         x, y = self.side("x", i, target), self.side("y", j, target)
         small = min(self.senders[i].grid, target, key=_places)
@@ -127,6 +144,7 @@ class Moments:
 
     def side(self, which: str, k: int, grid: Grid) -> Side:
         """Sender ("x") or receiver ("y") k with its map resized to `grid`; made once, as many pairs ask for it."""
+        self._multiply()
         if (which, k, grid) not in self._sides:
             total, gram = self._own(which, k, grid)
             blocks = []
@@ -230,35 +248,46 @@ class _Stack:
         return self._slices[k]
 
 
-class _Filling:
-    """Fills the stacks (width, n, h, w) of every grid: each map where it lives, and brought where it is wanted."""
+class _Stacks:
+    """The stacks (width, n, h, w) of every grid: each map where it lives, and brought to where it is wanted."""
 
     def __init__(
         self,
-        side: str,
         forms: Sequence[Form],
         stacks: Mapping[Grid, _Stack],
         bring: Callable[..., list[Tensor]],
+        batch: int,
         dtype: torch.dtype,
     ) -> None:
-        self.side, self.forms, self.stacks, self.bring, self.dtype = side, forms, stacks, bring, dtype
+        self.forms, self.stacks, self.bring, self.batch, self.dtype = forms, stacks, bring, batch, dtype
         self.room: dict[Grid, Tensor] = {}
+        self.used = 0
 
-    def of(self, maps: Sequence[Tensor], origins: Mapping[tuple[str, int], Tensor]) -> dict[Grid, Tensor]:
-        """The stacks of a batch, about the origins. They last until the next call: their room is used again."""
+    def fits(self, n: int) -> bool:
+        """Whether there is room for n more samples; there always is for some."""
+        return self.used == 0 or self.used + n <= self.batch
+
+    def put(self, maps: Sequence[Tensor], origins: Sequence[Tensor]) -> None:
+        """Put in the maps of some samples, about their origins."""
         n = len(maps[0])
-        if not self.room or next(iter(self.room.values())).shape[1] != n:
-            self.room = {
-                grid: torch.empty(stack.width, n, *grid, dtype=self.dtype) for grid, stack in self.stacks.items()
-            }
+        if not self.room or n > self.batch:
+            # Kept from batch to batch: to ask for so much memory anew costs as much as filling it.
+            self.batch = max(n, self.batch)
+            self.room = {g: torch.empty(s.width, self.batch, *g, dtype=self.dtype) for g, s in self.stacks.items()}
+        here = slice(self.used, self.used + n)
         for k, form in enumerate(self.forms):
-            own = self.room[form.grid][self.stacks[form.grid].slice(k)]
-            origin = origins[self.side, k].to(self.dtype)[:, None, None, None]
-            torch.sub(maps[k].transpose(0, 1), origin, out=own)
+            own = torch.empty(form.width, n, *form.grid, dtype=self.dtype)
+            torch.sub(maps[k].transpose(0, 1), origins[k].to(self.dtype)[:, None, None, None], out=own)
             wanted = [grid for grid, stack in self.stacks.items() if k in stack.members and grid != form.grid]
-            for grid, other in zip(wanted, self.bring(own, *wanted), strict=True):
-                self.room[grid][self.stacks[grid].slice(k)] = other
-        return self.room
+            for grid, other in zip((form.grid, *wanted), (own, *self.bring(own, *wanted)), strict=True):
+                self.room[grid][self.stacks[grid].slice(k), here] = other
+        self.used += n
+
+    def take(self) -> dict[Grid, Tensor]:
+        """What was put in, which lasts until more is; nothing if nothing was."""
+        taken = {grid: room[:, : self.used] for grid, room in self.room.items()} if self.used else {}
+        self.used = 0
+        return taken
 
 
 def _places(grid: Grid) -> int:

@@ -36,7 +36,7 @@ class GooglePWCCA(Measure):
 
     @property
     def claims(self) -> Claims:
-        """Between 0 and 1. The side that gives no weights may be mapped freely, but which one that is hangs on ranks."""
+        """Between 0 and 1. The side that gives no weights may be mapped freely; which one that is hangs on ranks."""
         return Claims(
             "similarity",
             symmetric=False,

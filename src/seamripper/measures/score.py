@@ -61,6 +61,18 @@ def score(measure: Measure, pair: Pair, *, sampling: str = "rows", interval: boo
     return Score(measure.label, value, low, high, pair.n, sampling, measure.claims.direction, measure.sides(pair))
 
 
+def reason(measure: Measure, error: Exception) -> str:
+    """Why there is no score, in a sentence that names the measure. A user's own measure may raise anything.
+
+    >>> from seamripper.measures.linear_cka import LinearCKA
+    >>> reason(LinearCKA(), ZeroDivisionError("division by zero"))
+    'linear_cka raised ZeroDivisionError: division by zero.'
+    """
+    if isinstance(error, MeasureError):
+        return str(error) if str(error).startswith(measure.name) else f"{measure.label}: {error}"
+    return f"{measure.label} raised {type(error).__name__}: {error}."
+
+
 def interval_of(measure: Measure, pair: Pair, value: float) -> tuple[float, float]:
     """The 95 % interval value ± t · standard error, kept within the measure's range; NaN if there are too few samples.
 

@@ -8,7 +8,7 @@ over single rows: at each sample one position of the receiver's map, drawn by th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -27,58 +27,79 @@ class Singles:
     """Single rows of all cuts of two models: the first `keep` are kept, minibatch sums are made of all."""
 
     def __init__(
-        self, senders: Sequence[Form], receivers: Sequence[Form], *, keep: int, folds: int, batches: bool, seed: int = 0
+        self,
+        senders: Sequence[Form],
+        receivers: Sequence[Form],
+        *,
+        keep: int,
+        folds: int,
+        batch: int | None,
+        seed: int = 0,
     ) -> None:
         self.senders, self.receivers = tuple(senders), tuple(receivers)
-        self.keep, self.folds, self.batches, self.seed = keep, folds, batches, seed
+        self.keep, self.folds, self.batch, self.seed = keep, folds, batch, seed
         self.grids = sorted({form.grid for form in receivers})
         self.hsic = torch.zeros(folds, len(senders), len(receivers), 3, dtype=torch.float64)
         """Sums over minibatches of HSIC₁(x, x), (x, y) and (y, y), fold by fold, for every pair."""
         self.counts = [0] * folds
         """Rows in each fold's minibatch sums."""
+        self._waiting: dict[_Key, list[Tensor]] = defaultdict(list)
+        self._waited, self._fold = 0, 0
         self._rows: dict[_Key, list[Tensor]] = defaultdict(list)
         self._fold_of: list[Tensor] = []
         self._sides: dict[_Key, Side] = {}
 
     def add(self, sent: Sequence[Tensor], received: Sequence[Tensor], ids: Tensor, *, fold: int) -> None:
-        """Add a batch of maps (n, width, h, w)."""
+        """Add maps (n, width, h, w) of the same samples. A minibatch is summed up when it is full, or its fold ends."""
         room = self.keep - sum(len(part) for part in self._fold_of)
-        if room <= 0 and not (self.batches and len(ids) >= _FEWEST):
+        if room <= 0 and self.batch is None:
             return
         self._sides.clear()
-        self.counts[fold] += len(ids) if self.batches and len(ids) >= _FEWEST else 0
-        for grid in self.grids:
-            places = drawn(ids, grid, seed=self.seed)
-            x = [at(maps, grid, places) for maps in sent]
-            there = [j for j, form in enumerate(self.receivers) if form.grid == grid]
-            y = [at(received[j], grid, places) for j in there]
-            if self.batches and len(ids) >= _FEWEST:
-                self._add_hsic(x, y, there, fold)
-            for i, rows in enumerate(x):
-                self._keep(("x", i, grid), rows, room)
-            for j, rows in zip(there, y, strict=True):
-                self._keep(("y", j, grid), rows, room)
+        if fold != self._fold or (self.batch is not None and self._waited + len(ids) > self.batch):
+            self._sum_up()
+        self._fold = fold
+        for key, rows in self._taken(sent, received, ids):
+            if self.batch is not None:
+                self._waiting[key].append(rows)
+            if room > 0:
+                # A copy: a slice would keep all the rows alive.
+                self._rows[key].append(rows[:room].clone())
+        self._waited += len(ids)
         if room > 0:
             self._fold_of.append(torch.full((min(room, len(ids)),), fold))
 
-    def _keep(self, key: _Key, rows: Tensor, room: int) -> None:
-        if room > 0:
-            # A copy: a slice would keep the whole batch of maps alive.
-            self._rows[key].append(rows[:room].clone())
+    def _taken(self, sent: Sequence[Tensor], received: Sequence[Tensor], ids: Tensor) -> Iterator[tuple[_Key, Tensor]]:
+        """The single rows of every sender on every grid, and of every receiver."""
+        for grid in self.grids:
+            places = drawn(ids, grid, seed=self.seed)
+            yield from ((("x", i, grid), at(maps, grid, places)) for i, maps in enumerate(sent))
+            for j, form in enumerate(self.receivers):
+                if form.grid == grid:
+                    yield ("y", j, grid), at(received[j], grid, places)
 
-    def _add_hsic(self, x: list[Tensor], y: list[Tensor], there: list[int], fold: int) -> None:
-        grams_x, grams_y = _grams(x), _grams(y)
-        sums = self.hsic[fold]
-        sums[:, there, 0] += _hsic(grams_x, grams_x).diag()[:, None]
-        sums[:, there, 1] += _hsic(grams_x, grams_y)
-        sums[:, there, 2] += _hsic(grams_y, grams_y).diag()
+    def _sum_up(self) -> None:
+        """Add the minibatch that waits to its fold's sums."""
+        if self.batch is not None and self._waited >= _FEWEST:
+            self.counts[self._fold] += self._waited
+            grams = {key: _gram(torch.cat(rows)) for key, rows in self._waiting.items()}
+            for grid in self.grids:
+                there = [j for j, form in enumerate(self.receivers) if form.grid == grid]
+                x = torch.stack([grams["x", i, grid] for i in range(len(self.senders))])
+                y = torch.stack([grams["y", j, grid] for j in there])
+                sums = self.hsic[self._fold]
+                sums[:, there, 0] += _hsic(x, x).diag()[:, None]
+                sums[:, there, 1] += _hsic(x, y)
+                sums[:, there, 2] += _hsic(y, y).diag()
+        self._waiting.clear()
+        self._waited = 0
 
     def merge(self, other: Singles) -> None:
         """Take in the rows that come after these, by the same rule."""
-        if (self.senders, self.receivers, self.keep, self.folds) != (
-            other.senders, other.receivers, other.keep, other.folds,
-        ):  # fmt: skip
+        rules = [(s.senders, s.receivers, s.keep, s.folds, s.batch) for s in (self, other)]
+        if rules[0] != rules[1]:
             raise MeasureError("Rows merge only if they are of the same cuts, by one rule, in as many folds.")
+        self._sum_up()
+        other._sum_up()
         self._sides.clear()
         self.hsic += other.hsic
         self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
@@ -88,6 +109,7 @@ class Singles:
 
     def batched(self, i: int, j: int) -> Pair:
         """The sums over minibatches of sender i and receiver j."""
+        self._sum_up()
         filled = [k for k, n in enumerate(self.counts) if n]
         sums = tuple((float(a), float(b), float(c)) for a, b, c in self.hsic[filled, i, j])
         return Pair(Side(0.0), Side(0.0), batched=Batched(tuple(self.counts[k] for k in filled), sums))
@@ -120,10 +142,10 @@ def drawn(ids: Tensor, grid: Grid, *, seed: int) -> Tensor:
     return (mixed ^ (mixed >> 15)) % (grid[0] * grid[1])
 
 
-def _grams(rows: list[Tensor]) -> Tensor:
-    """The centred Gram matrices of several sets of n rows, (sets, n, n)."""
-    centred = [r.double() - r.double().mean(0) for r in rows]
-    return torch.stack([r @ r.T for r in centred])
+def _gram(rows: Tensor) -> Tensor:
+    """The Gram matrix of the centred rows."""
+    centred = rows.double() - rows.double().mean(0)
+    return centred @ centred.T
 
 
 def _hsic(k: Tensor, l: Tensor) -> Tensor:  # noqa: E741  (K and L are what they are called)
