@@ -226,7 +226,7 @@ def test_progress_and_footprint_are_told(tmp_path: Path) -> None:
 
 def test_a_footprint_that_would_not_fit_is_refused() -> None:
     print_out = Footprint(10**12, 10**9, 0)
-    with pytest.raises(MeasureError, match=r"would take 1001.0 GB.*room for 2.0 GB. Choose fewer cuts, the sampling"):
+    with pytest.raises(MeasureError, match=r"would take 1001.00 GB.*room for 2.00 GB. Choose fewer cuts, the sampling"):
         print_out.require(2 * 10**9)
     with pytest.raises(MeasureError, match="Use a smaller batch"):
         Footprint(1, 10**10, 2).require(10**9)
@@ -242,7 +242,7 @@ def test_compare_refuses_before_the_pass(monkeypatch: pytest.MonkeyPatch) -> Non
     # By the module's own entry: as an attribute of the package, `compare` is the function.
     monkeypatch.setattr(sys.modules[compare.__module__], "available", lambda: 1000)
     seen: list[Progress] = []
-    with pytest.raises(MeasureError, match=r"there is room for 0.0 GB"):
+    with pytest.raises(MeasureError, match=r"there is room for 0 MB"):
         compare(net(0), net(1), images(), rule=QUICK, watch=seen.append)
     assert not seen
 

@@ -8,6 +8,7 @@ from pairs import by_moments, related
 
 from seamripper.errors import MeasureError
 from seamripper.measures import Pair, Side
+from seamripper.measures._distances import Metric, chords
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
@@ -64,6 +65,14 @@ def test_what_is_computed_once_is_shared() -> None:
     assert pair.without(1) is pair.without(1)
     assert pair.x.without(1) is pair.x.without(1)
     assert pair.without(1).x is pair.x.without(1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
+def test_distances_of_some_rows_are_taken_from_those_of_all(metric: Metric) -> None:
+    side = Side.of(torch.randn(30, 6, generator=torch.Generator().manual_seed(3)))
+    for part in (side.without(1), side.fold(2), side.without(0).without(2)):
+        alone = Side(part.grain, rows=part.kept)
+        torch.testing.assert_close(chords(part, metric, "sender"), chords(alone, metric, "sender"))
 
 
 def test_bad_rows() -> None:

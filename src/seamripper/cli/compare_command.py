@@ -47,12 +47,14 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.option("--cuts", callback=_words, help="Of both models, with commas; * stands for anything (default: blocks).")
 @click.option("--sender-cuts", callback=_words, help="Of the sender, if not those of --cuts.")
 @click.option("--receiver-cuts", callback=_words, help="Of the receiver, if not those of --cuts.")
-@click.option("--batch", type=click.IntRange(min=1), default=64, show_default=True)
+@click.option("--batch", type=click.IntRange(min=1),
+              help="Samples that are multiplied at once, and go to one fold (default: up to 128).")  # fmt: skip
 @click.option(
     "--keep", type=click.IntRange(min=0), default=1000, show_default=True, help="Rows kept for measures of rows."
 )
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Of samples, for intervals.")
 @click.option("--no-interval", is_flag=True, help="Values alone.")
+@click.option("--exact", is_flag=True, help="Plain forward passes and float64 products: slower, the sixth digit moves.")
 @click.option("--task-samples", type=click.IntRange(min=2), help="task_functional: samples a stitch (default: all).")
 @click.option("--task-epochs", type=click.IntRange(min=0), default=10, show_default=True, help="task_functional.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False),
@@ -77,7 +79,7 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
             measures=options["words"],
             sender_cuts=options["sender_cuts"] or both,
             receiver_cuts=options["receiver_cuts"] or both,
-            **_how(options),
+            **_how(options, len(samples)),
             folder=out,
             announce=lambda line: click.echo(line, err=as_json),
             watch=watch,
@@ -97,17 +99,20 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
         print(f"{all_of}written to {path}")
 
 
-def _how(options: dict[str, Any]) -> dict[str, Any]:
+def _how(options: dict[str, Any], n: int) -> dict[str, Any]:
     from seamripper.matching import Task, Training
     from seamripper.measures import Rule, Stitching
+    from seamripper.measures.rule import batch_for
 
     rule = Rule(
         sampling=options["sampling"],
-        batch=options["batch"],
+        batch=options["batch"] or batch_for(n, options["folds"]),
         folds=options["folds"],
         keep=options["keep"],
         interval=not options["no_interval"],
         seed=options["seed"],
+        optimise=not options["exact"],
+        products="float64" if options["exact"] else "float32",
     )
     task = Task(Training(epochs=options["task_epochs"]), init="direct")
     return {"rule": rule, "stitching": Stitching(task, options["task_samples"])}

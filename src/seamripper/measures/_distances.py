@@ -45,6 +45,10 @@ def chords(side: Side, metric: Metric, who: str) -> Tensor:
     >>> chords(Side.of(torch.tensor([[0.0, 1.0], [3.0, 5.0], [0.0, 2.0]])), "euclidean", "sender")
     tensor([5.0000, 1.0000, 4.2426], dtype=torch.float64)
     """
+    if side.part_of is not None:
+        whole, rows = side.part_of
+        i, j = torch.triu_indices(whole.n, whole.n, 1, device=rows.device)
+        return kept(side, ("chords", metric), lambda: chords(whole, metric, who)[rows[i] & rows[j]])
     return kept(side, ("chords", metric), lambda: _chords(side, metric, who))
 
 

@@ -20,7 +20,7 @@ class Footprint:
     """Bytes for the sums, for one batch on its way through, and for kept rows.
 
     >>> print(Footprint(10**9, 2 * 10**8, 0))
-    1.2 GB (sums 1.0, a batch 0.2, kept rows 0.0)
+    1.20 GB (sums 1.00 GB, a batch 200 MB, kept rows 0 MB)
     """
 
     sums: int
@@ -33,11 +33,8 @@ class Footprint:
         return self.sums + self.batch + self.rows
 
     def __str__(self) -> str:
-        parts = ", ".join(
-            f"{name} {size / 1e9:.1f}"
-            for name, size in (("sums", self.sums), ("a batch", self.batch), ("kept rows", self.rows))
-        )
-        return f"{self.total / 1e9:.1f} GB ({parts})"
+        parts = (("sums", self.sums), ("a batch", self.batch), ("kept rows", self.rows))
+        return f"{_shown(self.total)} ({', '.join(f'{name} {_shown(size)}' for name, size in parts)})"
 
     def require(self, room: int | None) -> None:
         """Refuse a pass that would not fit, and say what to change."""
@@ -49,7 +46,11 @@ class Footprint:
             "batch": "Use a smaller batch, fewer cuts, or the sampling 'pool'",
             "rows": "Keep fewer rows, use the sampling 'pool', or leave out the measures that need rows",
         }[largest]
-        raise MeasureError(f"The pass would take {self}, but there is room for {room / 1e9:.1f} GB. {advice}.")
+        raise MeasureError(f"The pass would take {self}, but there is room for {_shown(room)}. {advice}.")
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 10**9 else f"{size / 1e6:.0f} MB"
 
 
 def planned(

@@ -26,13 +26,13 @@ from seamripper.measures.comparison import Comparison, Matrix
 from seamripper.measures.functional import FunctionalMatrices, Stitching
 from seamripper.measures.moments import Moments
 from seamripper.measures.pair import Pair
-from seamripper.measures.rule import SLICE, Rule
+from seamripper.measures.rule import SLICE, Rule, batch_for
 from seamripper.measures.score import Sampling, Score, reason, score
 from seamripper.measures.singles import Singles
 from seamripper.models._version import versions
 from seamripper.models.model import Model
 
-_DEFAULT, _STITCHING = Rule(), Stitching()
+_STITCHING = Stitching()
 
 
 def compare(
@@ -43,7 +43,7 @@ def compare(
     measures: Sequence[str | Measure] = ("linear_cka",),
     sender_cuts: Sequence[str] | None = None,
     receiver_cuts: Sequence[str] | None = None,
-    rule: Rule = _DEFAULT,
+    rule: Rule | None = None,
     stitching: Stitching = _STITCHING,
     folder: str | os.PathLike[str] | None = None,
     announce: Callable[[str], None] = lambda _: None,
@@ -56,6 +56,7 @@ def compare(
     finished cells are kept there, and are not computed again. `announce` is told the planned footprint before the pass;
     one that would not fit is refused.
     """
+    rule = Rule(batch=batch_for(len(samples))) if rule is None else rule
     asked, words = asked_for(measures)
     example = samples.batch(slice(0, 2))
     a, b = (

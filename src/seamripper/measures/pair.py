@@ -76,6 +76,8 @@ class Side:
     """With rows: the fold that each belongs to."""
     rounding: float = 0.0
     """What making S has added to any direction by its own rounding, as a share of tr S."""
+    part_of: tuple[Side, Tensor] | None = None
+    """For some of the rows of a side: that side, and which rows these are. Distances need not be computed again."""
     _left_out: dict[int, Side] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -189,7 +191,7 @@ class Side:
         assert self.fold_of is not None
         chosen = [number for k, number in enumerate(self._numbers) if wanted(k)]
         keep = torch.isin(self.fold_of, torch.tensor(chosen).to(self.fold_of))
-        return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep])
+        return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep], part_of=(self, keep))
 
     @functools.cached_property
     def turned(self) -> Side:

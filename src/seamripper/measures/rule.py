@@ -44,3 +44,12 @@ class Rule:
         for name, least in (("batch", 1), ("folds", 2), ("keep", 0)):
             if getattr(self, name) < least:
                 raise MeasureError(f"Expected `{name}` to be at least {least}, but got {getattr(self, name)}.")
+
+
+def batch_for(n: int, folds: int = FOLDS) -> int:
+    """The batch for n samples: large, but each fold gets two of them at least.
+
+    >>> batch_for(10_000), batch_for(500), batch_for(20)
+    (128, 50, 4)
+    """
+    return min(BATCH, max(4, n // (2 * folds)))
