@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from seamripper.measures.base import TRANSFORMATIONS, Claims
 from seamripper.measures.pair import Side
+
+SUBSPACES = Claims(
+    "similarity",
+    symmetric=True,
+    range=(0.0, 1.0),
+    self_score=1.0,
+    invariant_to=frozenset(TRANSFORMATIONS),
+    spans=True,
+)
+"""What a similarity of the subspaces that two sides span claims: it is blind to any invertible map."""
 
 
 def weights(side: Side, directions: Tensor) -> Tensor:

@@ -50,6 +50,29 @@ class OfNeighbours(Measure):
         return both(pair, lambda side, who: ranks(side, self.k, self.metric, who))
 
 
+@dataclass(frozen=True)
+class OfCosines(Measure):
+    """A measure of the cosines of each row with its `k` nearest neighbours. It asks for k + 1 samples."""
+
+    k: int = 10
+
+    def __post_init__(self) -> None:
+        require_options(self, f"the measure {self.name!r}", error=MeasureError, k=1)
+
+    @property
+    def claims(self) -> Claims:
+        """Symmetric, between −1 and 1; it sees a translation."""
+        return Claims(
+            "similarity",
+            symmetric=True,
+            range=(-1.0, 1.0),
+            self_score=1.0,
+            invariant_to=INVARIANT["cosine"],
+            needs="rows",
+            fewest=max(4, self.k + 1),
+        )
+
+
 def neighbours(side: Side, k: int, metric: Metric, who: str) -> Tensor:
     """The k nearest rows of each row, nearest first, (n, k); of those that are as near, the first in order.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.measures.base import TRANSFORMATIONS, Claims, Measure
+from seamripper.measures._cca import SUBSPACES
+from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair
 
 
@@ -27,14 +28,7 @@ class MeanSquareCCA(Measure):
     @property
     def claims(self) -> Claims:
         """Symmetric, between 0 and 1, blind to any invertible map."""
-        return Claims(
-            "similarity",
-            symmetric=True,
-            range=(0.0, 1.0),
-            self_score=1.0,
-            invariant_to=frozenset(TRANSFORMATIONS),
-            spans=True,
-        )
+        return SUBSPACES
 
     def of(self, pair: Pair) -> float:
         """Σ ρ² / min(rank)."""

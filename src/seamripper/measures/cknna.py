@@ -6,17 +6,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from seamripper._options import require_options
-from seamripper.errors import MeasureError
-from seamripper.measures._distances import INVARIANT, both, cosines
+from seamripper.measures._distances import both, cosines
 from seamripper.measures._kept import kept
-from seamripper.measures._neighbours import neighbours
-from seamripper.measures.base import Claims, Measure
+from seamripper.measures._neighbours import OfCosines, neighbours
 from seamripper.measures.pair import Pair, Side
 
 
 @dataclass(frozen=True, kw_only=True)
-class CKNNA(Measure):
+class CKNNA(OfCosines):
     """Centred kernel nearest-neighbour alignment: CKA over those pairs that are neighbours in both (Huh et al. 2024).
 
     A(K, L) / √(A(K, K) A(L, L)) with A(K, L) = Σᵢⱼ αᵢⱼ (Kᵢⱼ − meanₗ Kᵢₗ) (Lᵢⱼ − meanₗ Lᵢₗ), where K and L hold the
@@ -35,23 +32,6 @@ class CKNNA(Measure):
 
     name = "cknna"
     paper = "Huh, Cheung, Wang, Isola 2024"
-    k: int = 10
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the measure {self.name!r}", error=MeasureError, k=1)
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between −1 and 1; it sees a translation."""
-        return Claims(
-            "similarity",
-            symmetric=True,
-            range=(-1.0, 1.0),
-            self_score=1.0,
-            invariant_to=INVARIANT["cosine"],
-            needs="rows",
-            fewest=max(4, self.k + 1),
-        )
 
     def of(self, pair: Pair) -> float:
         """A(K, L) with A(K, K) = A(L, L) = 1."""

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from seamripper._options import require_options
 from seamripper.errors import MeasureError
-from seamripper.measures._distances import INVARIANT, both, cosines
-from seamripper.measures._neighbours import ranks
-from seamripper.measures.base import Claims, Measure
+from seamripper.measures._distances import both, cosines
+from seamripper.measures._neighbours import OfCosines, ranks
 from seamripper.measures.pair import Pair, Side
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecondOrderCosine(Measure):
+class SecondOrderCosine(OfCosines):
     """Second-order cosine similarity: the mean over samples of cos(s, t) (Hamilton, Leskovec, Jurafsky 2016).
 
     s and t are the sample's cosines, in x and in y, with the samples of N ∪ M: its `k` nearest neighbours in x and
@@ -34,23 +32,6 @@ class SecondOrderCosine(Measure):
 
     name = "second_order_cosine"
     paper = "Hamilton, Leskovec, Jurafsky 2016"
-    k: int = 10
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the measure {self.name!r}", error=MeasureError, k=1)
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between −1 and 1; it sees a translation."""
-        return Claims(
-            "similarity",
-            symmetric=True,
-            range=(-1.0, 1.0),
-            self_score=1.0,
-            invariant_to=INVARIANT["cosine"],
-            needs="rows",
-            fewest=max(4, self.k + 1),
-        )
 
     def of(self, pair: Pair) -> float:
         """The mean over samples of cos(s, t)."""
