@@ -8,9 +8,10 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import seamripper as sr
 from seamripper._progress import Progress
@@ -21,6 +22,7 @@ from seamripper.errors import CutError, DataError, FileError, MeasureError
 from seamripper.measures import Claims, Measure, Pair, Rule, chosen, measure_named, score
 from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import forms
+from seamripper.measures._order import order_of
 from seamripper.measures.compare import Plan, Sums, accumulate, compare
 from seamripper.measures.comparison import FILE, load_comparison
 from seamripper.models import Architecture
@@ -58,7 +60,7 @@ def found() -> sr.Comparison:
 @pytest.mark.parametrize("j", range(2))
 def test_a_cell_is_the_score_of_the_pair_alone(found: sr.Comparison, name: str, i: int, j: int) -> None:
     samples = images()
-    inputs = samples.batch(slice(None))
+    inputs = samples.batch(order_of(samples.ids, seed=0))
     x, y = (split(net(s), NAMES[k], inputs[:2]).head(inputs).double() for s, k in ((0, i), (1, j)))
     x = nn.functional.interpolate(x, size=y.shape[2:], mode="bilinear", align_corners=False)
     fold_of = (torch.arange(60) // 16 % 3).repeat_interleave(y.shape[2] * y.shape[3])
@@ -130,9 +132,10 @@ def test_two_halves_accumulated_apart_are_one_pass(sampling: str) -> None:
     a, b = (heads(net(s), NAMES, samples.batch(slice(0, 2))) for s in (0, 1))
     plan = Plan.of(a.cuts, b.cuts, asked, rule)
     whole, first, second = Sums(plan), Sums(plan), Sums(plan)
+    order = order_of(samples.ids, seed=0)
     accumulate(whole, a, b, samples)
-    accumulate(first, a, b, samples.take(slice(0, 24)))
-    accumulate(second, a, b, samples.take(slice(24, None)), first=3)
+    accumulate(first, a, b, samples, order=order[:24])
+    accumulate(second, a, b, samples, order=order[24:], first=3)
     first.merge(second)
     for measure in asked:
         for i, j in ((0, 0), (0, 2), (2, 1)):
@@ -146,7 +149,7 @@ def test_flattened_maps_are_measured_by_their_rows() -> None:
     samples = images()
     flat = compare(net(0), net(1), samples, measures=["linear_cka"], sender_cuts=["layer1"], receiver_cuts=["layer2"],
                    rule=Rule(sampling="flatten", keep=50))  # fmt: skip
-    inputs = samples.batch(slice(0, 50))
+    inputs = samples.batch(order_of(samples.ids, seed=0)[:50])
     x, y = (
         split(net(s), cut, inputs[:2]).head(inputs).flatten(1).double() for s, cut in ((0, "layer1"), (1, "layer2"))
     )
@@ -167,6 +170,79 @@ def test_networks_of_different_kinds() -> None:
         assert all(0 <= value <= 1 for row in got["linear_cka"].values for value in row)
         n = 60 * 16 if sampling == "positions" else 60
         assert got.score("linear_cka", "layer1", "blocks.0").n == n
+
+
+@pytest.mark.parametrize("sampling", ["positions", "pool", "flatten"])
+def test_the_order_in_which_samples_come_does_not_matter(sampling: str) -> None:
+    """Data may be sorted by class: folds, minibatches and kept rows go by the samples' ids."""
+    samples = images()
+    rule = Rule(sampling, batch=16, folds=3, keep=30)  # type: ignore[arg-type]
+    cuts = {"sender_cuts": NAMES[:2], "receiver_cuts": NAMES[:2]}
+    asked = ["linear_cka", "minibatch_cka", "debiased_cka", "regression_r2"]
+    by_label = samples.take(samples.labels.argsort(stable=True))
+    one, other = (compare(net(0), net(1), s, measures=asked, rule=rule, **cuts).matrices for s in (samples, by_label))
+    assert one == other
+
+
+def test_models_with_the_same_weights_are_not_the_same_model() -> None:
+    relu = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 2))
+    tanh = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2))
+    tanh.load_state_dict(relu.state_dict())
+    rows = torch.randn(50, 6, generator=torch.Generator().manual_seed(0))
+    samples = Samples("rows", rows, torch.zeros(50, dtype=torch.int64), torch.arange(50), classes=1)
+    got = compare(relu, tanh, samples)
+    assert got.score("linear_cka", "0", "0").value == pytest.approx(1.0, abs=1e-6)
+    assert got.score("linear_cka", "1", "1").value < 0.99
+
+
+def test_activations_of_few_digits_do_not_make_rank() -> None:
+    """Three dimensions shown in thirty, in bfloat16: its rounding is no dimension of its own."""
+    wide = nn.Sequential(nn.Linear(20, 3), nn.Linear(3, 30), nn.Linear(30, 2)).bfloat16()
+    rows = torch.randn(400, 20, generator=torch.Generator().manual_seed(0)).bfloat16()
+    samples = Samples("rows", rows, torch.zeros(400, dtype=torch.int64), torch.arange(400), classes=1)
+    got = compare(wide, wide, samples, sender_cuts=["1"], receiver_cuts=["1"])
+    assert got.record["ranks"] == {"sender": [3], "receiver": [3]}
+    assert got.record["dtype"].startswith("activations bfloat16")
+
+
+class Reader(nn.Module):
+    """Words, and an average over those that are not padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.word, self.mix, self.head = nn.Embedding(20, 6), nn.Linear(6, 5), nn.Linear(5, 3)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        rows = self.mix(self.word(input_ids))
+        shown = attention_mask.unsqueeze(-1).to(rows)
+        return self.head((rows * shown).sum(1) / shown.sum(1))
+
+
+def test_padding_does_not_count() -> None:
+    generator = torch.Generator().manual_seed(0)
+    words = torch.randint(1, 20, (40, 7), generator=generator)
+    mask = (torch.arange(7) < torch.randint(2, 8, (40, 1), generator=generator)).long()
+    torch.manual_seed(0)
+    pair = Reader(), Reader()
+    found = []
+    for padding in (0, 13):
+        inputs = {"input_ids": torch.where(mask.bool(), words, padding), "attention_mask": mask}
+        text = Samples("text", inputs, torch.zeros(40, dtype=torch.int64), torch.arange(40), classes=3)
+        rule = Rule(sampling="pool", batch=8, folds=2)
+        found.append(compare(*pair, text, sender_cuts=["mix"], receiver_cuts=["mix"], rule=rule)["linear_cka"])
+        with pytest.raises(MeasureError, match=r"Some tokens are padding.*Use the sampling 'pool'"):
+            compare(*pair, text, sender_cuts=["mix"], receiver_cuts=["mix"])
+    assert found[0].values[0][0] == pytest.approx(found[1].values[0][0], abs=1e-12)
+
+
+def test_activations_too_large_for_the_sums_are_told() -> None:
+    chain = nn.Sequential(nn.Linear(4, 3, bias=False), nn.Identity(), nn.Linear(3, 2))
+    rows = 1e21 * torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
+    samples = Samples("large", rows, torch.zeros(60, dtype=torch.int64), torch.arange(60), classes=1)
+    got = compare(chain, chain, samples, sender_cuts=["0"], receiver_cuts=["0"])
+    assert "too large for torch.float32" in got["linear_cka"].failed["0 × 0"]
+    exact = compare(chain, chain, samples, sender_cuts=["0"], receiver_cuts=["0"], rule=Rule(products="float64"))
+    assert exact["linear_cka"].values[0][0] == pytest.approx(1.0)
 
 
 def test_what_cannot_be_computed_is_a_reason_and_not_an_end() -> None:
@@ -194,6 +270,23 @@ class Faulty(Measure):
     def of(self, pair: Pair) -> float:
         """Divides by zero."""
         return 1 / 0
+
+
+@dataclass(frozen=True)
+class OfNumpy(Faulty):
+    """Gives a number of numpy's."""
+
+    name = "of_numpy"
+
+    def of(self, pair: Pair) -> float:
+        """A half."""
+        return np.float32(0.5)  # type: ignore[return-value]
+
+
+def test_a_number_of_numpys_can_be_saved(tmp_path: Path) -> None:
+    cuts = {"sender_cuts": ["layer1"], "receiver_cuts": ["layer1"]}
+    compare(net(0), net(1), images(), measures=[OfNumpy()], rule=QUICK, **cuts).save(tmp_path)
+    assert load_comparison(tmp_path).score("of_numpy", "layer1", "layer1").value == 0.5
 
 
 def test_a_fault_of_ones_own_measure_does_not_take_the_others_along() -> None:
@@ -232,6 +325,8 @@ def test_a_footprint_that_would_not_fit_is_refused() -> None:
         Footprint(1, 10**10, 2).require(10**9)
     with pytest.raises(MeasureError, match="Keep fewer rows"):
         Footprint(1, 1, 10**10).require(10**9)
+    with pytest.raises(MeasureError, match="Keep fewer rows, choose fewer cuts"):
+        Footprint(1, 1, 2, 10**10).require(10**9)
     Footprint(1, 1, 1).require(3)
     Footprint(10**15, 1, 1).require(None)
     room = available()
@@ -245,6 +340,22 @@ def test_compare_refuses_before_the_pass(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(MeasureError, match=r"there is room for 0 MB"):
         compare(net(0), net(1), images(), rule=QUICK, watch=seen.append)
     assert not seen
+
+
+def test_kept_sides_are_let_go_when_their_receiver_is_done() -> None:
+    samples = images()
+    a, b = (heads(net(s), NAMES, samples.batch(slice(0, 2))) for s in (0, 1))
+    sums = Sums(Plan.of(a.cuts, b.cuts, [measure_named("rsa"), measure_named("linear_cka")], QUICK))
+    accumulate(sums, a, b, samples)
+    for j in (0, 1, 2):
+        for i in (0, 1, 2):
+            for name in ("rsa", "linear_cka"):
+                sums.score(measure_named(name), i, j)
+            sums.forget(i, j)
+        assert sums.moments is not None
+        for held in (sums.singles._sides, sums.moments._sides):
+            assert {k for which, k, _ in held if which == "y"} == {j}
+            assert {grid for _, _, grid in held} == {sums.plan.receivers[j].grid}
 
 
 def test_the_plan_counts_what_the_sums_take() -> None:
@@ -269,6 +380,8 @@ def test_bad_input() -> None:
         compare(net(0), net(1), samples, receiver_cuts=["stage*"])
     with pytest.raises(MeasureError, match="sampling of 'positions', 'flatten' or 'pool', but got 'pixels'"):
         Rule(sampling="pixels")  # type: ignore[arg-type]
+    with pytest.raises(MeasureError, match="Minibatches need 4 samples or more, but the rule's batch is 3"):
+        compare(net(0), net(1), samples, measures=["minibatch_cka"], rule=Rule(batch=3))
     with pytest.raises(MeasureError, match="`folds` to be at least 2, but got 1"):
         Rule(folds=1)
     with pytest.raises(CutError, match="The sender: The model does not run on inputs of shape 3x16x16"):

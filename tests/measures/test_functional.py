@@ -35,6 +35,7 @@ from seamripper.measures import (
 )
 from seamripper.measures._forms import forms
 from seamripper.measures._held_out import moments_of
+from seamripper.measures._order import order_of
 from seamripper.measures._stitched import by_moments, carrier
 from seamripper.measures.functional import DIRECT, FUNCTIONAL, TASK, parted
 from seamripper.models.zoo.vit import ViT
@@ -134,7 +135,8 @@ def test_a_direct_cell_is_what_match_and_evaluate_give(optimise: bool, monkeypat
 
 def test_fitted_and_held_out_samples_are_different_ones_and_told() -> None:
     fit, held_out = parted(images(), RULE)
-    assert held_out.ids.tolist() == [*range(32, 48), *range(80, 90)]
+    order = order_of(images().ids, seed=0)
+    assert sorted(held_out.ids.tolist()) == sorted([*order[32:48].tolist(), *order[80:90].tolist()])
     assert sorted([*fit.ids.tolist(), *held_out.ids.tolist()]) == list(range(90))
     record = stitched().record["functional"]
     assert (record["fitted"], record["held_out"]) == (64, 26)
@@ -560,3 +562,28 @@ def test_one_forward_pass_shows_every_cut(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(calls) == 2
     assert {i: tuple(values.shape) for i, values in kept.items()} == {0: (26, 6, 12, 12), 2: (26, 10, 3, 3)}
     torch.testing.assert_close(kept[2][16:], calls[1][2])
+
+
+class Steps(nn.Module):
+    """An activation function with a threshold that neither a weight nor the printed model shows."""
+
+    def __init__(self, threshold: float) -> None:
+        super().__init__()
+        self.threshold = threshold
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(x - self.threshold)
+
+
+def test_cells_are_of_the_model_that_answers_as_it_did(tmp_path: Path) -> None:
+    rows = torch.randn(90, 4, generator=torch.Generator().manual_seed(0))
+    samples = Samples("rows", rows, torch.arange(90) % 3, torch.arange(90), classes=3)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        linear, last = nn.Linear(4, 5), nn.Linear(5, 3)
+    for k, threshold in enumerate((0.0, 0.5)):
+        model = nn.Sequential(linear, Steps(threshold), last)
+        compare(
+            model, model, samples, measures=[DIRECT], sender_cuts=["0"], receiver_cuts=["0"], rule=RULE, folder=tmp_path
+        )
+        assert len(list((tmp_path / "cells").iterdir())) == k + 1

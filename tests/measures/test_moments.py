@@ -29,8 +29,8 @@ def vector(width: int) -> Cut:
     return Cut(f"v{width}", (width,), "nd")
 
 
-SENDERS = [maps(3, 8, 8), maps(150, 4, 4), maps(5, 2, 3), maps(4, 1, 1), vector(6), tokens(17, 7)]
-RECEIVERS = [maps(2, 8, 8), maps(6, 4, 4), maps(140, 5, 3), vector(3), tokens(16, 4)]
+SENDERS = [maps(3, 8, 8), maps(150, 4, 4), maps(5, 2, 3), maps(4, 1, 1), vector(6), tokens(17, 7), tokens(3, 5)]
+RECEIVERS = [maps(2, 8, 8), maps(6, 4, 4), maps(140, 5, 3), vector(3), tokens(16, 4), maps(3, 2, 8)]
 
 
 def activations(cuts: list[Cut], n: int, *, seed: int, offset: float) -> list[Tensor]:

@@ -133,13 +133,21 @@ def _show(found: Comparison, names: list[str]) -> None:
     print(f"sender {record['sender']['source']}, receiver {record['receiver']['source']}")
     for name in names:
         matrix = found[name]
-        made = f"{n}, sampling {rule['sampling']}, {rule['folds']} folds"
+        made = f"{n}, sampling {rule['sampling']}{_rows(matrix, record['n'])}, {rule['folds']} folds"
         if name in record.get("functional", {}):
             parts = record["functional"]
             fitted = min(parts["fitted"], parts[name].get("samples") or parts["fitted"])
             made = f"stitched on {fitted:,} samples of {record['data']['name']}, "
             made += f"scored on {parts['held_out']:,} others, the last of {rule['folds']} folds"
         _show_matrix(f"{name}, a {matrix.direction}: {made}", found, matrix)
+
+
+def _rows(matrix: Matrix, samples: int) -> str:
+    """How many rows a measure is of, where that is not the number of samples: positions are more, kept ones fewer."""
+    counts = sorted({score.n for row in matrix.scores for score in row if score is not None})
+    if counts in ([], [samples]):
+        return ""
+    return f", {counts[0]:,} rows" if len(counts) == 1 else f", {counts[0]:,} to {counts[-1]:,} rows"
 
 
 def _show_matrix(title: str, found: Comparison, matrix: Matrix) -> None:

@@ -49,6 +49,7 @@ class Heads:
     cuts: tuple[Cut, ...]
     way: str
     run: _Run
+    example: Inputs
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -81,7 +82,7 @@ def heads(
     fused = _fused(module, spots, example, plain) if optimise else None
     way, run = ("plain", plain) if fused is None else fused
     cuts = tuple(flow.cut_at(spot) for spot in spots)
-    return Heads(Model(module, known.source, known.input, known.classes, known.record), cuts, way, run)
+    return Heads(Model(module, known.source, known.input, known.classes, known.record), cuts, way, run, example)
 
 
 def _named(flow: Flow, names: Sequence[str]) -> list[Spot]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from seamripper.errors import MeasureError
 from seamripper.measures._forms import Form
+from seamripper.measures._kept import MOST
 from seamripper.measures.rule import SLICE
 
 _SHARE = 0.8
@@ -17,35 +18,36 @@ _SHARE = 0.8
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes for the sums, for one batch on its way through, and for kept rows.
+    """Bytes for the sums, for one batch on its way through, for kept rows, and for what the measures make of it all.
 
     >>> print(Footprint(10**9, 2 * 10**8, 0))
-    1.20 GB (sums 1.00 GB, a batch 200 MB, kept rows 0 MB)
+    1.20 GB (sums 1.00 GB, a batch 200 MB, kept rows 0 MB, the measures 0 MB)
     """
 
     sums: int
     batch: int
     rows: int
+    work: int = 0
 
     @property
     def total(self) -> int:
         """All of it."""
-        return self.sums + self.batch + self.rows
+        return self.sums + self.batch + self.rows + self.work
 
     def __str__(self) -> str:
-        parts = (("sums", self.sums), ("a batch", self.batch), ("kept rows", self.rows))
-        return f"{_shown(self.total)} ({', '.join(f'{name} {_shown(size)}' for name, size in parts)})"
+        parts = {"sums": self.sums, "a batch": self.batch, "kept rows": self.rows, "the measures": self.work}
+        return f"{_shown(self.total)} ({', '.join(f'{name} {_shown(size)}' for name, size in parts.items())})"
 
     def require(self, room: int | None) -> None:
         """Refuse a pass that would not fit, and say what to change."""
         if room is None or self.total <= room:
             return
-        largest = max(("sums", self.sums), ("batch", self.batch), ("rows", self.rows), key=lambda part: part[1])[0]
         advice = {
-            "sums": "Choose fewer cuts, the sampling 'pool', or fewer folds",
-            "batch": "Use a smaller batch, fewer cuts, or the sampling 'pool'",
-            "rows": "Keep fewer rows, use the sampling 'pool', or leave out the measures that need rows",
-        }[largest]
+            self.work: "Keep fewer rows, choose fewer cuts, the sampling 'pool', or fewer folds",
+            self.sums: "Choose fewer cuts, the sampling 'pool', or fewer folds",
+            self.batch: "Use a smaller batch, fewer cuts, or the sampling 'pool'",
+            self.rows: "Keep fewer rows, use the sampling 'pool', or leave out the measures that need rows",
+        }[max(self.sums, self.batch, self.rows, self.work)]
         raise MeasureError(f"The pass would take {self}, but there is room for {_shown(room)}. {advice}.")
 
 
@@ -71,7 +73,22 @@ def planned(
     # A slice is held as it comes; a batch on the grids that it is multiplied on: resized, at most twice over.
     moving = 4 * min(batch, SLICE) * sum(sizes) + (2 * width * batch * sum(sizes) if moments else 0)
     rows = keep * (len(targets) * wide + high) * (4 if targets == {(1, 1)} else 8)
-    return Footprint(8 * folds * (wide * high + sum(own)) if moments else 0, moving, rows)
+    sums = 8 * folds * (wide * high + sum(own)) if moments else 0
+    return Footprint(sums, moving, rows, _work(senders, receivers, folds + 1, moments=moments, keep=keep))
+
+
+def _work(senders: Sequence[Form], receivers: Sequence[Form], times: int, *, moments: bool, keep: int) -> int:
+    """What the measures hold at once, whole and with each fold left out: all senders, and one receiver."""
+    sides = [form.width for form in senders] + [max(form.width for form in receivers)]
+    numbers = 0
+    if moments:
+        # S, its eigenvectors and the whitened ones of every side, and a few products of one pair.
+        numbers += times * (3 * sum(width**2 for width in sides) + 4 * max(sides[:-1]) * sides[-1])
+    if keep:
+        # The rows, turned to no more columns than rows; and the distances that are kept, of which there is a limit.
+        numbers += sum(keep * width + times * keep * min(width, keep) for width in sides)
+        numbers += min(times * len(sides) * 2 * keep**2, MOST // 8)
+    return 8 * numbers
 
 
 def available() -> int | None:

@@ -13,7 +13,7 @@ from seamripper.errors import MeasureError
 from seamripper.measures._grids import Grid
 from seamripper.measures.score import Sampling
 
-_Reading = Literal["map", "tokens", "vector", "mean", "flat"]
+_Reading = Literal["map", "tokens", "grid", "vector", "mean", "flat"]
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,15 @@ class Form:
     grid: Grid
     reading: _Reading
 
-    def maps(self, values: Tensor) -> Tensor:
-        """Activations (n, …) as (n, width, h, w)."""
+    def maps(self, values: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Activations (n, …) as (n, width, h, w); an average is over the tokens that the mask (n, tokens) leaves."""
         n = len(values)
         if self.reading == "flat":
             return values.reshape(n, -1, 1, 1)
         if self.reading == "mean":
+            if mask is not None and self.cut.layout == "ntd":
+                kept = mask[:, :, None].to(values.dtype)
+                return ((values * kept).sum(1) / kept.sum(1).clamp(min=1)).reshape(n, -1, 1, 1)
             axes = (2, 3) if self.cut.layout == "nchw" else (1,)
             return (values if self.cut.layout == "nd" else values.mean(axes)).reshape(n, -1, 1, 1)
         if self.reading == "map":
@@ -38,7 +41,7 @@ class Form:
         if self.reading == "vector":
             return values[:, :, None, None]
         # Tokens before the square of the others (CLS) have no place on a grid.
-        places = values if self.grid[1] == 1 else values[:, self.cut.prefix :]
+        places = values if self.reading == "tokens" else values[:, self.cut.prefix :]
         return places.transpose(1, 2).reshape(n, self.width, *self.grid)
 
 
@@ -74,4 +77,4 @@ def _form(cut: Cut, sampling: Sampling, alike: bool) -> Form:
             f"The {cut.shape[0]} tokens of {cut.name!r} come from no square grid, so they have no positions in common "
             "with the other cuts. Use the sampling 'pool'."
         )
-    return Form(cut, cut.width, cut.grid, "tokens")
+    return Form(cut, cut.width, cut.grid, "grid")

@@ -90,7 +90,8 @@ class Measure(abc.ABC):
         self._require(pair)
         if self.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
             pair = pair.turned
-        value = self.of(pair)
+        # A user's own may come as numpy's or torch's, which no file could keep.
+        value = float(self.of(pair))
         if not math.isfinite(value):
             raise MeasureError(f"{self.label} has no finite value on these {pair.n} rows (it came out as {value}).")
         return value

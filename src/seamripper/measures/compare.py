@@ -17,9 +17,11 @@ from seamripper.activations.collect import require_finite
 from seamripper.cut.many import Heads, heads
 from seamripper.cut.place import Cut
 from seamripper.data.samples import Inputs, Samples, batches_in
-from seamripper.errors import CutError
+from seamripper.errors import CutError, MeasureError
 from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import Form, forms
+from seamripper.measures._grids import Grid
+from seamripper.measures._order import order_of
 from seamripper.measures.base import Measure
 from seamripper.measures.choosing import asked_for
 from seamripper.measures.comparison import Comparison, Matrix
@@ -63,6 +65,8 @@ def compare(
         _heads(model, names, example, role, optimise=rule.optimise)
         for role, model, names in (("sender", sender, sender_cuts), ("receiver", receiver, receiver_cuts))
     )
+    if sender is receiver and a.cuts == b.cuts:
+        b = a
     functional = FunctionalMatrices(words, a, b, samples, rule, stitching, folder, announce=announce, watch=watch)
     plan = Plan.of(a.cuts, b.cuts, asked, rule, moments=functional.needs_moments)
     announce(f"memory for {len(a.cuts)} × {len(b.cuts)} cuts, whatever the number of samples: {plan.footprint}")
@@ -73,10 +77,14 @@ def compare(
         accumulate(sums, a, b, samples, watch=watch)
     with _timed("measures", seconds):
         matrices = scored(sums, asked, watch)
+    names = tuple(c.name for c in a.cuts), tuple(c.name for c in b.cuts)
+    if folder is not None and functional.words and matrices:
+        # Before the stitching, which takes long: what is there is not lost with it.
+        Comparison(*names, matrices, _record(a, b, samples, plan, sums)).save(folder)
     with _timed("functional", seconds):
         matrices |= functional.filled(sums.moments)
     record = _record(a, b, samples, plan, sums) | functional.as_record() | {"seconds": seconds}
-    return Comparison(tuple(c.name for c in a.cuts), tuple(c.name for c in b.cuts), matrices, record)
+    return Comparison(*names, matrices, record)
 
 
 @contextlib.contextmanager
@@ -97,6 +105,8 @@ class Plan:
     batches: bool
     keep: int
     footprint: Footprint
+    measured: bool = True
+    """Whether a measure is asked for, and not the moments alone, for stitches."""
 
     @property
     def adds(self) -> bool:
@@ -116,10 +126,12 @@ class Plan:
         """The plan for these cuts; with `moments`, these are added up even if no measure needs them."""
         x, y = forms(senders, receivers, rule.sampling)
         needs = {source(m, rule.sampling) for m in measures}
+        if "batches" in needs and rule.batch < 4:
+            raise MeasureError(f"Minibatches need 4 samples or more, but the rule's batch is {rule.batch}.")
         moments, keep = moments or "moments" in needs, rule.keep if "rows" in needs else 0
         width = 4 if rule.products == "float32" else 8
         footprint = planned(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep, width=width)
-        return cls(x, y, rule, moments, "batches" in needs, keep, footprint)
+        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, bool(measures))
 
 
 def source(measure: Measure, sampling: Sampling) -> str:
@@ -142,12 +154,27 @@ class Sums:
         batch = plan.rule.batch if plan.batches else None
         self.singles = Singles(x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed)
         self.n = 0
+        self.dtype = "float32"
         self._pairs: dict[tuple[int, int], Pair] = {}
 
-    def add(self, sent: Sequence[Tensor], received: Sequence[Tensor], ids: Tensor, *, fold: int) -> None:
-        """Add the activations of a batch at every cut."""
-        x = [form.maps(values) for form, values in zip(self.plan.senders, sent, strict=True)]
-        y = [form.maps(values) for form, values in zip(self.plan.receivers, received, strict=True)]
+    def add(
+        self,
+        sent: Sequence[Tensor],
+        received: Sequence[Tensor],
+        ids: Tensor,
+        *,
+        fold: int,
+        mask: Tensor | None = None,
+    ) -> None:
+        """Add the activations of some samples at every cut; of padded tokens the mask says which count."""
+        if mask is not None and self.plan.measured and self.plan.rule.sampling != "pool":
+            raise MeasureError(
+                f"Some tokens are padding, and by {self.plan.rule.sampling!r} they would count as the others do. "
+                "Use the sampling 'pool', which leaves them out."
+            )
+        self.dtype = str(sent[0].dtype).removeprefix("torch.")
+        x = [form.maps(values, mask) for form, values in zip(self.plan.senders, sent, strict=True)]
+        y = [form.maps(values, mask) for form, values in zip(self.plan.receivers, received, strict=True)]
         self.n += len(ids)
         self._pairs.clear()
         if self.moments is not None:
@@ -156,6 +183,8 @@ class Sums:
 
     def merge(self, other: Sums) -> None:
         """Take in what was added up over the samples that come after these."""
+        if self.plan != other.plan:
+            raise MeasureError("Sums merge only if they were made by one plan: the same cuts, measures and rule.")
         self.n += other.n
         self._pairs.clear()
         if self.moments is not None and other.moments is not None:
@@ -183,8 +212,9 @@ class Sums:
         self._pairs.pop((i, j), None)
         if self.moments is not None:
             self.moments.forget(j)
+        self.singles.forget(j)
 
-    def ranks(self) -> dict[str, list[int]] | None:
+    def ranks(self) -> dict[str, list[int | None]] | None:
         """The rank of each cut's rows, the sender's on its own grid if a receiver has one like it."""
         if self.moments is None:
             return None
@@ -192,30 +222,54 @@ class Sums:
         grids = {form.grid for form in plan.receivers}
         own = [form.grid if form.grid in grids else min(grids) for form in plan.senders]
         return {
-            "sender": [sums.side("x", i, grid).rank for i, grid in enumerate(own)],
-            "receiver": [sums.side("y", j, form.grid).rank for j, form in enumerate(plan.receivers)],
+            "sender": [_rank(sums, "x", i, grid) for i, grid in enumerate(own)],
+            "receiver": [_rank(sums, "y", j, form.grid) for j, form in enumerate(plan.receivers)],
         }
 
 
-def accumulate(sums: Sums, a: Heads, b: Heads, samples: Samples, *, first: int = 0, watch: Watcher = nobody) -> None:
-    """Run both models over the samples, batch by batch, and add up; `first` is the number of the first batch."""
+def _rank(sums: Moments, which: str, k: int, grid: Grid) -> int | None:
+    """The rank of one side; None if its sums are not fit to have one."""
+    try:
+        return sums.side(which, k, grid).rank
+    except (MeasureError, RuntimeError):
+        return None
+
+
+def _mask(inputs: Inputs) -> Tensor | None:
+    """Which tokens are more than padding, where some are not."""
+    mask = None if isinstance(inputs, Tensor) else inputs.get("attention_mask")
+    return None if mask is None or bool(mask.all()) else mask
+
+
+def accumulate(
+    sums: Sums,
+    a: Heads,
+    b: Heads,
+    samples: Samples,
+    *,
+    order: Tensor | None = None,
+    first: int = 0,
+    watch: Watcher = nobody,
+) -> None:
+    """Run both models over the samples, batch by batch, and add up.
+
+    A machine that shares the work takes a part of the `order`, and `first` is the number of its first batch.
+    """
     rule = sums.plan.rule
     if not sums.plan.adds:
         return
-    total = batches_in(len(samples), rule.batch)
-    # A model compared with itself runs once.
-    same = a.model.module is b.model.module or (a.cuts == b.cuts and a.fingerprint == b.fingerprint)
-    for k, start in enumerate(range(0, len(samples), rule.batch)):
-        stop = min(start + rule.batch, len(samples))
-        for at in range(start, stop, SLICE):
-            few = slice(at, min(at + SLICE, stop))
+    order = order_of(samples.ids, seed=rule.seed) if order is None else order
+    total = batches_in(len(order), rule.batch)
+    for k, batch in enumerate(torch.split(order, rule.batch)):
+        for few in torch.split(batch, SLICE):
             inputs, ids = samples.batch(few), samples.ids[few]
             sent = a(inputs)
-            received = sent if same else b(inputs)
-            for half, values in ((a, sent),) if same else ((a, sent), (b, received)):
+            # A model compared with itself runs once.
+            received = sent if a is b else b(inputs)
+            for half, values in ((a, sent),) if a is b else ((a, sent), (b, received)):
                 for cut, rows in zip(half.cuts, values, strict=True):
                     require_finite(rows, cut.name, ids)
-            sums.add(sent, received, ids, fold=(first + k) % rule.folds)
+            sums.add(sent, received, ids, fold=(first + k) % rule.folds, mask=_mask(inputs))
         watch(Progress("the pass", k + 1, total))
 
 
@@ -265,7 +319,7 @@ def _record(a: Heads, b: Heads, samples: Samples, plan: Plan, sums: Sums) -> dic
         "data": {"name": samples.name, "fingerprint": samples.fingerprint, "source": samples.source},
         "n": len(samples),
         "rule": asdict(plan.rule),
-        "dtype": f"activations float32, products {plan.rule.products}, sums float64",
+        "dtype": f"activations {sums.dtype}, products {plan.rule.products}, sums float64",
         "ranks": sums.ranks(),
         "memory": plan.footprint.total,
         "versions": versions(),

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seamripper._fingerprint import joined
+from seamripper._fingerprint import joined, tensor_fingerprint
 from seamripper._progress import Progress, Watcher
 from seamripper._stats import Estimate, paired
 from seamripper.activations.collect import require_finite
@@ -32,6 +32,7 @@ from seamripper.matching import Direct, Matching, Task, evaluate, match
 from seamripper.matching.task import require_classes
 from seamripper.measures._cells import Cells
 from seamripper.measures._forms import forms
+from seamripper.measures._order import order_of
 from seamripper.measures._sent import sent
 from seamripper.measures._stitched import Column, by_moments, carrier, solved
 from seamripper.measures.comparison import Matrix
@@ -265,13 +266,15 @@ class FunctionalMatrices:
 
 
 def parted(samples: Samples, rule: Rule) -> tuple[Samples, Samples]:
-    """The samples to fit on and those held out: the last fold, batch k of the pass being in fold k mod folds.
+    """The samples to fit on and those held out: the last fold, batch k of the pass's order being in fold k mod folds.
 
     >>> toy = Samples("toy", torch.zeros(7, 1), torch.zeros(7).long(), torch.arange(7), classes=1)
     >>> [part.ids.tolist() for part in parted(toy, Rule(batch=2, folds=3))]
-    [[0, 1, 2, 3, 6], [4, 5]]
+    [[1, 2, 3, 4, 6], [0, 5]]
     """
-    last = torch.arange(len(samples)) // rule.batch % rule.folds == rule.folds - 1
+    order = order_of(samples.ids, seed=rule.seed)
+    last = torch.zeros(len(samples), dtype=torch.bool)
+    last[order[torch.arange(len(samples)) // rule.batch % rule.folds == rule.folds - 1]] = True
     if int(last.sum()) < 2:
         least = (rule.folds - 1) * rule.batch + 2 if rule.batch > 1 else 2 * rule.folds
         raise MeasureError(
@@ -286,5 +289,7 @@ def _right(answers: Tensor, labels: Tensor) -> NDArray[np.bool_]:
 
 
 def _modules(half: Heads) -> str:
-    """A digest of what the model is made of: activation functions, say, which no weight tells of."""
-    return joined([re.sub(r" at 0x[0-9a-f]+", "", repr(half.model.module))])
+    """A digest of what the model is made of and answers: activation functions, say, which no weight tells of."""
+    with torch.no_grad():
+        answer = answer_of(half.model.module, half.example)
+    return joined([re.sub(r" at 0x[0-9a-f]+", "", repr(half.model.module)), tensor_fingerprint(answer)])

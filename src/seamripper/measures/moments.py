@@ -19,7 +19,7 @@ from torch import Tensor
 from seamripper.errors import MeasureError
 from seamripper.measures._forms import Form
 from seamripper.measures._grids import Grid, adjoint, resized, resized_and_back, shares
-from seamripper.measures.pair import Block, Pair, Shared, Side
+from seamripper.measures.pair import Block, Pair, Shared, Side, grain_of
 
 _BLOCK = 128
 """Symmetric products are made in blocks of this many columns, those below the diagonal left out."""
@@ -27,8 +27,7 @@ _BLOCK = 128
 _ROWS = 4096
 """So many rows are multiplied in float32 before they are added up in float64."""
 
-GRAIN = torch.finfo(torch.float32).eps
-"""The rounding of activations."""
+_EPS = torch.finfo(torch.float32).eps
 
 
 class Moments:
@@ -52,6 +51,7 @@ class Moments:
         self.counts = [0] * folds
         """Samples in each fold."""
         self.origins: dict[tuple[str, int], Tensor] = {}
+        self.grains = {"x": 0.0, "y": 0.0}
         grids = sorted({form.grid for form in (*senders, *receivers)})
         self._meetings = {grid: _Meeting(grid, self.senders, self.receivers, folds) for grid in grids}
         self._xs = _Stacks(self.senders, {g: m.xs for g, m in self._meetings.items()}, resized, batch, products)
@@ -68,6 +68,7 @@ class Moments:
         if not self.origins:
             self.origins = {("x", i): _mean(maps) for i, maps in enumerate(sent)}
             self.origins |= {("y", j): _mean(maps) for j, maps in enumerate(received)}
+        self.grains = {"x": grain_of(sent), "y": grain_of(received)}
         n = len(sent[0])
         if fold != self._fold or not self._xs.fits(n):
             self._multiply()
@@ -96,7 +97,7 @@ class Moments:
         if self.origins:
             # Moved to the other's origins and not the other way round, as the other is not ours to change.
             self._move({key: origin - other.origins[key] for key, origin in self.origins.items()})
-        self.origins = other.origins
+        self.origins, self.grains = other.origins, other.grains
         self._sides.clear()
         self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
         for grid, meeting in self._meetings.items():
@@ -112,7 +113,7 @@ class Moments:
                 self._own("x", i, receiver.grid),
                 self._own("y", j, receiver.grid),
             )
-            small = min(sender.grid, receiver.grid, key=_places)
+            small = _where(sender.grid, receiver.grid)
             _shift(self._meetings[small].crossed(i, j), x, y, d, e, self._rows(receiver.grid))
         for meeting in self._meetings.values():
             for (which, k, grid), (total, gram) in meeting.own.items():
@@ -125,15 +126,14 @@ class Moments:
 
     def _own(self, which: str, k: int, grid: Grid) -> tuple[Tensor, Tensor]:
         form = (self.senders if which == "x" else self.receivers)[k]
-        return self._meetings[form.grid if _grows(form.grid, grid) else grid].own[which, k, grid]
+        return self._meetings[_where(form.grid, grid)].own[which, k, grid]
 
     def pair(self, i: int, j: int) -> Pair:
         """Sender i and receiver j."""
         self._multiply()
         target = self.receivers[j].grid
         x, y = self.side("x", i, target), self.side("y", j, target)
-        small = min(self.senders[i].grid, target, key=_places)
-        crossed = self._meetings[small].crossed(i, j)
+        crossed = self._meetings[_where(self.senders[i].grid, target)].crossed(i, j)
         means = [b.mean - self.origins["x", i] for b in x.blocks], [c.mean - self.origins["y", j] for c in y.blocks]
         filled = [k for k, n in enumerate(self.counts) if n]
         shared = tuple(
@@ -147,6 +147,9 @@ class Moments:
         self._multiply()
         if (which, k, grid) not in self._sides:
             total, gram = self._own(which, k, grid)
+            if not bool(torch.isfinite(gram).all()):
+                name = (self.senders if which == "x" else self.receivers)[k].cut.name
+                raise MeasureError(f"Sums at {name!r} overflowed: its activations are too large for {self.products}.")
             blocks = []
             for fold, n in enumerate(self.counts):
                 if n:
@@ -154,14 +157,16 @@ class Moments:
                     mean = total[fold] / rows
                     s = _mirrored(gram[fold]) - rows * torch.outer(mean, mean)
                     blocks.append(Block(rows, mean + self.origins[which, k], s))
-            self._sides[which, k, grid] = Side(GRAIN, tuple(blocks), rounding=self._rounding(sum(b.n for b in blocks)))
+            self._sides[which, k, grid] = Side(
+                self.grains[which], tuple(blocks), rounding=self._rounding(sum(b.n for b in blocks))
+            )
         return self._sides[which, k, grid]
 
     def _rounding(self, rows: int) -> float:
         """What float32 products leave of rounding in any direction, as a share of tr S."""
         if self.products == torch.float64:
             return 0.0
-        return GRAIN / math.sqrt(max(1.0, rows / _ROWS))
+        return _EPS / math.sqrt(max(1.0, rows / _ROWS))
 
     def forget(self, j: int) -> None:
         """Let go of every side but those on the grid of receiver j, and of the other receivers'."""
@@ -301,6 +306,11 @@ def _shrinks(sender: Grid, receiver: Grid) -> bool:
 
 def _grows(sender: Grid, receiver: Grid) -> bool:
     return _places(sender) < _places(receiver)
+
+
+def _where(sender: Grid, receiver: Grid) -> Grid:
+    """The grid on which a sender meets a receiver: the smaller one."""
+    return sender if _grows(sender, receiver) else receiver
 
 
 def _zeros(*shape: int) -> Tensor:

@@ -81,14 +81,17 @@ class Side:
     _left_out: dict[int, Side] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, rows: Tensor, *, fold_of: Tensor | None = None, name: str = "x") -> Side:
-        """The side that these rows are; dealt to `FOLDS` folds in turn unless `fold_of` says otherwise."""
+    def of(cls, rows: Tensor, *, fold_of: Tensor | None = None, name: str = "x", grain: float | None = None) -> Side:
+        """The side that these rows are; dealt to `FOLDS` folds in turn unless `fold_of` says otherwise.
+
+        `grain` is their rounding where it is coarser than their type's.
+        """
         if rows.dim() != 2:
             raise MeasureError(f"Expected {name} to be rows of numbers (n, columns), but got {tuple(rows.shape)}.")
         if not bool(torch.isfinite(rows).all()):
             bad = int((~torch.isfinite(rows)).any(1).nonzero()[0])
             raise MeasureError(f"{name} holds NaN or Inf, first in row {bad}.")
-        grain = torch.finfo(rows.dtype).eps if rows.is_floating_point() else _EPS
+        grain = grain_of([rows]) if grain is None else grain
         dealt = torch.arange(len(rows), device=rows.device) % FOLDS if fold_of is None else fold_of
         return cls(grain, rows=rows.double(), fold_of=dealt)
 
@@ -295,6 +298,11 @@ class Pair:
     def fold(self, fold: int) -> Pair:
         """One fold alone."""
         return Pair(self.x.fold(fold), self.y.fold(fold), self.shared[fold : fold + 1])
+
+
+def grain_of(tensors: Sequence[Tensor]) -> float:
+    """The coarsest rounding of these tensors' types."""
+    return max(torch.finfo(t.dtype).eps if t.is_floating_point() else _EPS for t in tensors)
 
 
 def _sum(terms: Sequence[Tensor]) -> Tensor:

@@ -55,6 +55,9 @@ def score(measure: Measure, pair: Pair, *, sampling: str = "rows", interval: boo
     >>> print(score(LinearCKA(), Pair.of(x, x[:, :2])))
     linear_cka 0.7097 [0.4883, 0.9311] (n = 50, rows)
     """
+    if measure.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
+        # Once for all folds: a flattened map has 65,536 columns.
+        pair = pair.turned
     value = measure.value(pair)
     low, high = interval_of(measure, pair, value) if interval else (math.nan, math.nan)
     # The figures of either side, like the value, are those of rows that may be turned.
@@ -88,7 +91,8 @@ def interval_of(measure: Measure, pair: Pair, value: float) -> tuple[float, floa
     try:
         folds = measure.by_fold(pair)
         parts = folds or [measure.value(pair.without(k)) for k in range(g)]
-    except MeasureError:
+    except Exception:
+        # Too few samples are left, or a decomposition failed on them: the value itself is as good as it was.
         return math.nan, math.nan
     middle = math.fsum(parts) / g
     weight = 1 / (g * (g - 1)) if folds else (g - 1) / g

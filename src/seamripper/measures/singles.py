@@ -16,7 +16,8 @@ from torch import Tensor
 from seamripper.errors import MeasureError
 from seamripper.measures._forms import Form
 from seamripper.measures._grids import Grid, at
-from seamripper.measures.pair import Batched, Pair, Side
+from seamripper.measures._order import mixed
+from seamripper.measures.pair import Batched, Pair, Side, grain_of
 
 _Key = tuple[str, int, Grid]
 _FEWEST = 4
@@ -46,6 +47,7 @@ class Singles:
         self._waiting: dict[_Key, list[Tensor]] = defaultdict(list)
         self._waited, self._fold = 0, 0
         self._rows: dict[_Key, list[Tensor]] = defaultdict(list)
+        self._grains: dict[str, float] = {}
         self._fold_of: list[Tensor] = []
         self._sides: dict[_Key, Side] = {}
 
@@ -55,6 +57,7 @@ class Singles:
         if room <= 0 and self.batch is None:
             return
         self._sides.clear()
+        self._grains = {"x": grain_of(sent), "y": grain_of(received)}
         if fold != self._fold or (self.batch is not None and self._waited + len(ids) > self.batch):
             self._sum_up()
         self._fold = fold
@@ -95,7 +98,7 @@ class Singles:
 
     def merge(self, other: Singles) -> None:
         """Take in the rows that come after these, by the same rule."""
-        rules = [(s.senders, s.receivers, s.keep, s.folds, s.batch) for s in (self, other)]
+        rules = [(s.senders, s.receivers, s.keep, s.folds, s.batch, s.seed) for s in (self, other)]
         if rules[0] != rules[1]:
             raise MeasureError("Rows merge only if they are of the same cuts, by one rule, in as many folds.")
         self._sum_up()
@@ -106,6 +109,12 @@ class Singles:
         for key, parts in other._rows.items():
             self._rows[key] += parts
         self._fold_of += other._fold_of
+        self._grains = self._grains or other._grains
+
+    def forget(self, j: int) -> None:
+        """Let go of the sides of every receiver but j, and of senders on grids that it does not have."""
+        kept = self.receivers[j].grid
+        self._sides = {k: v for k, v in self._sides.items() if k[2] == kept and (k[0] == "x" or k[1] == j)}
 
     def batched(self, i: int, j: int) -> Pair:
         """The sums over minibatches of sender i and receiver j."""
@@ -122,10 +131,9 @@ class Singles:
     def _side(self, key: _Key) -> Side:
         if key not in self._sides:
             if not self._rows[key]:
-                raise MeasureError("This measure needs rows, and none were kept: ask for them before the pass.")
+                raise MeasureError("This measure needs rows, and none were kept: `keep` was 0.")
             rows, fold_of = torch.cat(self._rows[key])[: self.keep], torch.cat(self._fold_of)[: self.keep]
-            side = Side.of(rows, fold_of=fold_of)
-            self._sides[key] = side
+            self._sides[key] = Side.of(rows, fold_of=fold_of, grain=self._grains[key[0]])
         return self._sides[key]
 
 
@@ -135,11 +143,7 @@ def drawn(ids: Tensor, grid: Grid, *, seed: int) -> Tensor:
     >>> drawn(torch.tensor([7, 8, 7]), (4, 4), seed=0).tolist()
     [9, 10, 9]
     """
-    # The finaliser of splitmix32 (Steele, Lea & Flood 2014): ids that follow each other land far apart.
-    mixed = (ids + 0x9E3779B9 * (seed + 1)) & 0xFFFFFFFF
-    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
-        mixed = ((mixed ^ (mixed >> shift)) * factor) & 0xFFFFFFFF
-    return (mixed ^ (mixed >> 15)) % (grid[0] * grid[1])
+    return mixed(ids, seed=seed) % (grid[0] * grid[1])
 
 
 def _gram(rows: Tensor) -> Tensor:
