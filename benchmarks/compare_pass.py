@@ -7,7 +7,8 @@
 ResNet-18 × ResNet-18 (3×3 stem, 32×32, 8 × 8 blocks). Timed in turn, part by part of the images, and compared by sums:
 
   two forwards   both networks, plain and eager, over the images, in batches of 128 like the comparison's
-  … in slices    the same in batches of 32, which spares the cache, as the comparison does within a batch
+  … in slices    the same in batches of 32, which spares the cache, as the comparison does within a batch: this one,
+                 the faster of the two here, is what the bound is held against
   ours           `compare` with every measure that needs moments, all 64 pairs: the pass, and then the values
   torch_cka, pytorch-cka   (if installed) linear CKA alone, over the same images
   a run a pair   both networks run up to their cuts for each of the 64 pairs, moments of that pair alone
@@ -105,8 +106,8 @@ def _time(options: argparse.Namespace) -> list[str]:
     print(f"{len(measures)} measures, {'without' if options.no_interval else 'with'} intervals; forward: {some[0].way}")
     for name, seconds in times.items():
         print(f"{name:>16} {seconds:9.2f} s {seconds / whole:7.2f} x two forwards")
-    ratio = times["ours"] / whole
-    bound = f"ours: {ratio:.2f} x two forwards, above {AGAINST_FORWARDS}"
+    ratio = times["ours"] / min(whole, times["… in slices"])
+    bound = f"ours: {ratio:.2f} x two forwards at their fastest, above {AGAINST_FORWARDS}"
     return [bound] if ratio > AGAINST_FORWARDS else []
 
 
