@@ -219,10 +219,12 @@ def _dtype(measure: Measure) -> str | None:
 
 def _device(measure: Measure) -> str | None:
     d = draws(measure.claims)[0]
-    value: object = measure.value(Pair.of(d.x.clone(), d.y.clone()))
-    # Not isinstance: numpy's floats pass for Python's, until JSON or a comparison bit by bit meets them.
-    if type(value) is not float:
-        return f"it returned a {type(value).__name__}"
+    pair = Pair.of(d.x.clone(), d.y.clone())
+    value = measure.value(pair)
+    # What it returns itself, before `value` makes it a float. Not isinstance: numpy's floats pass for Python's.
+    returned: object = measure.of(pair)
+    if type(returned) is not float:
+        return f"it returned a {type(returned).__name__}"
     for device in ["cuda"] * torch.cuda.is_available():
         there = _value(measure, d.x.to(device), d.y.to(device))
         if _differ(there, value):
