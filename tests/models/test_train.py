@@ -207,9 +207,11 @@ def test_a_partial_file_of_another_job_is_not_used(blobs: Samples, tmp_path: Pat
 
 
 def test_a_damaged_partial_file_is_not_used(blobs: Samples, tmp_path: Path) -> None:
+    whole = train(LENET, blobs, recipe=QUICK)
     for content in (b"", b"torn"):
         (tmp_path / "m.partial.safetensors").write_bytes(content)
-        train(LENET, blobs, recipe=QUICK, out=tmp_path / "m.safetensors", resume=True)
+        again = train(LENET, blobs, recipe=QUICK, out=tmp_path / "m.safetensors", resume=True)
+        assert again.fingerprint == whole.fingerprint
         (tmp_path / "m.safetensors").unlink()
 
 

@@ -6,8 +6,21 @@ import torch
 from torch import Tensor
 
 from seamripper.errors import MeasureError
+from seamripper.measures.base import SHAPE, Claims
 
 _ROUNDING = 1e-12
+
+
+def claims_of(*, debiased: bool) -> Claims:
+    """What the alignment of two centred matrices of distances, or of kernels of them, claims."""
+    return Claims(
+        "similarity",
+        symmetric=True,
+        range=(-1.0 if debiased else 0.0, 1.0),
+        self_score=1.0,
+        invariant_to=SHAPE,
+        needs="rows",
+    )
 
 
 def centred(matrix: Tensor) -> Tensor:

@@ -16,8 +16,18 @@ from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair, Side
 
 
+@dataclass(frozen=True)
+class _Nearest(Measure):
+    """A measure of the `k` nearest neighbours of each row."""
+
+    k: int = 10
+
+    def __post_init__(self) -> None:
+        require_options(self, f"the measure {self.name!r}", error=MeasureError, k=1)
+
+
 @dataclass(frozen=True, kw_only=True)
-class OfNeighbours(Measure):
+class OfNeighbours(_Nearest):
     """A measure of the `k` nearest neighbours of each row, by the cosine of the rows or by Euclidean distance.
 
     It asks for k + 2 samples: of k + 1, all would be neighbours of all, in any representation.
@@ -26,11 +36,7 @@ class OfNeighbours(Measure):
     representations that put many samples on one point look more alike than they are.
     """
 
-    k: int = 10
     metric: Literal["cosine", "euclidean"] = "cosine"
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the measure {self.name!r}", error=MeasureError, k=1)
 
     @property
     def claims(self) -> Claims:
@@ -51,13 +57,8 @@ class OfNeighbours(Measure):
 
 
 @dataclass(frozen=True)
-class OfCosines(Measure):
+class OfCosines(_Nearest):
     """A measure of the cosines of each row with its `k` nearest neighbours. It asks for k + 1 samples."""
-
-    k: int = 10
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the measure {self.name!r}", error=MeasureError, k=1)
 
     @property
     def claims(self) -> Claims:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from seamripper.measures._centring import aligned
+from seamripper.measures._centring import aligned, claims_of
 from seamripper.measures._distances import both, chords, square
 from seamripper.measures._kept import kept
-from seamripper.measures.base import SHAPE, Claims, Measure
+from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair, Side
 
 
@@ -38,14 +38,7 @@ class DistanceCorrelation(Measure):
     @property
     def claims(self) -> Claims:
         """Symmetric, between 0 and 1; below 0 as well if debiased."""
-        return Claims(
-            "similarity",
-            symmetric=True,
-            range=(-1.0 if self.debiased else 0.0, 1.0),
-            self_score=1.0,
-            invariant_to=SHAPE,
-            needs="rows",
-        )
+        return claims_of(debiased=self.debiased)
 
     def of(self, pair: Pair) -> float:
         """√⟨A, B⟩ with both at norm 1, or without the root if debiased."""
