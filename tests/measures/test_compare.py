@@ -23,7 +23,7 @@ from seamripper.measures import Claims, Measure, Pair, Rule, chosen, measure_nam
 from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import forms
 from seamripper.measures._order import order_of
-from seamripper.measures.compare import Plan, Sums, accumulate, compare
+from seamripper.measures.compare import Plan, Sums, accumulate, compare, scored
 from seamripper.measures.comparison import FILE, load_comparison
 from seamripper.models import Architecture
 
@@ -137,9 +137,12 @@ def test_two_halves_accumulated_apart_are_one_pass(sampling: str) -> None:
     accumulate(first, a, b, samples, order=order[:24])
     accumulate(second, a, b, samples, order=order[24:], first=3)
     first.merge(second)
+    found = scored(whole, asked), scored(first, asked)
     for measure in asked:
         for i, j in ((0, 0), (0, 2), (2, 1)):
-            one, two = whole.score(measure, i, j), first.score(measure, i, j)
+            one, two = (matrices[measure.label].scores[i][j] for matrices in found)
+            assert one is not None
+            assert two is not None
             assert two.value == pytest.approx(one.value, abs=1e-10)
             assert (two.low, two.high) == (pytest.approx(one.low, abs=1e-9), pytest.approx(one.high, abs=1e-9))
             assert two.n == one.n
@@ -349,9 +352,9 @@ def test_kept_sides_are_let_go_when_their_receiver_is_done() -> None:
     accumulate(sums, a, b, samples)
     for j in (0, 1, 2):
         for i in (0, 1, 2):
-            for name in ("rsa", "linear_cka"):
-                sums.score(measure_named(name), i, j)
-            sums.forget(i, j)
+            for kind in ("rows", "moments"):
+                sums.pair(kind, i, j)
+        sums.forget(j)
         assert sums.moments is not None
         for held in (sums.singles._sides, sums.moments._sides):
             assert {k for which, k, _ in held if which == "y"} == {j}

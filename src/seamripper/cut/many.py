@@ -1,8 +1,8 @@
 """Heads: all the cuts of one model, from one forward pass.
 
 The plain way runs the frozen model with hooks and stops behind the last cut. The fused way is the same computation
-traced, with batch normalisation folded and convolutions laid out for the machine; it is used where it is true to the
-plain one within `TOLERANCE`, and the result says which was used.
+traced, with batch normalisation folded and convolutions done the way that is fastest on the machine; it is used where
+it is true to the plain one within `TOLERANCE`, and the result says which was used.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from torch import Tensor, fx, nn
 
 from seamripper._fingerprint import model_fingerprint
 from seamripper._words import did_you_mean
+from seamripper.cut._winograd import use_winograd
 from seamripper.cut.fast import TOLERANCE, fold_norms
 from seamripper.cut.flow import Flow, Spot
 from seamripper.cut.frozen import frozen_copy
@@ -195,6 +196,7 @@ def _fused(module: nn.Module, spots: Sequence[Spot], example: Inputs, plain: _Ru
             # TorchScript is deprecated, and still the one that fuses a frozen network in a second.
             warnings.simplefilter("ignore")
             graph = _graph(module, spots)
+            use_winograd(graph, example)
             script = torch.jit.trace(graph, probes(example)[0], check_trace=False)  # type: ignore[no-untyped-call]
             script = torch.jit.optimize_for_inference(torch.jit.freeze(script.eval()))
             with torch.no_grad():

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from seamripper.errors import MeasureError
 from seamripper.measures._forms import Form
 from seamripper.measures._kept import MOST
@@ -82,8 +84,9 @@ def _work(senders: Sequence[Form], receivers: Sequence[Form], times: int, *, mom
     sides = [form.width for form in senders] + [max(form.width for form in receivers)]
     numbers = 0
     if moments:
-        # S, its eigenvectors and the whitened ones of every side, and a few products of one pair.
-        numbers += times * (3 * sum(width**2 for width in sides) + 4 * max(sides[:-1]) * sides[-1])
+        # S, its eigenvectors and the whitened ones of every side; and a few products of each pair that is measured.
+        pairs = torch.get_num_threads() * 4 * max(sides[:-1]) * sides[-1]
+        numbers += times * (3 * sum(width**2 for width in sides) + pairs)
     if keep:
         # The rows, turned to no more columns than rows; and the distances that are kept, of which there is a limit.
         numbers += sum(keep * width + times * keep * min(width, keep) for width in sides)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,7 @@ MOST = 1 << 30
 """Bytes that are held at most, over all sides."""
 
 _KEPT: WeakKeyDictionary[Side, dict[Hashable, Tensor]] = WeakKeyDictionary()
+_LOCK = threading.Lock()
 
 
 def kept(side: Side, key: Hashable, make: Callable[[], Tensor]) -> Tensor:
@@ -26,10 +28,13 @@ def kept(side: Side, key: Hashable, make: Callable[[], Tensor]) -> Tensor:
     >>> kept(side, "sum", lambda: side.kept.sum()) is kept(side, "sum", lambda: torch.tensor(0.0))
     True
     """
-    held = _KEPT.setdefault(side, {})
-    if key in held:
-        return held[key]
+    with _LOCK:
+        held = _KEPT.setdefault(side, {})
+        if key in held:
+            return held[key]
+    # Without the lock, so that pairs measured side by side do not wait for each other.
     value = make()
-    if sum(tensor.nbytes for one in _KEPT.values() for tensor in one.values()) + value.nbytes <= MOST:
-        held[key] = value
+    with _LOCK:
+        if sum(tensor.nbytes for one in _KEPT.values() for tensor in one.values()) + value.nbytes <= MOST:
+            held[key] = value
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import Form, forms
 from seamripper.measures._grids import Grid
 from seamripper.measures._order import order_of
+from seamripper.measures._side_by_side import side_by_side
 from seamripper.measures.base import Measure
 from seamripper.measures.choosing import asked_for
 from seamripper.measures.comparison import Comparison, Matrix
@@ -155,7 +157,6 @@ class Sums:
         self.singles = Singles(x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed)
         self.n = 0
         self.dtype = "float32"
-        self._pairs: dict[tuple[int, int], Pair] = {}
 
     def add(
         self,
@@ -176,7 +177,6 @@ class Sums:
         x = [form.maps(values, mask) for form, values in zip(self.plan.senders, sent, strict=True)]
         y = [form.maps(values, mask) for form, values in zip(self.plan.receivers, received, strict=True)]
         self.n += len(ids)
-        self._pairs.clear()
         if self.moments is not None:
             self.moments.add(x, y, fold=fold)
         self.singles.add(x, y, ids, fold=fold)
@@ -186,30 +186,21 @@ class Sums:
         if self.plan != other.plan:
             raise MeasureError("Sums merge only if they were made by one plan: the same cuts, measures and rule.")
         self.n += other.n
-        self._pairs.clear()
         if self.moments is not None and other.moments is not None:
             self.moments.merge(other.moments)
         self.singles.merge(other.singles)
 
-    def score(self, measure: Measure, i: int, j: int) -> Score:
-        """The measure's score for sender i and receiver j."""
-        rule = self.plan.rule
-        return score(measure, self._pair(measure, i, j), sampling=rule.sampling, interval=rule.interval)
-
-    def _pair(self, measure: Measure, i: int, j: int) -> Pair:
-        kind = source(measure, self.plan.rule.sampling)
+    def pair(self, kind: str, i: int, j: int) -> Pair:
+        """Sender i and receiver j as a measure of this kind (see `source`) sees them."""
         if kind == "rows":
             return self.singles.pair(i, j)
         if kind == "batches":
             return self.singles.batched(i, j)
-        if (i, j) not in self._pairs:
-            assert self.moments is not None
-            self._pairs[i, j] = self.moments.pair(i, j)
-        return self._pairs[i, j]
+        assert self.moments is not None
+        return self.moments.pair(i, j)
 
-    def forget(self, i: int, j: int) -> None:
-        """Let go of what the measures computed of a pair, and of sides on grids that this receiver does not have."""
-        self._pairs.pop((i, j), None)
+    def forget(self, j: int) -> None:
+        """Let go of the sides of other receivers, and of those on grids that receiver j does not have."""
         if self.moments is not None:
             self.moments.forget(j)
         self.singles.forget(j)
@@ -283,33 +274,50 @@ def _heads(
 
 
 def scored(sums: Sums, measures: Sequence[Measure], watch: Watcher = nobody) -> dict[str, Matrix]:
-    """Every measure's matrix. What measures share of a pair, and pairs of a side, is computed once and then let go."""
+    """Every measure's matrix. What measures share of a pair, and pairs of a side, is computed once and then let go.
+
+    Pairs are measured side by side, so a measure may be asked from several threads at once.
+    """
+    if not measures:
+        return {}
     high, wide = len(sums.plan.senders), len(sums.plan.receivers)
-    cells: dict[str, dict[tuple[int, int], Score]] = {m.label: {} for m in measures}
-    failed: dict[str, dict[str, str]] = {m.label: {} for m in measures}
-    done = 0
-    # Grid by grid, as a sender has one side for all the receivers of a grid.
-    for j in sorted(range(wide), key=lambda j: sums.plan.receivers[j].grid):
-        for i in range(high):
-            for measure in measures:
-                try:
-                    cells[measure.label][i, j] = sums.score(measure, i, j)
-                except Exception as e:
-                    # Also what a user's own measure raises: after a long pass, the other measures are worth having.
-                    names = f"{sums.plan.senders[i].cut.name} × {sums.plan.receivers[j].cut.name}"
-                    failed[measure.label][names] = reason(measure, e)
-                done += 1
-                watch(Progress("measures", done, high * wide * len(measures)))
-            sums.forget(i, j)
+    found: dict[tuple[int, int], list[Score | str]] = {}
+    with side_by_side() as workers:
+        # Grid by grid, as a sender has one side for all the receivers of a grid.
+        for j in sorted(range(wide), key=lambda j: sums.plan.receivers[j].grid):
+            for i, scores in enumerate(workers.map(functools.partial(_of_pair, sums, measures, j), range(high))):
+                found[i, j] = scores
+                watch(Progress("measures", len(found) * len(measures), high * wide * len(measures)))
+            sums.forget(j)
     return {
-        m.label: Matrix(
-            m.label,
-            m.claims.direction,
-            tuple(tuple(cells[m.label].get((i, j)) for j in range(wide)) for i in range(high)),
-            failed[m.label],
-        )
-        for m in measures
+        m.label: _matrix(sums.plan, m, {at: scores[k] for at, scores in found.items()}) for k, m in enumerate(measures)
     }
+
+
+def _of_pair(sums: Sums, measures: Sequence[Measure], j: int, i: int) -> list[Score | str]:
+    """Every measure's score for sender i and receiver j, or why it has none."""
+    rule, pairs, scores = sums.plan.rule, dict[str, Pair](), list[Score | str]()
+    for measure in measures:
+        try:
+            kind = source(measure, rule.sampling)
+            if kind not in pairs:
+                pairs[kind] = sums.pair(kind, i, j)
+            scores.append(score(measure, pairs[kind], sampling=rule.sampling, interval=rule.interval))
+        except Exception as e:
+            # Also what a user's own measure raises: after a long pass, the other measures are worth having.
+            scores.append(reason(measure, e))
+    return scores
+
+
+def _matrix(plan: Plan, measure: Measure, found: dict[tuple[int, int], Score | str]) -> Matrix:
+    high, wide = range(len(plan.senders)), range(len(plan.receivers))
+    cells = tuple(tuple(s if isinstance(s := found[i, j], Score) else None for j in wide) for i in high)
+    failed = {
+        f"{plan.senders[i].cut.name} × {plan.receivers[j].cut.name}": why
+        for (i, j), why in found.items()
+        if isinstance(why, str)
+    }
+    return Matrix(measure.label, measure.claims.direction, cells, failed)
 
 
 def _record(a: Heads, b: Heads, samples: Samples, plan: Plan, sums: Sums) -> dict[str, Any]:

@@ -70,20 +70,20 @@ class Moments:
             self.origins |= {("y", j): _mean(maps) for j, maps in enumerate(received)}
         self.grains = {"x": grain_of(sent), "y": grain_of(received)}
         n = len(sent[0])
-        if fold != self._fold or not self._xs.fits(n):
+        if fold != self._fold:
             self._multiply()
         self._fold = fold
         self.counts[fold] += n
+        self._multiply(room_for=n)
         self._xs.put(sent, [self.origins["x", i] for i in range(len(sent))])
         self._ys.put(received, [self.origins["y", j] for j in range(len(received))])
-        if not self._xs.fits(1):
-            self._multiply()
+        self._multiply(room_for=1)
 
-    def _multiply(self) -> None:
-        """Multiply what is waiting, and add it up."""
-        xs, ys = self._xs.take(), self._ys.take()
-        for grid, meeting in self._meetings.items() if xs else ():
-            meeting.add(xs[grid], ys[grid], self._fold)
+    def _multiply(self, *, room_for: int | None = None) -> None:
+        """Multiply what is waiting, and add it up; or only what would leave no room for so many samples more."""
+        for grid, meeting in self._meetings.items():
+            if self._xs.used[grid] and (room_for is None or not self._xs.fits(grid, room_for)):
+                meeting.add(self._xs.take(grid), self._ys.take(grid), self._fold)
 
     def merge(self, other: Moments) -> None:
         """Take in what was accumulated elsewhere, by the same rule."""
@@ -264,34 +264,40 @@ class _Stacks:
         batch: int,
         dtype: torch.dtype,
     ) -> None:
-        self.forms, self.stacks, self.bring, self.batch, self.dtype = forms, stacks, bring, batch, dtype
+        self.forms, self.stacks, self.bring, self.dtype = forms, stacks, bring, dtype
+        # Enough samples for a product of `_ROWS` rows: fewer cost more each, and more would not stay in the cache.
+        self.sizes = {grid: min(batch, -(-_ROWS // _places(grid))) for grid in stacks}
         self.room: dict[Grid, Tensor] = {}
-        self.used = 0
+        self.used = dict.fromkeys(stacks, 0)
 
-    def fits(self, n: int) -> bool:
+    def fits(self, grid: Grid, n: int) -> bool:
         """Whether there is room for n more samples; there always is for some."""
-        return self.used == 0 or self.used + n <= self.batch
+        return self.used[grid] == 0 or self.used[grid] + n <= self.sizes[grid]
 
     def put(self, maps: Sequence[Tensor], origins: Sequence[Tensor]) -> None:
         """Put in the maps of some samples, about their origins."""
         n = len(maps[0])
-        if not self.room or n > self.batch:
-            # Kept from batch to batch: to ask for so much memory anew costs as much as filling it.
-            self.batch = max(n, self.batch)
-            self.room = {g: torch.empty(s.width, self.batch, *g, dtype=self.dtype) for g, s in self.stacks.items()}
-        here = slice(self.used, self.used + n)
+        for grid, stack in self.stacks.items():
+            if grid not in self.room or n > self.sizes[grid]:
+                # Kept from batch to batch: to ask for so much memory anew costs as much as filling it.
+                self.sizes[grid] = max(n, self.sizes[grid])
+                self.room[grid] = torch.empty(stack.width, self.sizes[grid], *grid, dtype=self.dtype)
         for k, form in enumerate(self.forms):
-            own = torch.empty(form.width, n, *form.grid, dtype=self.dtype)
+            own = self._place(k, form.grid, n)
             torch.sub(maps[k].transpose(0, 1), origins[k].to(self.dtype)[:, None, None, None], out=own)
             wanted = [grid for grid, stack in self.stacks.items() if k in stack.members and grid != form.grid]
-            for grid, other in zip((form.grid, *wanted), (own, *self.bring(own, *wanted)), strict=True):
-                self.room[grid][self.stacks[grid].slice(k), here] = other
-        self.used += n
+            for grid, other in zip(wanted, self.bring(own, *wanted), strict=True):
+                self._place(k, grid, n).copy_(other)
+        self.used = {grid: used + n for grid, used in self.used.items()}
 
-    def take(self) -> dict[Grid, Tensor]:
-        """What was put in, which lasts until more is; nothing if nothing was."""
-        taken = {grid: room[:, : self.used] for grid, room in self.room.items()} if self.used else {}
-        self.used = 0
+    def _place(self, k: int, grid: Grid, n: int) -> Tensor:
+        """Where the next n maps of cut k go on a grid."""
+        return self.room[grid][self.stacks[grid].slice(k), self.used[grid] : self.used[grid] + n]
+
+    def take(self, grid: Grid) -> Tensor:
+        """What was put in on a grid, which lasts until more is."""
+        taken = self.room[grid][:, : self.used[grid]]
+        self.used[grid] = 0
         return taken
 
 

@@ -6,7 +6,6 @@ Both come in folds (disjoint groups of samples). Leaving one out gives intervals
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from seamripper.errors import MeasureError
+from seamripper.measures._once import once
 
 FOLDS = 5
 """Into how many folds samples are dealt, unless the caller says otherwise."""
@@ -95,7 +95,7 @@ class Side:
         dealt = torch.arange(len(rows), device=rows.device) % FOLDS if fold_of is None else fold_of
         return cls(grain, rows=rows.double(), fold_of=dealt)
 
-    @functools.cached_property
+    @once
     def n(self) -> int:
         """Rows."""
         return len(self.rows) if self.rows is not None else sum(b.n for b in self.blocks)
@@ -105,27 +105,27 @@ class Side:
         """Columns."""
         return int(self.mean.shape[0])
 
-    @functools.cached_property
+    @once
     def folds(self) -> int:
         """How many folds there are."""
         if self.fold_of is not None:
             return len(self._numbers)
         return len(self.blocks)
 
-    @functools.cached_property
+    @once
     def _numbers(self) -> list[int]:
         """With rows: the numbers that their folds go by."""
         assert self.fold_of is not None
         return sorted(set(self.fold_of.tolist()))
 
-    @functools.cached_property
+    @once
     def mean(self) -> Tensor:
         """The mean row."""
         if self.rows is not None:
             return self.rows.mean(0)
         return torch.stack([b.mean * (b.n / self.n) for b in self.blocks]).sum(0)
 
-    @functools.cached_property
+    @once
     def centred(self) -> Tensor:
         """The rows about their mean."""
         return self.kept - self.mean
@@ -137,7 +137,7 @@ class Side:
             raise MeasureError("This measure needs the rows themselves, and only their moments were kept.")
         return self.rows
 
-    @functools.cached_property
+    @once
     def s(self) -> Tensor:
         """Σ (x − mean)(x − mean)ᵀ, (p, p)."""
         if self.rows is not None:
@@ -145,34 +145,34 @@ class Side:
         shifts = [b.mean - self.mean for b in self.blocks]
         return _sum([b.s + b.n * torch.outer(d, d) for b, d in zip(self.blocks, shifts, strict=True)])
 
-    @functools.cached_property
+    @once
     def total(self) -> float:
         """tr S = Σ |x − mean|²."""
         return float((self.centred**2).sum()) if self.rows is not None else float(torch.trace(self.s))
 
-    @functools.cached_property
+    @once
     def quartic(self) -> float:
         """Σ |x − mean|⁴."""
         return float((self.centred**2).sum(1).square().sum())
 
-    @functools.cached_property
+    @once
     def noise(self) -> float:
         """How much the rows vary in any direction by their rounding alone, in the units of S."""
         return self.grain**2 * (self.total + self.n * float(self.mean @ self.mean)) + self.rounding * self.total
 
-    @functools.cached_property
+    @once
     def eigen(self) -> tuple[Tensor, Tensor]:
         """Eigenvalues of S, largest first, none below 0, and their vectors as columns."""
         values, vectors = torch.linalg.eigh(self.s)
         return values.flip(0).clamp(min=0), vectors.flip(1)
 
-    @functools.cached_property
+    @once
     def rank(self) -> int:
         """How many directions the rows vary in by more than rounding."""
         values, _ = self.eigen
         return int((values > max(self.width * _EPS * float(values[0]), self.noise)).sum())
 
-    @functools.cached_property
+    @once
     def whitener(self) -> Tensor:
         """(p, rank): brings centred rows to uncorrelated columns of unit length, Wᵀ S W = 1."""
         values, vectors = self.eigen
@@ -196,7 +196,7 @@ class Side:
         keep = torch.isin(self.fold_of, torch.tensor(chosen).to(self.fold_of))
         return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep], part_of=(self, keep))
 
-    @functools.cached_property
+    @once
     def turned(self) -> Side:
         """The same rows in no more columns than rows: turned into their own span, every inner product kept.
 
@@ -248,7 +248,7 @@ class Pair:
         """Whether there are moments or rows, and not sums over minibatches alone."""
         return bool(self.x.blocks) or self.x.rows is not None
 
-    @functools.cached_property
+    @once
     def sxy(self) -> Tensor:
         """Σ (x − mean)(y − mean)ᵀ, (p, q)."""
         if not self.shared:
@@ -256,17 +256,17 @@ class Pair:
         blocks = zip(self.shared, self.x.blocks, self.y.blocks, strict=True)
         return _sum([s.sxy + b.n * torch.outer(b.mean - self.x.mean, c.mean - self.y.mean) for s, b, c in blocks])
 
-    @functools.cached_property
+    @once
     def quartic(self) -> float:
         """Σ |x − mean|² |y − mean|²."""
         return float(((self.x.centred**2).sum(1) * (self.y.centred**2).sum(1)).sum())
 
-    @functools.cached_property
+    @once
     def nuclear(self) -> float:
         """‖Sxy‖_*, the sum of its singular values: what an orthogonal map can make of x and y at best."""
         return float(torch.linalg.svdvals(self.sxy).sum())
 
-    @functools.cached_property
+    @once
     def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
         """Canonical correlations ρ (largest first, at most 1), and the directions U, V of either side's whitened rows.
 
@@ -275,13 +275,13 @@ class Pair:
         u, rho, vt = torch.linalg.svd(self.x.whitener.T @ self.sxy @ self.y.whitener, full_matrices=False)
         return u, rho.clamp(max=1.0), vt.T
 
-    @functools.cached_property
+    @once
     def swapped(self) -> Pair:
         """The pair with its sides changed over."""
         batched = None if self.batched is None else self.batched.swapped
         return Pair(self.y, self.x, tuple(Shared(s.sxy.T) for s in self.shared), batched)
 
-    @functools.cached_property
+    @once
     def turned(self) -> Pair:
         """The pair with both sides in no more columns than rows (see `Side.turned`)."""
         return self if self.shared else Pair(self.x.turned, self.y.turned)
