@@ -1,15 +1,15 @@
-"""Figures with their uncertainty: estimates, and the 95 % intervals of accuracies and of paired accuracies."""
+"""Figures with their uncertainty: estimates; 95 % intervals of accuracies, of paired ones, and over seeds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 _Z = float(ndtri(0.975))
 _RESAMPLES = 4000
@@ -71,3 +71,19 @@ def paired(a: NDArray[np.bool_], b: NDArray[np.bool_], figure: Callable[[Any, An
         return Estimate(math.nan, math.nan, math.nan, n)
     low, high = np.quantile(finite, [0.025, 0.975])
     return Estimate(float(value), float(low), float(high), n)
+
+
+def over_seeds(values: Sequence[float]) -> Estimate:
+    """The mean of a figure over seeds with Student's interval; from one seed there is no interval.
+
+    >>> print(over_seeds([0.90, 0.92, 0.94]))
+    0.920 [0.870, 0.970]
+    >>> over_seeds([0.9])
+    Estimate(value=0.9, low=nan, high=nan, n=1)
+    """
+    n, mean = len(values), math.fsum(values) / len(values)
+    if n < 2:
+        return Estimate(mean, math.nan, math.nan, n)
+    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+    half = float(stdtrit(n - 1, 0.975)) * spread / math.sqrt(n)
+    return Estimate(mean, mean - half, mean + half, n)

@@ -14,6 +14,8 @@
     ├── MatchError          a matching that cannot be carried out
     │   └── DivergedError       its loss stopped being finite
     ├── MeasureError        a measure that is unknown, or not defined for what it was given
+    ├── AuditError          a control, intervention or audit that is unknown, or cannot be carried out
+    │   └── InapplicableError   it does not apply to what is compared; an audit goes on without it and says so
     ├── FileError           a file that cannot be read or written, or is not what it says
     └── MissingExtraError   an optional library is needed and not installed
 
@@ -82,6 +84,14 @@ class DivergedError(MatchError):
 
 class MeasureError(SeamripperError):
     """A measure that is unknown, or not defined for what it was given."""
+
+
+class AuditError(SeamripperError):
+    """A control, intervention or audit that is unknown, or cannot be carried out."""
+
+
+class InapplicableError(AuditError):
+    """A control, intervention or audit that does not apply to what is compared; the message says why."""
 
 
 class FileError(SeamripperError):

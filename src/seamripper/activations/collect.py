@@ -18,7 +18,7 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper.cut.halves import Context
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split
-from seamripper.data.samples import Samples, batches_in
+from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import DataError, FileError
 
 KIND = "set of activations"
@@ -72,15 +72,17 @@ def collect(
 ) -> Activations:
     """One pass of the head over the samples.
 
-    `beside` is the split whose tail the activations are meant for (the receiver): its context is kept along. More than
+    `beside` is the split whose tail the activations are meant for (the receiver): its context is kept along, and where
+    the samples show a sender something else than the receiver, the head is a sender's and is shown that. More than
     `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process.
     """
     values, context, done = None, {}, 0
     steps, task = batches_in(len(samples), batch), f"activations at {split.cut.name}"
     kept: Literal["memory", "disk"] = "memory"
+    whole = samples.as_it_is if beside is None else samples
     with torch.no_grad():
-        for inputs, _ in samples.batches(batch):
-            rows = split.head(inputs)
+        for (inputs, _), (shown, _) in both(whole, batch):
+            rows = split.head(shown)
             require_finite(rows, split.cut.name, samples.ids[done : done + len(rows)])
             extra = (beside or split).beside(inputs)
             if values is None:

@@ -43,6 +43,8 @@ class Samples:
     std: float = 1.0
     source: str = "memory"
     """Where the bytes came from, in words that a result can repeat."""
+    shown: Samples | None = None
+    """What a sender is shown in place of these, row by row: noise, another image. The receiver is shown these."""
 
     def __post_init__(self) -> None:
         for key, value in self._columns():
@@ -50,6 +52,11 @@ class Samples:
                 raise DataError(
                     f"Expected {self.name} to have as many {key} as labels ({len(self.labels)}), but got {len(value)}."
                 )
+        if self.shown is not None and len(self.shown) != len(self):
+            raise DataError(
+                f"Expected {self.name} to show a sender as many samples as the receiver ({len(self)}), "
+                f"but got {len(self.shown)}."
+            )
         if len(self.labels) == 0:
             raise DataError(f"{self.name} is empty: a comparison needs at least two samples.")
         if int(self.labels.min()) < 0 or int(self.labels.max()) >= self.classes:
@@ -74,10 +81,22 @@ class Samples:
         first = self.inputs if isinstance(self.inputs, Tensor) else next(iter(self.inputs.values()))
         return tuple(first.shape[1:])
 
+    @property
+    def for_sender(self) -> Samples:
+        """What a sender is shown: these samples, unless something else is `shown` to it."""
+        return self if self.shown is None else self.shown
+
+    @property
+    def as_it_is(self) -> Samples:
+        """These samples, and nothing else shown to a sender."""
+        return self if self.shown is None else replace(self, shown=None)
+
     @functools.cached_property
     def fingerprint(self) -> str:
         """sha256 over inputs, labels, ids and the normalisation: same fingerprint, same samples."""
         prints = {key: tensor_fingerprint(value) for key, value in self._columns()}
+        if self.shown is not None:
+            prints["shown to the sender"] = self.shown.fingerprint
         return joined({**prints, "normalisation": f"{self.mean} {self.std}"})
 
     def batch(self, index: Tensor | slice) -> Inputs:
@@ -97,7 +116,8 @@ class Samples:
         rows = {key: value[index] for key, value in self._columns()}
         labels, ids = rows.pop("labels"), rows.pop("ids")
         inputs: Inputs = rows["inputs"] if isinstance(self.inputs, Tensor) else rows
-        return replace(self, inputs=inputs, labels=labels, ids=ids)
+        shown = None if self.shown is None else self.shown.take(index)
+        return replace(self, inputs=inputs, labels=labels, ids=ids, shown=shown)
 
     def first(self, n: int | None) -> Samples:
         """The first `n` samples (all of them if `n` is None or larger)."""
@@ -125,6 +145,14 @@ class Samples:
             yield "inputs", self.inputs
         yield "labels", self.labels
         yield "ids", self.ids
+
+
+def both(samples: Samples, size: int) -> Iterator[tuple[tuple[Inputs, Tensor], tuple[Inputs, Tensor]]]:
+    """Batches of what the receiver is shown, each with the batch that a sender is shown; often they are the same."""
+    if samples.shown is None:
+        yield from ((batch, batch) for batch in samples.batches(size))
+    else:
+        yield from zip(samples.batches(size), samples.shown.batches(size), strict=True)
 
 
 def batches_in(n: int, size: int) -> int:

@@ -10,7 +10,7 @@ import torch
 from seamripper._options import require_options
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
-from seamripper.data.samples import Samples, batches_in
+from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import MatchError
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.moments import Moments
@@ -73,8 +73,8 @@ class Direct(Matching):
         assert isinstance(layer, LinearLayer)
         moments, done = None, 0
         with torch.no_grad():
-            for inputs, _ in samples.batches(self.batch):
-                x, y = problem.sender.head(inputs), problem.receiver.head(inputs)
+            for (inputs, _), (shown, _) in both(samples, self.batch):
+                x, y = problem.sender.head(shown), problem.receiver.head(inputs)
                 ids = samples.ids[done * self.batch :]
                 require_finite(x, problem.sender.cut.name, ids)
                 require_finite(y, problem.receiver.cut.name, ids)

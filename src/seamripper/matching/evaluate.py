@@ -13,7 +13,7 @@ from torch import Tensor
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._stats import Estimate, paired, proportion
 from seamripper.activations.collect import require_finite
-from seamripper.data.samples import Samples, batches_in
+from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import DataError
 from seamripper.matching.match import Match, require_inputs, shared
 from seamripper.matching.task import Task, require_classes
@@ -53,8 +53,8 @@ def evaluate(
     wanted = _wanted(match, samples)
     stitched, native = [], []
     with torch.no_grad():
-        for step, (inputs, _) in enumerate(samples.batches(batch), 1):
-            stitched.append(match(inputs))
+        for step, ((inputs, _), (shown, _)) in enumerate(both(samples, batch), 1):
+            stitched.append(match(inputs, shown))
             native.append(match.receiver.answer(inputs))
             watch(Progress("scoring", step, batches_in(len(samples), batch)))
     answers, receiver = torch.cat(stitched), torch.cat(native)

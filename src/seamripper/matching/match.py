@@ -56,9 +56,12 @@ class Match:
     made_from: Mapping[str, Any] = field(repr=False)
     fitted: Tensor = field(repr=False)
 
-    def __call__(self, inputs: Inputs) -> Tensor:
-        """The stitched network's answer: receiver's tail ∘ stitch ∘ sender's head."""
-        activations = self.layer(self.sender.head(inputs))
+    def __call__(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
+        """The stitched network's answer: receiver's tail ∘ stitch ∘ sender's head.
+
+        `shown` is what the sender is shown, where that is not what the receiver's tail is told of the inputs.
+        """
+        activations = self.layer(self.sender.head(inputs if shown is None else shown))
         answer: Tensor = self.receiver.tail(activations, self.receiver.beside(inputs))
         return answer
 
@@ -258,12 +261,11 @@ def _family(name: str) -> str:
 
 def require_inputs(sender: Split, receiver: Split, samples: Samples) -> None:
     """Both models and the data must speak of the same inputs."""
-    got = _input_kinds(samples.batch(slice(0, 1)))
-    for role, half in (("sender", sender), ("receiver", receiver)):
-        wanted = _input_kinds(half.example)
+    for role, half, given in (("sender", sender, samples.for_sender), ("receiver", receiver, samples)):
+        got, wanted = _input_kinds(given.batch(slice(0, 1))), _input_kinds(half.example)
         if wanted != got:
             raise DataError(
-                f"The {role} ({half.model.source}) was cut for inputs {_shown(wanted)}, but {samples.name} has "
+                f"The {role} ({half.model.source}) was cut for inputs {_shown(wanted)}, but {given.name} has "
                 f"{_shown(got)}. Sender and receiver are compared on the same inputs: cut both for them, or choose "
                 "other data."
             )

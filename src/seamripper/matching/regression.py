@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper.activations.collect import collect
-from seamripper.data.samples import Samples
+from seamripper.data.samples import Samples, both
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
 from seamripper.matching.training import Training, train_layer
@@ -33,7 +33,7 @@ class Regression(Matching):
         """Train the layer to the receiver's activations."""
         initialise(problem, self.init)
         memory = self.training.memory
-        sent = collect(problem.sender, problem.fit, memory=memory, watch=problem.watch)
+        sent = collect(problem.sender, problem.fit.for_sender, memory=memory, watch=problem.watch)
         wanted = collect(problem.receiver, problem.fit, memory=memory, watch=problem.watch)
 
         def loss_of(index: Tensor) -> Tensor:
@@ -59,8 +59,8 @@ def _residual(problem: Problem, samples: Samples, batch: int = 256) -> float:
     error = norm = 0.0
     layer = problem.layer.eval()
     with torch.no_grad():
-        for inputs, _ in samples.batches(batch):
+        for (inputs, _), (shown, _) in both(samples, batch):
             wanted = problem.receiver.head(inputs).double()
-            error += float((layer(problem.sender.head(inputs)).double() - wanted).square().sum())
+            error += float((layer(problem.sender.head(shown)).double() - wanted).square().sum())
             norm += float(wanted.square().sum())
     return error / norm if norm else float("nan")

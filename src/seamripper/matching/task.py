@@ -88,9 +88,10 @@ class Task(Matching):
         draws = torch.Generator()
 
         def loss_of(index: Tensor) -> Tensor:
-            inputs = self._augmented(samples.batch(index), draws)
+            shown = self._augmented(samples.for_sender.batch(index), draws)
+            inputs = shown if samples.shown is None else samples.batch(index)
             with torch.no_grad():
-                sent = sender.head(inputs)
+                sent = sender.head(shown)
             require_finite(sent, sender.cut.name, samples.ids[index])
             return loss_fn(receiver.tail(problem.layer(sent), receiver.beside(inputs)), labels[index])
 

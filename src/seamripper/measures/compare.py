@@ -18,7 +18,7 @@ from seamripper.activations.collect import require_finite
 from seamripper.cut.many import Heads, heads
 from seamripper.cut.place import Cut
 from seamripper.data.samples import Inputs, Samples, batches_in
-from seamripper.errors import CutError, MeasureError
+from seamripper.errors import CutError, DataError, MeasureError
 from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import Form, forms
 from seamripper.measures._grids import Grid
@@ -60,6 +60,8 @@ def compare(
     finished cells are kept there, and are not computed again. `announce` is told the planned footprint before the pass;
     one that would not fit is refused.
     """
+    if samples.shown is not None:
+        raise DataError("compare shows both models the same samples: give it some without `shown`.")
     rule = Rule(batch=batch_for(len(samples))) if rule is None else rule
     asked, words = asked_for(measures)
     example = samples.batch(slice(0, 2))

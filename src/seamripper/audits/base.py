@@ -1,0 +1,145 @@
+"""Audit, evidence and verdict: a question put to a case, what is known to answer it, and the answer."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from seamripper._options import require_options
+from seamripper._stats import Estimate, over_seeds
+from seamripper.audits.interventions.base import Intervention
+from seamripper.controls import Case, Control, Known, Outcome, control_named
+from seamripper.data.samples import Samples
+from seamripper.errors import AuditError, InapplicableError
+
+Answer = Literal["yes", "no", "unknown"]
+DEFAULT_CONTROLS = ("self", "other_seed", "random_sender", "clustered_noise", "shifted_labels", "shuffled", "input")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to one audit's question, with the figures that it rests on.
+
+    `observed` is the sender's figure, `controls` the same figure of each control (one estimate a seed or counterpart),
+    `effect` what the audit compares, with its interval; `p` is None where no honest one can be had.
+    """
+
+    audit: str
+    question: str
+    answer: Answer
+    observed: Estimate
+    controls: Mapping[str, tuple[Estimate, ...]]
+    effect: Estimate
+    sentence: str
+    p: float | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.audit}: {self.sentence}"
+
+    def as_record(self) -> dict[str, Any]:
+        """The verdict as JSON has it."""
+        return {
+            "audit": self.audit,
+            "question": self.question,
+            "answer": self.answer,
+            "observed": self.observed.as_record(),
+            "controls": {name: [e.as_record() for e in each] for name, each in self.controls.items()},
+            "effect": self.effect.as_record(),
+            "p": self.p,
+            "sentence": self.sentence,
+            "figures": as_json(self.figures),
+        }
+
+
+class Evidence:
+    """What audits of one case share: the sender's outcomes and each control's, computed when first asked for.
+
+    `skipped` tells which controls do not apply here, and why.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        *,
+        controls: Sequence[Control | str] = DEFAULT_CONTROLS,
+        conflict: Samples | None = None,
+        interventions: Sequence[Intervention] = (),
+    ) -> None:
+        chosen = [control_named(c) if isinstance(c, str) else c for c in controls]
+        self.case, self.conflict, self.interventions = case, conflict, tuple(interventions)
+        self.controls = {control.name: control for control in chosen}
+        self.skipped: dict[str, str] = {}
+        self._outcomes: dict[str, tuple[Outcome, ...]] = {}
+
+    @property
+    def observed(self) -> tuple[Outcome, ...]:
+        """The sender's own outcomes, one a seed of the stitch."""
+        if "sender" not in self._outcomes:
+            self._outcomes["sender"] = tuple(self.case.observed(seed) for seed in self.case.seeds)
+        return self._outcomes["sender"]
+
+    def of(self, name: str) -> tuple[Outcome, ...]:
+        """The outcomes of the control of this name; none if it was not chosen, or does not apply."""
+        if name not in self._outcomes and name in self.controls and name not in self.skipped:
+            try:
+                self._outcomes[name] = tuple(self.controls[name].outcomes(self.case))
+            except InapplicableError as e:
+                self.skipped[name] = str(e)
+        return self._outcomes.get(name, ())
+
+    def known(self, *what: Known) -> tuple[Outcome, ...]:
+        """The outcomes of all controls of which this is known."""
+        return tuple(o for name, c in self.controls.items() if c.known in what for o in self.of(name))
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """All that was computed so far, the sender's first."""
+        return tuple(o for name in ("sender", *self.controls) for o in self._outcomes.get(name, ()))
+
+
+@dataclass(frozen=True)
+class Audit(abc.ABC):
+    """The choice of an audit. Leaves are frozen dataclasses with a `name`, a `question` and their options."""
+
+    name: ClassVar[str]
+    question: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        require_options(self, f"the audit {self.name!r}", error=AuditError)
+
+    @abc.abstractmethod
+    def put(self, evidence: Evidence) -> Verdict:
+        """Answer the question; `InapplicableError` if it cannot be put to this case."""
+
+
+def accuracies(outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:
+    """The accuracy of each outcome."""
+    return tuple(outcome.result.top1 for outcome in outcomes)
+
+
+def mean_of(estimates: Sequence[Estimate]) -> Estimate:
+    """Several seeds' mean, with its interval over seeds; of one seed, the estimate over samples as it is."""
+    if len(estimates) == 1:
+        return estimates[0]
+    return over_seeds([estimate.value for estimate in estimates])
+
+
+def by_control(outcomes: Sequence[Outcome]) -> dict[str, tuple[Estimate, ...]]:
+    """The accuracies of outcomes, by the name of their control."""
+    names = dict.fromkeys(outcome.control for outcome in outcomes)
+    return {name: accuracies([o for o in outcomes if o.control == name]) for name in names}
+
+
+def as_json(value: Any) -> Any:
+    """Figures as JSON has them: estimates as records, what is not finite as null."""
+    if isinstance(value, Estimate):
+        return value.as_record()
+    if isinstance(value, Mapping):
+        return {str(key): as_json(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,88 @@
+"""Intervention: a change of the inputs that takes one cue away, or sets it against the others."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from seamripper._options import require_options
+from seamripper.data.base import check_seed
+from seamripper.data.samples import Inputs, Samples
+from seamripper.errors import AuditError, InapplicableError
+
+Kind = Literal["image", "text", "audio"]
+
+
+@dataclass(frozen=True)
+class Intervention(abc.ABC):
+    """The choice of an intervention. Leaves are frozen dataclasses with a `name` and their options."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    """One line for a list."""
+    kind: ClassVar[Kind]
+    """The inputs that it is for."""
+
+    def __post_init__(self) -> None:
+        require_options(self, f"the intervention {self.name!r}", error=AuditError)
+
+    @property
+    def label(self) -> str:
+        """Its name, with the options that are not as by default."""
+        changed = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name) != f.default]
+        return f"{self.name}?{'&'.join(changed)}" if changed else self.name
+
+    @abc.abstractmethod
+    def change(self, samples: Samples, *, seed: int) -> Inputs:
+        """The samples' inputs, changed, as a model takes them; `InapplicableError` for inputs of another kind."""
+
+    def applied(self, samples: Samples, *, seed: int = 0) -> Samples:
+        """The same samples, by the same ids and labels, with their inputs changed."""
+        if samples.shown is not None:
+            raise InapplicableError("The sender is not shown the inputs, so changing them tells nothing of it.")
+        inputs = self.change(samples, seed=check_seed(seed))
+        return replace(samples, name=f"{samples.name}, {self.label}", inputs=inputs)
+
+
+def images(samples: Samples, what: str, *, channels: tuple[int, ...] = (1, 3)) -> Tensor:
+    """The samples' images (n, c, h, w) as a model takes them, a copy; an error if they are none."""
+    inputs = samples.batch(slice(None)) if isinstance(samples.inputs, Tensor) else None
+    if inputs is None or inputs.dim() != 4 or inputs.shape[1] not in channels or not inputs.is_floating_point():
+        shown = "named inputs" if inputs is None else f"inputs of shape {tuple(inputs.shape[1:])}"
+        kinds = " or ".join(map(str, channels))
+        raise InapplicableError(f"{what} is for images with {kinds} channels, but {samples.name} has {shown}.")
+    return inputs.clone()
+
+
+def limits(samples: Samples) -> tuple[float, float]:
+    """The least and the largest value that a pixel can have: of bytes black and white, of floats those that occur."""
+    assert isinstance(samples.inputs, Tensor)
+    if samples.inputs.dtype == torch.uint8:
+        return -samples.mean / samples.std, (1 - samples.mean) / samples.std
+    return float(samples.inputs.min()), float(samples.inputs.max())
+
+
+def kind_of(samples: Samples) -> Kind:
+    """What the inputs are: tokens are text, (n, c, h, w) images, (n, t) and (n, 1, t) sound.
+
+    Spectrograms are (n, c, h, w) as well: for them, interventions of sound are asked for by name.
+    """
+    if isinstance(samples.inputs, Mapping):
+        if "input_ids" in samples.inputs:
+            return "text"
+        raise InapplicableError(
+            f"{samples.name} has named inputs without `input_ids`: no intervention is known for it."
+        )
+    dims = samples.inputs.dim()
+    if dims == 4:
+        return "image"
+    if dims == 2 or (dims == 3 and samples.inputs.shape[1] == 1):
+        return "audio"
+    raise InapplicableError(
+        f"{samples.name} has inputs of shape {samples.shape}, for which no intervention is known. Give a conflict set."
+    )

@@ -1,0 +1,125 @@
+"""Case, control and outcome: what is compared, and the same comparison with a counterpart whose answer is known."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from seamripper._options import require_options
+from seamripper._progress import Watcher, nobody
+from seamripper.cut.frozen import Freeze
+from seamripper.cut.split import Split
+from seamripper.data.samples import Samples
+from seamripper.errors import AuditError
+from seamripper.matching.base import Matching
+from seamripper.matching.evaluate import Functional, evaluate
+from seamripper.matching.match import Match, match
+from seamripper.matching.task import Task
+from seamripper.stitches import Stitch
+
+Known = Literal["same", "nothing", "broken", "probe"]
+"""What is known of a counterpart: that it holds the same information as the receiver; that it has learnt nothing of it;
+that its pairing is broken, so that it must fail; or that it is no stitch at all, but what a linear map can read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A comparison to be audited: sender and receiver, the samples, and the matching that joins them.
+
+    `seeds` are those of the stitch, and of whatever a control draws: they are the units. `others` are networks trained
+    as the receiver was, from other seeds, cut where it is, if there are any.
+    """
+
+    sender: Split
+    receiver: Split
+    fit: Samples
+    test: Samples
+    matching: Matching = field(default_factory=Task)
+    stitch: Stitch | str = "auto"
+    freeze: Freeze = "all"
+    seeds: tuple[int, ...] = (0, 1, 2)
+    others: tuple[Split, ...] = ()
+    watch: Watcher = field(default=nobody, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise AuditError(f"Expected one seed or more, each once, but got {self.seeds}.")
+
+    @property
+    def looks(self) -> bool:
+        """Whether the sender looks at the inputs at all; noise does not, so no change of the inputs can test it."""
+        return self.fit.shown is None
+
+    def joined(self, sender: Split | None = None, *, fit: Samples | None = None, seed: int = 0) -> Match:
+        """The match of this case, or the same matching with another sender, or other samples to fit on."""
+        return match(
+            self.sender if sender is None else sender,
+            self.receiver,
+            self.fit if fit is None else fit,
+            stitch=self.stitch,
+            matching=self.matching,
+            freeze=self.freeze,
+            seed=seed,
+            watch=self.watch,
+        )
+
+    def observed(self, seed: int) -> Outcome:
+        """What the sender itself does, with the stitch of this seed."""
+        found = self.joined(seed=seed)
+        return Outcome("sender", "sender", seed, evaluate(found, self.test, watch=self.watch), found)
+
+
+@dataclass(frozen=True, eq=False)
+class Counterpart:
+    """Another sender for a case, with the samples that it is matched and scored on."""
+
+    label: str
+    seed: int
+    sender: Split
+    fit: Samples
+    test: Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What the stitched network of one counterpart and one seed does. `match` is None where there is no stitch."""
+
+    control: str
+    label: str
+    seed: int
+    result: Functional
+    match: Match | None = field(default=None, repr=False)
+
+    def as_record(self) -> dict[str, Any]:
+        """The outcome as JSON has it."""
+        return {"control": self.control, "label": self.label, "seed": self.seed, "result": self.result.as_record()}
+
+
+@dataclass(frozen=True)
+class Control(abc.ABC):
+    """The choice of a control. Leaves are frozen dataclasses with a `name`, what is `known`, and their options."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    """One line for a list."""
+    known: ClassVar[Known]
+
+    def __post_init__(self) -> None:
+        require_options(self, f"the control {self.name!r}", error=AuditError)
+
+    @abc.abstractmethod
+    def counterparts(self, case: Case) -> Iterator[Counterpart]:
+        """Each sender to be put in the place of the case's own; `InapplicableError` if there can be none."""
+
+    def outcomes(self, case: Case) -> Iterator[Outcome]:
+        """The same matching with each counterpart, scored."""
+        for one in self.counterparts(case):
+            found = case.joined(one.sender, fit=one.fit, seed=one.seed)
+            result = evaluate(found, one.test, watch=case.watch)
+            yield Outcome(self.name, one.label, one.seed, result, found)
+
+    def as_record(self) -> dict[str, Any]:
+        """What a file says of this choice."""
+        return {"name": self.name, "known": self.known, **vars(self)}
