@@ -19,7 +19,10 @@ SOURCE = Path(seamripper.__file__).parent
 TREE = {name: cls for name, cls in vars(errors).items() if inspect.isclass(cls) and issubclass(cls, Exception)}
 ALLOWED = {
     ("__init__.py", "AttributeError"): "what Python asks of a module's __getattr__",
+    ("audits/_rank_layer.py", "_Met"): "ends a tail's forward pass and is caught there; no user sees it",
+    ("audits/identification.py", "reasons[0]"): "the InapplicableError of the first measure, where none applies",
     ("cli/_parse.py", "click.UsageError"): "click's own, shown with the usage of the command",
+    ("cli/audit_command.py", "click.UsageError"): "likewise",
     ("cut/by_hooks.py", "_Stop"): "ends a head's forward pass and is caught there; no user sees it",
     ("cut/many.py", "_Stop"): "likewise, of several heads at once",
     ("cut/split.py", "_NotWholeError"): "a CutError that tells one failed way of cutting from another; caught there",

@@ -57,6 +57,35 @@ def test_where_the_cues_disagree_it_follows_the_colour(stitched: sr.Match) -> No
     assert by_digit.penalty.low > 0.5
 
 
+def test_the_audit_is_not_taken_in(nets: dict[str, sr.Model]) -> None:
+    """Colour is not called the same, though it beats Digit; Digit itself is, and by its accuracy neither could be."""
+    receiver, memo = sr.split(nets["digit"], CUT), {}
+    fit, test = (sr.load_data("mnist/correlated", split, n=1000) for split in ("train", "test"))
+    conflict = sr.load_data("mnist/digit", "test", n=1000)
+    found = {
+        kind: sr.audit(
+            sr.split(model, CUT),
+            receiver,
+            fit,
+            test,
+            conflict=conflict,
+            seeds=(0,),
+            controls=("self", "random_sender", "clustered_noise"),
+            audits=("margin", "conflict"),
+            memo=memo,
+        )
+        for kind, model in nets.items()
+    }
+    assert found["colour"].conclusion == "different information"
+    assert found["colour"].judgement.figures["decided_by"] == "conflict set"
+    assert found["digit"].conclusion == "same information"
+    assert {kind: audited.verdicts["margin"].answer for kind, audited in found.items()} == {
+        "colour": "no",
+        "digit": "no",
+    }
+    assert found["colour"].judgement.figures["stitched"].value > found["digit"].judgement.figures["stitched"].value
+
+
 def test_the_match_survives_its_file(stitched: sr.Match, tmp_path: Path) -> None:
     stitched.save(tmp_path / "colour-digit.safetensors")
     loaded = sr.load_match(tmp_path / "colour-digit.safetensors")

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import seamripper
+from seamripper.audits import Audit, audits
+from seamripper.audits.interventions import Intervention, interventions
+from seamripper.controls import Control, controls
 from seamripper.data import DataSet
 from seamripper.matching import matchings
 from seamripper.measures import measures
@@ -18,11 +21,16 @@ from seamripper.stitches import stitches
 
 PUBLIC = [
     "Activations",
+    "Audit",
+    "Audited",
+    "Case",
     "Comparison",
+    "Control",
     "Cut",
     "Direct",
     "Estimate",
     "Functional",
+    "Intervention",
     "Match",
     "Measure",
     "Model",
@@ -36,6 +44,8 @@ PUBLIC = [
     "Split",
     "Task",
     "Training",
+    "Verdict",
+    "audit",
     "clustered_noise",
     "collect",
     "compare",
@@ -53,13 +63,17 @@ PUBLIC = [
     "stitch_named",
     "train",
 ]
-PACKAGES = ("activations", "cut", "data", "matching", "measures", "models", "stitches")
+PACKAGES = (
+    *("activations", "audits", "audits.interventions", "controls"),
+    *("cut", "data", "matching", "measures", "models", "stitches"),
+)
 
 
 def test_the_surface_is_this_list() -> None:
     assert seamripper.__all__ == PUBLIC
     assert dir(seamripper) == PUBLIC
-    assert len(PUBLIC) <= 36
+    # 35 to cut, match and measure; to audit, the verb, what it gives and takes, and the three kinds of plug-in.
+    assert len(PUBLIC) <= 42
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -90,7 +104,7 @@ def test_a_wrong_name_gets_the_nearest(wrong: str, right: str) -> None:
 
 
 def test_a_name_like_no_other_gets_the_list() -> None:
-    with pytest.raises(AttributeError, match=r"seamripper has no 'qqqqqq': there are: Activations, Comparison, Cut, "):
+    with pytest.raises(AttributeError, match=r"seamripper has no 'qqqqqq': there are: Activations, Audit, Audited, "):
         seamripper.qqqqqq  # noqa: B018
     assert not hasattr(seamripper, "__wrapped__")
 
@@ -123,7 +137,8 @@ def test_the_lists_of_the_packages_are_true(package: str) -> None:
 
 def plug_ins() -> list[type]:
     sets = importlib.import_module("seamripper.data")._known()
-    return [*stitches().values(), *matchings().values(), *measures().values(), *sets.values()]
+    found = (stitches(), matchings(), measures(), sets, controls(), interventions(), audits())
+    return [cls for each in found for cls in each.values()]
 
 
 @pytest.mark.parametrize("cls", plug_ins(), ids=lambda cls: f"{cls.__module__.split('.')[1]}.{cls.name}")
@@ -135,11 +150,16 @@ def test_a_plug_in_has_a_first_line_to_list(cls: type) -> None:
         assert cls.about
         assert "\n" not in cls.about
         assert all(cls.variants.values())
+    if issubclass(cls, Control | Intervention):
+        assert 10 < len(cls.about) <= 120
+    if issubclass(cls, Audit):
+        assert cls.question.endswith("?")
 
 
 def test_there_are_plug_ins_of_every_kind() -> None:
     names = {cls.name for cls in plug_ins()}  # type: ignore[attr-defined]
     assert {"affine", "identity", "low_rank", "direct", "task", "regression", "linear_cka", "mnist", "folder"} <= names
+    assert {"self", "random_sender", "greyscale", "word_shuffle", "margin", "conflict"} <= names
 
 
 def explained(thing: object) -> bool:

@@ -13,6 +13,11 @@ Ten lines from two trained networks to a figure with its interval::
     match = sr.match(sender, receiver, sr.load_data("mnist/correlated", "train", n=10_000))
     result = sr.evaluate(match, sr.load_data("mnist/correlated", "test"))
     print(result.top1, result.agreement)
+
+And what that figure is worth, by the same comparison with counterparts whose answer is known::
+
+    fit, test = (sr.load_data("mnist/correlated", split, n=4000) for split in ("train", "test"))
+    print(sr.audit(sender, receiver, fit, test, conflict=sr.load_data("mnist/digit", "test")))
 """
 
 from __future__ import annotations
@@ -25,6 +30,13 @@ if TYPE_CHECKING:
     from seamripper.activations import Activations as Activations
     from seamripper.activations import collect as collect
     from seamripper.activations import load_activations as load_activations
+    from seamripper.audits import Audit as Audit
+    from seamripper.audits import Audited as Audited
+    from seamripper.audits import Verdict as Verdict
+    from seamripper.audits import audit as audit
+    from seamripper.audits.interventions import Intervention as Intervention
+    from seamripper.controls import Case as Case
+    from seamripper.controls import Control as Control
     from seamripper.cut import Cut as Cut
     from seamripper.cut import Split as Split
     from seamripper.cut import cuts as cuts
@@ -59,11 +71,16 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Activations": "activations",
+    "Audit": "audits",
+    "Audited": "audits",
+    "Case": "controls",
     "Comparison": "measures",
+    "Control": "controls",
     "Cut": "cut",
     "Direct": "matching",
     "Estimate": "_stats",
     "Functional": "matching",
+    "Intervention": "audits.interventions",
     "Match": "matching",
     "Measure": "measures",
     "Model": "models",
@@ -77,6 +94,8 @@ _HOME = {
     "Split": "cut",
     "Task": "matching",
     "Training": "matching",
+    "Verdict": "audits",
+    "audit": "audits",
     "clustered_noise": "data",
     "collect": "activations",
     "compare": "measures",

@@ -90,6 +90,15 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
+@pytest.fixture(scope="session")
+def other_seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network trained as the one that names the digit, from another seed."""
+    path = tmp_path_factory.mktemp("networks") / "digit-1.safetensors"
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert called("train", NETWORK, "--data", "digits/digit", "--epochs", 3, "--seed", 1, "--out", path) == 0
+    return path
+
+
 def called(*words: object) -> int:
     try:
         main([str(word) for word in words])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FEW = ("--n", "50", "--n-test", "20", "--epochs", "1")
 STITCH = ("stitch", "digit.safetensors@layer2", "digit.safetensors@layer2", "--data", "digits/correlated", *FEW)
+AUDIT = ("audit", *STITCH[1:], "--seeds", "1", "--audits", "conflict")
 TRAIN = ("train", "zoo:lenet", "--epochs", "1", "--out", "new.safetensors")
 
 
@@ -161,6 +162,62 @@ CASES = [
         "There is no measure 'linear_kca': did you mean 'linear_cka'",
     ),
     case("stitch", (*STITCH, "--stitch", "afine"), "StitchError", "There is no stitch 'afine': did you mean 'affine'"),
+    case("control", (*AUDIT, "--controls", "shuffeled"), "AuditError", "'shuffeled': did you mean 'shuffled'"),
+    case(
+        "control's option",
+        (*AUDIT, "--controls", "self,clustered_noise?radus=1"),
+        "AuditError",
+        "has no option 'radus': did you mean 'radius'?",
+    ),
+    case(
+        "control's value",
+        (*AUDIT, "--controls", "random_sender?seeds=0"),
+        "AuditError",
+        "Expected seeds of the control 'random_sender' to be a whole number or None of at least 1, but got 0",
+    ),
+    case(
+        "intervention",
+        (*AUDIT, "--interventions", "default,grayscale"),
+        "AuditError",
+        "There is no intervention 'grayscale': did you mean 'greyscale'",
+    ),
+    case("audit", (*AUDIT, "--audits", "margn"), "AuditError", "There is no audit 'margn': did you mean 'margin'"),
+    case("audit's matching", (*AUDIT, "--matching", "tsk"), "MatchError", "no matching 'tsk': did you mean 'task'?"),
+    case(
+        "audit's layer",
+        ("audit", "digit.safetensors@layr2", *AUDIT[2:]),
+        "CutError",
+        "no layer 'layr2'",
+        "This is about the sender",
+    ),
+    case(
+        "other seed's layer",
+        (*AUDIT, "--other-seed", "digit.safetensors@layr2"),
+        "CutError",
+        "no layer 'layr2'",
+        "This is about the network of another seed, digit.safetensors.",
+    ),
+    case(
+        "other seed that is none",
+        (*AUDIT, "--other-seed", "digit.safetensors"),
+        "AuditError",
+        "digit.safetensors has the receiver's own weights",
+    ),
+    case(
+        "conflict",
+        (*AUDIT, "--conflict", "digts/digit"),
+        "DataError",
+        "no data set 'digts/digit': did you mean",
+    ),
+    case(
+        "conflict's inputs",
+        (*AUDIT, "--conflict", "folder:one"),
+        "DataError",
+        "3x28x28",
+        "but folder:one has input 3x224x224",
+    ),
+    case("audit's init", (*AUDIT, "--stitch", "bn_affine"), "MatchError", "init='direct' needs a stitch"),
+    case("no comparison", ("audit", "none"), "FileError", "none has no comparison.json", "seamripper compare A B"),
     # A cut that something goes around.
     case("leak", stitch(sender="digit.safetensors@layer2.0.conv1"), "LeakError", "layer2.0.conv1", "the sender"),
     # Weights that do not fit.
@@ -277,10 +334,10 @@ def test_with_json_an_error_is_one_object(run: Run, shelf: Path, given: Case) ->
 
 def test_every_kind_of_error_that_a_user_can_cause_is_here() -> None:
     kinds = {given.kind for given in CASES}
-    # FrozenError is about our own mistakes, UnfetchedError and MissingExtraError have tests of their own.
+    # FrozenError is about our own mistakes; UnfetchedError, MissingExtraError, InapplicableError are tested elsewhere.
     assert kinds == {
         *("ModelError", "CheckpointError", "DataError", "CutError", "LeakError", "StitchError", "MatchError"),
-        *("DivergedError", "MeasureError", "FileError"),
+        *("DivergedError", "MeasureError", "AuditError", "FileError"),
     }
 
 
@@ -316,6 +373,18 @@ USAGE = [
     (("stitch", "digit.safetensors", STITCH[2], "--data", "digits"), "Expected the sender as MODEL@CUT"),
     (("stitch", STITCH[1], "digit.safetensors@", "--data", "digits"), "Expected the receiver as MODEL@CUT"),
     (("stitch", STITCH[1], STITCH[2]), "Missing option '--data'"),
+    (("audit", "digit.safetensors", *AUDIT[2:]), "Expected the sender as MODEL@CUT"),
+    (("audit", AUDIT[1], "digit.safetensors", *AUDIT[3:]), "Expected the receiver as MODEL@CUT"),
+    (("audit", *AUDIT[1:3]), "Missing option '--data'"),
+    (("audit",), "Missing argument 'SENDER'"),
+    (("audit", "digit.safetensors@layer2"), "but got 'digit.safetensors@layer2' alone, which is no folder"),
+    (
+        ("audit", "none", "--data", "digits", "--seeds", "2"),
+        "A folder is audited as it is: --data, --seeds",
+    ),
+    ((*AUDIT, "--seeds", "0"), "0 is not in the range x>=1"),
+    ((*AUDIT, "--interventions", "none,greyscale"), "Expected --interventions to be none, or names, but got both."),
+    ((*AUDIT, "--out", "audit.safetensors"), "expected a name that ends in .json, but got 'audit.safetensors'"),
     ((*STITCH, "--init", "drect"), "'drect' is not one of 'random', 'identity', 'direct'"),
     ((*STITCH, "--ridge", "-1"), "-1.0 is not in the range x>=0"),
     ((*STITCH, "--n", "1"), "1 is not in the range x>=2"),

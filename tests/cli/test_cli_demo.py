@@ -1,68 +1,135 @@
-"""seamripper demo: the table, the report, and the networks that are trained once."""
+"""seamripper demo: the table, the report, and the networks that are trained once, two at a time."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from seamripper import Estimate, Functional
-from seamripper.cli.demo_command import _story
+from seamripper import Audited, Estimate, Functional, load
+from seamripper._fingerprint import model_fingerprint
+from seamripper._progress import nobody
+from seamripper.audits.rule import DIFFERENT, NOISE, SAME, Conclusion, Judgement
+from seamripper.cli import _cast
+from seamripper.cli.demo_command import _Judged, _story
+from seamripper.controls import Outcome
 
 if TYPE_CHECKING:
     from conftest import Run
 
+SENDERS = {
+    "Digit, other seed": SAME,
+    "Greyscale": SAME,
+    "Correlated": DIFFERENT,
+    "Colour": DIFFERENT,
+    "Colour-Only": DIFFERENT,
+    "Untrained": DIFFERENT,
+    "Clustered noise": NOISE,
+}
 
+NETWORKS = ["colour-0", "colour-only-0", "correlated-0", "digit-0", "digit-1", "digit-2", "greyscale-0"]
+
+
+@pytest.fixture
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No MNIST to be had: scikit-learn's digits in its place."""
+    monkeypatch.setenv("SEAMRIPPER_OFFLINE", "1")
+    monkeypatch.setenv("SEAMRIPPER_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("offline")
 @pytest.mark.filterwarnings("ignore::seamripper.data.FallbackWarning")
 def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few of scikit-learn's digits in place of MNIST, it is weak, quick, and says so."""
-    monkeypatch.setenv("SEAMRIPPER_OFFLINE", "1")
-    monkeypatch.setenv("SEAMRIPPER_CACHE", str(tmp_path / "cache"))
-    ran = shell("demo", "--n", 100, env={"PYTHONWARNINGS": "default"})
-    assert ran.code == 0
+    # The installed command trains, two at a time, and only then finds that there is no such cut.
+    ran = shell("demo", "--n", 100, "--cut", "layr2", env={"PYTHONWARNINGS": "default"})
+    assert (ran.code, ran.out) == (2, "")
+    assert "Traceback" not in ran.err
     assert ran.err.count("stands in for mnist") == 1
-    for row in ("Colour → Digit", "Digit → Colour"):
-        assert ran.out.count(row) == 2
-    assert "These networks are too weak to show what the demo is about" in ran.out
-    assert "The report: runs/demo/report.md" in ran.out
+    assert "There is no layer 'layr2' to cut: did you mean 'layer2'" in ran.err
+    networks = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs" / "demo").glob("*.safetensors")}
+    assert sorted(path.name.rpartition("-")[0] for path in networks) == NETWORKS
 
+    # From here on with fewer senders, and fewer samples to judge them on.
+    assert [name for name, *_ in (*_cast._TRAINED, *_cast._DRAWN)] == list(SENDERS)
+    monkeypatch.setattr("seamripper.cli.demo_command._TEST", 60)
+    monkeypatch.setattr(_cast, "_TRAINED", _cast._TRAINED[:4:3])
+    cast = ["Digit, other seed", "Colour", "Untrained", "Clustered noise"]
+    ran = run("demo", "--n", 100)
+    assert ran.code == 0
+    for name in cast:
+        assert f"│ {name} " in ran.out
+    told = [line.partition(":")[0] for line in ran.out.splitlines() if " What would change this: " in line]
+    assert told == ["Digit, other seed", "Colour"]
+    assert "These networks are too weak to show what the demo is about" in ran.out
+    assert ran.out.endswith("\nThe report: runs/demo/report.md\n")
     report = (tmp_path / "runs" / "demo" / "report.md").read_text()
-    assert report.startswith("# Do Colour and Digit represent the same thing?")
-    assert report.count("\n| ") == 6
-    assert "100 training images of `digits/correlated`, seed 0; scored on 360 test images" in report
+    assert report.startswith("# Who knows what Digit knows?")
+    assert [line[3:] for line in report.splitlines() if line.startswith("## ")] == cast
+    assert report.count("\n| ") == 2 + len(cast)
+    assert report.count("**With the conflict set.**") == report.count("**By interventions alone.**") == len(cast)
+    assert "- fitted on 100 samples of digits/correlated, scored on 60 samples of digits/correlated" in report
     assert "standing in for mnist, which could not be fetched" in report
 
-    networks = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs" / "demo").glob("*.safetensors")}
-    assert len(networks) == 2
+    monkeypatch.setattr(_cast, "_TRAINED", ())
     again = run("demo", "--n", 100, "--json")
     assert again.code == 0
-    assert {path: path.stat().st_mtime_ns for path in networks} == networks
     assert again.json["report"] == "runs/demo/report.md"
-    told = {(found["sender"], found["receiver"], found["matching"]): found for found in again.json["results"]}
-    assert set(told) == {
-        (a, b, how) for a, b in (("colour", "digit"), ("digit", "colour")) for how in ("task", "direct")
-    }
-    stitched = told["colour", "digit", "task"]["agree"]["top1"]
-    assert f"| Colour → Digit | task | {stitched['value']:.3f} [" in report
+    results = {found["sender"]: found for found in again.json["results"]}
+    assert {name: found["truth"] for name, found in results.items()} == {name: SENDERS[name] for name in results}
+    assert [found["agreement"] is None for found in results.values()] == [False, True]
+    for name, found in results.items():
+        assert {found["conflict"]["conclusion"], found["interventions"]["conclusion"]} <= set(get_args(Conclusion))
+        assert f"| {name} | {SENDERS[name].partition(':')[0]} | {found['accuracy']['value']:.3f} [" in report
+    assert {path: path.stat().st_mtime_ns for path in networks} == networks
+
+    # Trained in a process of its own or here, it is the same network.
+    digit = next(path for path in networks if path.name.startswith("digit-0-"))
+    alone = _cast._trained("digit", 0, tmp_path / "alone", 100, nobody)
+    assert model_fingerprint(alone.module) == model_fingerprint(load(str(digit)).module)
 
 
-@pytest.mark.parametrize(
-    ("stitched", "alone", "agreement", "holds"),
-    [(0.99, 0.96, 0.1, True), (0.2, 0.15, 0.05, False), (0.7, 0.95, 0.1, False), (0.95, 0.95, 0.95, False)],
-)
-def test_the_story_is_told_only_if_the_figures_tell_it(
-    stitched: float, alone: float, agreement: float, holds: bool
-) -> None:
+@pytest.mark.usefixtures("offline")
+@pytest.mark.filterwarnings("ignore::seamripper.data.FallbackWarning")
+def test_what_goes_wrong_in_a_process_aside_is_told_by_the_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    _cast._train_aside(("digit", 0, Path("/proc/demo"), 100))
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    ran = run("demo", "--n", 100, "--out", "/proc/demo")
+    assert ran.code == 2
+    assert ran.err.startswith("seamripper: Could not write /proc/demo/digit-0-")
+
+
+# ---- the story
+
+
+def judged(name: str, truth: Conclusion, accuracy: float, conclusion: Conclusion, *, alone: float) -> _Judged:
     def about(value: float) -> Estimate:
         return Estimate(value, value - 0.01, value + 0.01, 1000)
 
-    def figures(top1: float, agreement: float) -> Functional:
-        penalty, relative = about(alone - top1), about(top1 / alone)
-        return Functional(about(top1), None, penalty, relative, about(agreement), about(alone), None, "mnist", 1000)
+    penalty, relative = about(alone - accuracy), about(accuracy / alone)
+    result = Functional(about(accuracy), None, penalty, relative, about(0.5), about(alone), None, "mnist", 1000)
+    found = Audited(Judgement(conclusion, "", {}, ""), {}, (Outcome("sender", "sender", 0, result),), {}, {})
+    right = Audited(Judgement(truth, "", {}, ""), {}, found.outcomes, {}, {})
+    return _Judged(name, truth, found, right)
 
-    story = _story({("colour", "digit", "task"): (figures(stitched, 0.9), figures(0.1, agreement))})
-    assert f"{stitched:.1%} of the images, Digit alone on {alone:.1%}" in story
-    assert f"gives Digit's answer on {agreement:.1%}" in story
-    assert ("A stitch that works is no proof" in story) is holds
-    assert ("too weak" in story) is not holds
+
+def test_the_story_is_told_in_the_figures_of_the_run() -> None:
+    digit = judged("Digit, other seed", SAME, 0.96, SAME, alone=0.95)
+    story = _story([digit, judged("Colour", DIFFERENT, 0.999, SAME, alone=0.95)])
+    assert "Digit alone is right on 95.0%" in story
+    assert "with Colour in front, on 99.9%, which does not know the digit: the figure tells nothing" in story
+    assert "Judged as they are: 1 of 2 with the conflict set, 2 of 2 by interventions alone." in story
+    # Where the best sender does know the digit, accuracy has misled nobody.
+    story = _story([digit, judged("Colour", DIFFERENT, 0.5, DIFFERENT, alone=0.95)])
+    assert "with Digit, other seed in front, on 96.0%. Judged as they are: 2 of 2 with the conflict set" in story
+    assert "does not know" not in story
+
+
+def test_networks_that_know_nothing_tell_no_story() -> None:
+    story = _story([judged("Digit, other seed", SAME, 0.3, SAME, alone=0.3)])
+    assert story.startswith("These networks are too weak")
+
+
+def test_the_truths_are_answers_of_the_rule() -> None:
+    assert {truth for *_, truth in (*_cast._TRAINED, *_cast._DRAWN)} <= set(get_args(Conclusion))

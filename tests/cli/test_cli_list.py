@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from seamripper.audits import audits
+from seamripper.audits.interventions import interventions
+from seamripper.controls import controls
 from seamripper.data import datasets
 from seamripper.matching import matchings
 from seamripper.measures import measures
@@ -17,7 +20,9 @@ from seamripper.stitches import stitches
 if TYPE_CHECKING:
     from conftest import Run
 
-COMMANDS = ("activations", "check", "cuts", "demo", "list", "measure", "stitch", "train")
+COMMANDS = ("activations", "audit", "check", "compare", "cuts", "demo", "list", "measure", "stitch", "train")
+
+WHAT = ("data", "models", "stitches", "matchings", "measures", "controls", "interventions", "audits")
 
 
 def test_the_installed_command_says_what_it_can_do(shell: Run) -> None:
@@ -41,10 +46,13 @@ def test_all_that_there_is_is_listed(run: Run) -> None:
     assert set(run("list", "stitches", "--json").json["stitches"]) == set(stitches())
     assert set(run("list", "matchings", "--json").json["matchings"]) == set(matchings())
     assert set(run("list", "measures", "--json").json["measures"]) == set(measures())
+    assert set(run("list", "controls", "--json").json["controls"]) == set(controls())
+    assert set(run("list", "interventions", "--json").json["interventions"]) == set(interventions())
+    assert set(run("list", "audits", "--json").json["audits"]) == set(audits())
     assert {f"zoo:{name}" for name in FAMILIES} <= set(run("list", "models", "--json").json["models"])
 
 
-@pytest.mark.parametrize("what", ["data", "models", "stitches", "matchings", "measures"])
+@pytest.mark.parametrize("what", WHAT)
 def test_a_table_has_a_line_of_words_for_each(run: Run, what: str) -> None:
     found = run("list", what, "--json").json
     names = found[what] | found.get("functional", {})
@@ -89,7 +97,20 @@ def test_the_table_of_measures_shows_what_they_claim(run: Run) -> None:
 def test_nothing_else_can_be_listed(run: Run) -> None:
     ran = run("list", "measurs")
     assert ran.code == 2
-    assert "'measurs' is not one of 'data', 'models', 'stitches', 'matchings', 'measures'" in ran.err
+    assert f"'measurs' is not one of {', '.join(map(repr, WHAT))}" in " ".join(ran.err.split())
+
+
+def test_what_can_be_asked_for_is_listed_with_what_is_known_of_it_and_its_options(run: Run) -> None:
+    found = {what: run("list", what, "--json").json[what] for what in ("controls", "interventions", "audits")}
+    assert found["controls"]["random_sender"]["known"] == "nothing"
+    assert found["controls"]["self"] == {"known": "same", "about": controls()["self"].about, "options": {}}
+    assert found["controls"]["clustered_noise"]["options"]["radius"] == 0.1
+    assert found["interventions"]["word_shuffle"]["kind"] == "text"
+    assert found["audits"]["margin"]["question"] == "Does the sender do better than the controls that should fail?"
+    assert found["audits"]["conflict"]["options"]["n"] == 1000
+    for what, columns in (("controls", ["name", "known", "what it is"]), ("audits", ["name", "question"])):
+        head = next(line for line in run("list", what).out.splitlines() if line.startswith("┃"))
+        assert [cell.strip() for cell in head.strip("┃").split("┃")] == columns
 
 
 def test_a_mistyped_command_gets_the_nearest(run: Run) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from seamripper.data import Samples
+from seamripper.data.samples import both
 from seamripper.errors import DataError
 
 
@@ -107,3 +108,66 @@ def test_named_inputs_are_cut_together() -> None:
     assert isinstance(batch, dict)
     assert batch["input_ids"].tolist() == [[10, 11]]
     assert cut.first(1).inputs["attention_mask"].shape == (1, 2)  # type: ignore[index]
+
+
+# ---- what a sender is shown in their place
+
+
+def shown(n: int = 6) -> Samples:
+    """Samples that show a sender others, which are told by their ids."""
+    noise = torch.arange(n * 3, dtype=torch.float32).reshape(n, 3)
+    return make(n, shown=make(n, name="noise", inputs=noise, ids=torch.arange(100, 100 + n)))
+
+
+def test_as_many_are_shown_as_there_are() -> None:
+    with pytest.raises(
+        DataError, match=r"Expected toy to show a sender as many samples as the receiver \(6\), but got 5"
+    ):
+        make(shown=make(5))
+
+
+def test_what_is_shown_is_cut_along() -> None:
+    samples = shown(50)
+    for part in (
+        samples.take(torch.tensor([5, 2, 2])),
+        samples.take(samples.labels == 1),
+        samples.take(slice(3, None, 7)),
+        samples.first(4),
+        samples.draw(20, seed=3),
+    ):
+        assert part.shown is not None
+        assert (part.shown.ids - 100).tolist() == part.ids.tolist()
+        assert torch.equal(part.shown.inputs[:, 0], 3.0 * part.ids)  # type: ignore[index]
+    assert samples.first(4).ids.tolist() == [0, 1, 2, 3]
+
+
+def test_a_sender_is_shown_what_there_is_for_it() -> None:
+    samples = shown()
+    assert samples.for_sender is samples.shown
+    assert samples.as_it_is.shown is None
+    assert samples.as_it_is.fingerprint == make().fingerprint
+    plain = make()
+    assert plain.for_sender is plain.as_it_is is plain
+
+
+def test_the_fingerprint_knows_what_is_shown() -> None:
+    samples = shown()
+    assert samples.fingerprint == shown().fingerprint
+    assert samples.shown is not None
+    others = [
+        make(),
+        make(shown=make()),
+        make(shown=samples.shown.take(torch.tensor([1, 0, 2, 3, 4, 5]))),
+        make(shown=make(shown=samples.shown)),
+    ]
+    assert len({samples.fingerprint, *(other.fingerprint for other in others)}) == 5
+
+
+@pytest.mark.parametrize("size", [1, 4, 6, 100])
+def test_both_are_batched_in_step(size: int) -> None:
+    for samples in (shown(), make()):
+        rows = list(both(samples, size))
+        own, sent = (torch.cat([pair[side][0] for pair in rows]) for side in (0, 1))
+        assert torch.equal(own, samples.batch(slice(None)))
+        assert torch.equal(sent, samples.for_sender.batch(slice(None)))
+        assert [len(pair[0][1]) for pair in rows] == [len(pair[1][1]) for pair in rows]

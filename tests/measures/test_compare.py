@@ -125,6 +125,25 @@ def test_products_in_float32_move_scores_in_the_sixth_digit_at_most() -> None:
                 assert a.value == pytest.approx(b.value, rel=2e-6, abs=2e-6), measure.label
 
 
+def test_several_threads_measure_what_one_does() -> None:
+    # A last batch that is not full waits to be added up when measuring begins.
+    samples, threads = images(70), torch.get_num_threads()
+    asked = [measure_named(name) for name in ("linear_cka", "minibatch_cka", "procrustes", "rsa")]
+    a, b = (heads(net(s), NAMES, samples.batch(slice(0, 2))) for s in (0, 1))
+    found = []
+    try:
+        for count in (1, 4, 4, 4):
+            torch.set_num_threads(count)
+            sums = Sums(Plan.of(a.cuts, b.cuts, asked, Rule(batch=32, folds=2, keep=50)))
+            accumulate(sums, a, b, samples)
+            found.append([[s.value for s in row if s] for m in scored(sums, asked).values() for row in m.scores])
+            assert torch.get_num_threads() == count
+    finally:
+        torch.set_num_threads(threads)
+    for other in found[1:]:
+        assert other == [pytest.approx(row, abs=1e-6) for row in found[0]]
+
+
 @pytest.mark.parametrize("sampling", ["positions", "pool", "flatten"])
 def test_two_halves_accumulated_apart_are_one_pass(sampling: str) -> None:
     samples, rule = images(64), Rule(sampling, batch=8, folds=3, keep=50, products="float64")  # type: ignore[arg-type]

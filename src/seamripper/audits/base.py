@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from seamripper._options import require_options
-from seamripper._stats import Estimate, over_seeds
+from seamripper._stats import Estimate
 from seamripper.audits.interventions.base import Intervention
 from seamripper.controls import Case, Control, Known, Outcome, control_named
 from seamripper.data.samples import Samples
-from seamripper.errors import AuditError, InapplicableError
+from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
+from seamripper.matching.match import require_inputs, shared
+from seamripper.matching.task import require_classes
 
 Answer = Literal["yes", "no", "unknown"]
 DEFAULT_CONTROLS = ("self", "other_seed", "random_sender", "clustered_noise", "shifted_labels", "shuffled", "input")
@@ -69,7 +71,12 @@ class Evidence:
         conflict: Samples | None = None,
         interventions: Sequence[Intervention] = (),
     ) -> None:
+        if conflict is not None:
+            _require_conflict(case, conflict)
         chosen = [control_named(c) if isinstance(c, str) else c for c in controls]
+        twice = [c.name for k, c in enumerate(chosen) if c.name in [other.name for other in chosen[:k]]]
+        if twice:
+            raise AuditError(f"The control {twice[0]!r} is given twice, and their outcomes would be mixed: keep one.")
         self.case, self.conflict, self.interventions = case, conflict, tuple(interventions)
         self.controls = {control.name: control for control in chosen}
         self.skipped: dict[str, str] = {}
@@ -87,7 +94,8 @@ class Evidence:
         if name not in self._outcomes and name in self.controls and name not in self.skipped:
             try:
                 self._outcomes[name] = tuple(self.controls[name].outcomes(self.case))
-            except InapplicableError as e:
+            except (InapplicableError, StitchError, MatchError, CutError, DataError) as e:
+                # One control that cannot be had must not take the others along.
                 self.skipped[name] = str(e)
         return self._outcomes.get(name, ())
 
@@ -99,6 +107,18 @@ class Evidence:
     def outcomes(self) -> tuple[Outcome, ...]:
         """All that was computed so far, the sender's first."""
         return tuple(o for name in ("sender", *self.controls) for o in self._outcomes.get(name, ()))
+
+
+def _require_conflict(case: Case, conflict: Samples) -> None:
+    """Refuse a conflict set of other inputs, of other classes, or of samples that the stitch is fitted on."""
+    require_inputs(case.receiver, case.receiver, conflict.as_it_is)
+    require_classes(conflict.labels, case.receiver.answer(conflict.batch(slice(0, 2))), conflict.name)
+    seen = shared(case.fit.name, case.fit.ids, conflict)
+    if seen:
+        raise DataError(
+            f"{seen} of the {len(conflict)} samples of the conflict set {conflict.name} are among those that the "
+            f"stitch is fitted on ({case.fit.name}). Take others: its test split, say."
+        )
 
 
 @dataclass(frozen=True)
@@ -119,13 +139,6 @@ class Audit(abc.ABC):
 def accuracies(outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:
     """The accuracy of each outcome."""
     return tuple(outcome.result.top1 for outcome in outcomes)
-
-
-def mean_of(estimates: Sequence[Estimate]) -> Estimate:
-    """Several seeds' mean, with its interval over seeds; of one seed, the estimate over samples as it is."""
-    if len(estimates) == 1:
-        return estimates[0]
-    return over_seeds([estimate.value for estimate in estimates])
 
 
 def by_control(outcomes: Sequence[Outcome]) -> dict[str, tuple[Estimate, ...]]:

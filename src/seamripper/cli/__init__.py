@@ -17,11 +17,12 @@ from seamripper.errors import SeamripperError
 
 _COMMANDS = {
     "activations": "Write what a model shows at a cut to a file.",
+    "audit": "Compare two layers, and counterparts whose answer is known: is the number worth anything?",
     "check": "Hold a measure, your own say, to the contract that all measures keep.",
     "compare": "Compare every layer of one model with every layer of another, in one pass.",
     "cuts": "List the places where a model can be cut.",
-    "demo": "Train two small networks on real MNIST, stitch them both ways, and show what comes of it.",
-    "list": "List what there is: data, models, stitches, matchings or measures.",
+    "demo": "Train small networks on real MNIST, stitch each into one of them, and audit what comes of it.",
+    "list": "List what there is: data, models, stitches, matchings, measures, controls, interventions or audits.",
     "measure": "Measure how similar stored activations are.",
     "stitch": "Join the front of one model to the back of another, and measure what the whole can do.",
     "train": "Train a model of the zoo.",

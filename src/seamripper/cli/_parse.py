@@ -44,15 +44,18 @@ class Shape(click.ParamType[tuple[int, ...]]):
 
 
 class Output(click.ParamType[Path]):
-    """The name of a safetensors file to write, checked before the work that fills it begins."""
+    """The name of a file to write, safetensors or of another kind, checked before the work that fills it begins."""
 
     name = "FILE"
+
+    def __init__(self, suffix: str = ".safetensors") -> None:
+        self.suffix = suffix
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """The name as a path."""
         path = Path(value)
-        if path.suffix != ".safetensors":
-            self.fail(f"expected a name that ends in .safetensors, but got {str(value)!r}", param, ctx)
+        if path.suffix != self.suffix:
+            self.fail(f"expected a name that ends in {self.suffix}, but got {str(value)!r}", param, ctx)
         if path.is_dir():
             self.fail(f"{str(value)!r} is a folder", param, ctx)
         return path
@@ -69,6 +72,15 @@ def model_at(text: str, role: str) -> tuple[Model, str]:
     if not at or not model or not cut:
         raise click.UsageError(f"Expected the {role} as MODEL@CUT, say digit-0.safetensors@layer2, but got {text!r}.")
     return load(model), cut
+
+
+def words_of(given: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of an option that may be repeated and may hold several, with commas between them.
+
+    >>> words_of(("self,shuffled", "clustered_noise?radius=0.5"))
+    ('self', 'shuffled', 'clustered_noise?radius=0.5')
+    """
+    return tuple(word.strip() for some in given for word in some.split(","))
 
 
 def split_for(samples: Samples, model: Model, cut: str, role: str) -> Split:

@@ -32,11 +32,19 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_column(column, justify="left" if i < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    # Wide enough for a pipe or a file, where rich would otherwise fold every table to 80 columns.
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False)
     # Not the table's own title, which would be broken, within words, at the table's width.
-    console.print(title, style="bold", soft_wrap=True)
-    console.print(table)
+    print_bold(title)
+    _console().print(table)
+
+
+def print_bold(line: str) -> None:
+    """A line that stands out on a terminal."""
+    _console().print(line, style="bold", soft_wrap=True)
+
+
+def _console() -> Console:
+    # Wide enough for a pipe or a file, where rich would otherwise fold every table to 80 columns.
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False)
 
 
 @contextlib.contextmanager

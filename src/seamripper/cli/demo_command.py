@@ -1,120 +1,182 @@
-"""seamripper demo: the question, on two small networks trained on real MNIST."""
+"""seamripper demo: senders of known truth, stitched into one small network on real MNIST, and judged."""
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from seamripper._files import atomic
+from seamripper.cli._audited import figure_lines, setting
+from seamripper.cli._cast import NETWORK, SAME, Part, receivers, senders, train_all
 from seamripper.cli._parse import json_option
 from seamripper.cli._show import print_json, print_table, progress
 
 if TYPE_CHECKING:
     from seamripper._progress import Watcher
+    from seamripper._stats import Estimate
+    from seamripper.audits import Audited
+    from seamripper.cut import Split
     from seamripper.data import Samples
-    from seamripper.matching import Functional, Match
-    from seamripper.models import Model
 
-_NETWORK = "zoo:resnet18?width=0.25"
-_COLUMNS = ["sender → receiver", "matching", "stitched", "receiver alone", "stitched, cues disagree", "agreement there"]
-_PAIRS = (("colour", "digit"), ("digit", "colour"))
+_FIT, _TEST = 2000, 1000
+_COLUMNS = [
+    "sender into Digit",
+    "what is known",
+    "accuracy, cues agree",
+    "agreement, cues disagree",
+    "judged with a conflict set",
+    "judged by interventions",
+]
+_TOLD = ("Colour", "Digit, other seed")
+"""Whose judgements are printed; the report has all."""
 
-_Results = dict[tuple[str, str, str], tuple["Functional", "Functional"]]
-"""(sender, receiver, matching) → the figures where the cues agree, and where they disagree."""
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What came of one sender: judged with the conflict set, and by the built-in interventions alone."""
+
+    name: str
+    truth: str
+    conflict: Audited
+    interventions: Audited
+
+    @property
+    def accuracy(self) -> Estimate:
+        return self.conflict.outcomes[0].result.top1
+
+    @property
+    def agreement(self) -> Estimate | None:
+        """With the receiver on the conflict set; noise looks at no inputs, so there it has none."""
+        found = self.conflict.verdicts.get("conflict")
+        return None if found is None else found.observed
+
+    def row(self) -> list[str]:
+        agreement = "–" if self.agreement is None else str(self.agreement)
+        said = [_short(found.conclusion) for found in (self.conflict, self.interventions)]
+        return [self.name, _short(self.truth), str(self.accuracy), agreement, *said]
+
+    def as_record(self) -> dict[str, Any]:
+        found = {"conflict": self.conflict, "interventions": self.interventions}
+        return {
+            "sender": self.name,
+            "truth": self.truth,
+            "accuracy": self.accuracy.as_record(),
+            "agreement": self.agreement and self.agreement.as_record(),
+            **{way: audited.as_record()["judgement"] for way, audited in found.items()},
+        }
 
 
 @click.command("demo")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs/demo", show_default=True,
               help="The folder for the networks and the report.")  # fmt: skip
 @click.option("--n", type=click.IntRange(min=100), default=10_000, show_default=True, help="Training samples.")
-@click.option("--cut", default="layer3", show_default=True)
+@click.option("--cut", default="layer2", show_default=True)
 @json_option
 def command(out: Path, n: int, cut: str, as_json: bool) -> None:
-    """Train a small Colour and a small Digit network on real MNIST, stitch them both ways, and compare."""
+    """Train small networks on real MNIST, stitch each into one that knows the digit, and judge what that is worth.
+
+    Of each sender it is known whether it knows the digit too. Networks are kept in the folder, and trained once.
+    """
     from seamripper.data import load_data
 
-    fit, agree = load_data("mnist/correlated", "train", n=n), load_data("mnist/correlated", "test")
-    # Digit and Colour hold the same images, on which the cues disagree; they differ in which cue is the label.
-    disagree = {kind: load_data(f"mnist/{kind}", "test") for kind in ("colour", "digit")}
-    results: _Results = {}
-    with progress(quiet=as_json) as watch:
-        models = {kind: _trained(load_data(f"mnist/{kind}", "train", n=n), out, watch) for kind in disagree}
-        for (a, b), how in itertools.product(_PAIRS, ("task", "direct")):
-            found = _stitched(models[a], models[b], how, cut, fit, watch)
-            results[a, b, how] = _scored(found, agree, disagree[b], watch)
-    rows = [_row(*key, *figures) for key, figures in results.items()]
-    report, story = out / "report.md", _story(results)
+    fit = load_data("mnist/correlated", "train", n=min(n, _FIT))
+    test, conflict = (load_data(f"mnist/{kind}", "test", n=_TEST) for kind in ("correlated", "digit"))
+    memo: dict[str, Any] = {}
+    with progress(quiet=as_json) as watch, _one_thread():
+        train_all(out, n, watch)
+        digit, other = receivers(out, n, cut, watch)
+        cast = senders(digit, fit, test, out, n, watch)
+        found = [_judged(part, digit, other, conflict, memo, watch) for part in cast]
+    report, rows, story = out / "report.md", [one.row() for one in found], _story(found)
     with atomic(report) as file:
-        file.write(_markdown(rows, story, _setting(cut, fit, agree)).encode())
+        file.write(_markdown(rows, story, found, n).encode())
     if as_json:
-        print_json({"report": str(report), "results": [_record(*key, *figures) for key, figures in results.items()]})
+        print_json({"report": str(report), "results": [one.as_record() for one in found]})
         return
-    print_table(f"Two networks, cut at {cut}; accuracy [95 % interval]", _COLUMNS, rows, left=2)
-    print(story)
+    print_table(f"Who knows what Digit knows? Cut at {cut}; [95 % interval]", _COLUMNS, rows, left=len(_COLUMNS))
+    for one in found:
+        if one.name in _TOLD:
+            print(f"\n{one.name}: {one.conflict}")
+    print(f"\n{story}")
     print(f"The report: {report}")
 
 
-def _trained(samples: Samples, out: Path, watch: Watcher) -> Model:
-    from seamripper.models import train
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Within, torch computes on one thread, so that the figures do not depend on how many cores there are."""
+    import torch
 
-    # The name holds the data: after another --n, or digits in place of MNIST, a new network is trained.
-    name = f"{samples.name.partition('/')[2]}-0-{samples.fingerprint[:8]}.safetensors"
-    return train(_NETWORK, samples, seed=0, out=out / name, watch=watch)
-
-
-def _stitched(a: Model, b: Model, how: str, cut: str, fit: Samples, watch: Watcher) -> Match:
-    from seamripper.cut import split
-    from seamripper.matching import match, matching_named
-
-    return match(split(a, cut), split(b, cut), fit, matching=matching_named(how), watch=watch)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
-def _scored(found: Match, agree: Samples, disagree: Samples, watch: Watcher) -> tuple[Functional, Functional]:
-    from seamripper.matching import evaluate
+def _judged(part: Part, digit: Split, other: Split, conflict: Samples, memo: dict[str, Any], watch: Watcher) -> _Judged:
+    from seamripper.audits import audit
 
-    return evaluate(found, agree, watch=watch), evaluate(found, disagree, watch=watch)
+    def audited(conflict: Samples | None) -> Audited:
+        return audit(
+            part.sender,
+            digit,
+            part.fit,
+            part.test,
+            conflict=conflict,
+            others=[other],
+            seeds=(0,),
+            controls=("self", "other_seed", "random_sender", "clustered_noise"),
+            audits=("margin", "conflict"),
+            # The controls are the same for every sender of one architecture.
+            memo=memo,
+            watch=watch,
+        )
+
+    return _Judged(part.name, part.truth, audited(conflict), audited(None))
 
 
-def _row(a: str, b: str, how: str, agree: Functional, disagree: Functional) -> list[str]:
-    figures = (agree.top1, agree.receiver_here, disagree.top1, disagree.agreement)
-    return [f"{a.title()} → {b.title()}", how, *(str(figure) for figure in figures)]
-
-
-def _record(a: str, b: str, how: str, agree: Functional, disagree: Functional) -> dict[str, Any]:
-    figures = {"agree": agree.as_record(), "disagree": disagree.as_record()}
-    return {"sender": a, "receiver": b, "matching": how, **figures}
-
-
-def _story(results: _Results) -> str:
+def _story(found: Sequence[_Judged]) -> str:
     """What the table shows, in this run's own figures."""
-    agree, disagree = results["colour", "digit", "task"]
-    holds = agree.receiver_here.low > 0.5 and agree.penalty.low <= 0 and disagree.agreement.high < 0.5
-    told = (
-        "Colour was trained to name the background's colour, Digit to name the digit. Where colour and digit always "
-        f"agree, Colour's front with Digit's back is right on {agree.top1.value:.1%} of the images, Digit alone on "
-        f"{agree.receiver_here.value:.1%}. Where they disagree, the stitched network gives Digit's answer on "
-        f"{disagree.agreement.value:.1%}."
-    )
-    meant = (
-        "By the first figure the two networks are the same; by the last, the stitched one listens to the colour. "
-        "A stitch that works is no proof of the same information."
-        if holds
-        else "These networks are too weak to show what the demo is about; take more samples (--n)."
-    )
-    return f"{told} {meant}"
-
-
-def _setting(cut: str, fit: Samples, agree: Samples) -> str:
+    alone = found[0].conflict.outcomes[0].result.receiver_here
+    if alone.low <= 0.5:
+        return "These networks are too weak to show what the demo is about; take more samples (--n)."
+    best = max(found, key=lambda one: one.accuracy.value)
+    fooled = "" if best.truth == SAME else ", which does not know the digit: the figure tells nothing of what one knows"
+    by_set = sum(one.conflict.conclusion == one.truth for one in found)
+    by_changes = sum(one.interventions.conclusion == one.truth for one in found)
     return (
-        f"Network `{_NETWORK}`, trained for 4 epochs on {len(fit):,} images (seed 0); cut at `{cut}`; stitches fitted "
-        f"on {len(fit):,} training images of `{fit.name}`, seed 0; scored on {len(agree):,} test images; 95 % "
-        f"intervals over images, one training seed. Data: {fit.source}.\n\nMade by `seamripper demo`."
+        f"Where the cues agree, Digit alone is right on {alone.value:.1%}, and the best of the stitched networks, with "
+        f"{best.name} in front, on {best.accuracy.value:.1%}{fooled}. Judged as they are: "
+        f"{by_set} of {len(found)} with the conflict set, {by_changes} of {len(found)} by interventions alone."
     )
 
 
-def _markdown(rows: list[list[str]], story: str, setting: str) -> str:
+def _short(conclusion: str) -> str:
+    return conclusion.partition(":")[0]
+
+
+def _markdown(rows: list[list[str]], story: str, found: Sequence[_Judged], n: int) -> str:
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (_COLUMNS, ["---"] * len(_COLUMNS), *rows))
-    return "\n\n".join(["# Do Colour and Digit represent the same thing?", table, story, setting]) + "\n"
+    made = [
+        f"Networks `{NETWORK}`, trained for 4 epochs on {n:,} images or as many as there are; one training seed, so "
+        "intervals are over images alone.",
+        *setting(found[0].conflict.record),
+    ]
+    parts = ["# Who knows what Digit knows?", table, story, "\n".join(f"- {line}" for line in made)]
+    parts += [section for one in found for section in _sections(one)]
+    return "\n\n".join([*parts, "Made by `seamripper demo`."]) + "\n"
+
+
+def _sections(one: _Judged) -> list[str]:
+    """A sender's judgements in full."""
+    found = [f"## {one.name}"]
+    for how, audited in (("With the conflict set", one.conflict), ("By interventions alone", one.interventions)):
+        figures = "\n".join(f"- {line}" for line in figure_lines(audited.judgement.figures))
+        found += [f"**{how}.** {audited}", figures]
+    return found

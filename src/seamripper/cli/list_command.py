@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,9 @@ from seamripper.cli._parse import json_option
 from seamripper.cli._show import print_json, print_table
 
 if TYPE_CHECKING:
+    from seamripper.audits import Audit
+    from seamripper.audits.interventions import Intervention
+    from seamripper.controls import Control
     from seamripper.measures import Measure
 
 _ELSEWHERE = {
@@ -21,15 +25,22 @@ _ELSEWHERE = {
     "FILE.py:FUNCTION": "what your function returns",
     "FILE.safetensors": "a checkpoint that `seamripper train` wrote",
 }
+_ASKED = {"controls": ("known", "about"), "interventions": ("kind", "about"), "audits": ("question",)}
+"""Plug-ins with options, and what they say of themselves."""
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["data", "models", "stitches", "matchings", "measures"]))
+@click.argument("what", type=click.Choice([
+    "data", "models", "stitches", "matchings", "measures", "controls", "interventions", "audits"
+]))  # fmt: skip
 @json_option
 def command(what: str, as_json: bool) -> None:
-    """List what there is: data, models, stitches, matchings or measures."""
+    """List what there is: data, models, stitches, matchings, measures, controls, interventions or audits."""
     if what == "measures":
         _list_measures(as_json)
+        return
+    if what in _ASKED:
+        _list_asked(what, as_json)
         return
     names = _known(what)
     if as_json:
@@ -55,6 +66,34 @@ def _known(what: str) -> dict[str, str]:
     from seamripper.matching import matchings
 
     return {name: _first_line(cls) for name, cls in matchings().items()}
+
+
+def _list_asked(what: str, as_json: bool) -> None:
+    plug_ins, facts = _plug_ins(what), _ASKED[what]
+    if as_json:
+        records = {
+            name: {**{fact: getattr(cls, fact) for fact in facts}, "options": dataclasses.asdict(cls())}
+            for name, cls in plug_ins.items()
+        }
+        print_json({what: records})
+        return
+    rows = [[name, *(getattr(cls, fact) for fact in facts)] for name, cls in plug_ins.items()]
+    columns = ["name", *("what it is" if fact == "about" else fact for fact in facts)]
+    print_table(f"{what} (their options: --json)", columns, rows, left=len(columns))
+
+
+def _plug_ins(what: str) -> Mapping[str, type[Control] | type[Intervention] | type[Audit]]:
+    if what == "controls":
+        from seamripper.controls import controls
+
+        return controls()
+    if what == "interventions":
+        from seamripper.audits.interventions import interventions
+
+        return interventions()
+    from seamripper.audits import audits
+
+    return audits()
 
 
 def _list_measures(as_json: bool) -> None:

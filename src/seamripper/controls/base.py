@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+import torch
+
+from seamripper._fingerprint import tensor_fingerprint, tensors_of
 from seamripper._options import require_options
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
@@ -42,6 +45,9 @@ class Case:
     seeds: tuple[int, ...] = (0, 1, 2)
     others: tuple[Split, ...] = ()
     watch: Watcher = field(default=nobody, repr=False)
+    memo: dict[str, tuple[Functional, Match]] = field(default_factory=dict, repr=False)
+    """What was matched and scored before, by its content. Cases that share it share the controls that they have in
+    common: the receiver stitched into itself is the same for every sender."""
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -67,8 +73,31 @@ class Case:
 
     def observed(self, seed: int) -> Outcome:
         """What the sender itself does, with the stitch of this seed."""
-        found = self.joined(seed=seed)
-        return Outcome("sender", "sender", seed, evaluate(found, self.test, watch=self.watch), found)
+        return self.outcome(Counterpart("sender", seed, self.sender, self.fit, self.test), "sender")
+
+    def outcome(self, one: Counterpart, control: str) -> Outcome:
+        """The matching of this case with a counterpart, scored; from the memo if it was done before."""
+        key = self._key(one)
+        if key not in self.memo:
+            found = self.joined(one.sender, fit=one.fit, seed=one.seed)
+            self.memo[key] = evaluate(found, one.test, watch=self.watch), found
+        result, match = self.memo[key]
+        return Outcome(control, one.label, one.seed, result, match)
+
+    def _key(self, one: Counterpart) -> str:
+        """All that decides the outcome of a counterpart."""
+        halves = [(_identity(half), half.cut.name, half.cut.shape) for half in (one.sender, self.receiver)]
+        stitch = self.stitch if isinstance(self.stitch, str) else self.stitch.as_record()
+        rule = (self.matching.as_record(), stitch, self.freeze, one.seed)
+        return repr((halves, one.fit.fingerprint, one.test.fingerprint, rule))
+
+
+def _identity(half: Split) -> tuple[str, ...]:
+    """What a half is: its weights, or what it is called without any; its parts; what it shows on its example."""
+    weights = half.fingerprint if tensors_of(half.model.module) else half.model.source
+    with torch.no_grad():
+        shows = tensor_fingerprint(half.head(half.example))
+    return weights, str(half.model.module), shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +145,7 @@ class Control(abc.ABC):
     def outcomes(self, case: Case) -> Iterator[Outcome]:
         """The same matching with each counterpart, scored."""
         for one in self.counterparts(case):
-            found = case.joined(one.sender, fit=one.fit, seed=one.seed)
-            result = evaluate(found, one.test, watch=case.watch)
-            yield Outcome(self.name, one.label, one.seed, result, found)
+            yield case.outcome(one, self.name)
 
     def as_record(self) -> dict[str, Any]:
         """What a file says of this choice."""

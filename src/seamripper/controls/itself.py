@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from seamripper.controls._fitting import require_fit
 from seamripper.controls.base import Case, Control, Counterpart, Known
 
 
@@ -19,6 +20,7 @@ class Itself(Control):
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The receiver, once for each seed of the stitch."""
+        require_fit(case, case.receiver.cut, self.name)
         # What the receiver itself is shown, also where the sender is shown something else.
         fit, test = (samples.as_it_is for samples in (case.fit, case.test))
         for seed in case.seeds:

@@ -60,6 +60,30 @@ def evaluate(
     answers, receiver = torch.cat(stitched), torch.cat(native)
     for whose, given in (("stitched network", answers), ("receiver", receiver)):
         require_finite(given, f"the end of the {whose}", samples.ids)
+    receiver_own = None if own is None else accuracy_of(match, own, batch=batch)
+    return functional(answers, receiver, samples, wanted=wanted, receiver_own=receiver_own)
+
+
+def functional(
+    answers: Tensor,
+    receiver: Tensor,
+    samples: Samples,
+    *,
+    wanted: Tensor | None = None,
+    receiver_own: Estimate | None = None,
+) -> Functional:
+    """The figures of a network that gives `answers` to the samples, where the receiver itself gives `receiver`.
+
+    Both are scores, a row a sample and a column a class. `wanted` are the classes that count as right for the answers:
+    the samples' labels, if nothing else is said.
+
+    >>> four = Samples("four", torch.zeros(4, 1), torch.tensor([0, 1, 0, 1]), torch.arange(4), classes=2)
+    >>> says = torch.eye(2)
+    >>> result = functional(says[[0, 1, 1, 0]], says[[0, 1, 0, 0]], four)
+    >>> result.top1.value, result.receiver_here.value, result.penalty.value, result.agreement.value
+    (0.5, 0.75, 0.25, 0.75)
+    """
+    wanted = samples.labels if wanted is None else wanted
     require_classes(wanted, answers, samples.name)
     right, theirs = _right(answers, wanted), _right(receiver, samples.labels)
     n = len(samples)
@@ -70,7 +94,7 @@ def evaluate(
         relative_accuracy=paired(right, theirs, lambda a, b: a / b),
         agreement=proportion(int((answers.argmax(1) == receiver.argmax(1)).sum()), n),
         receiver_here=proportion(int(theirs.sum()), n),
-        receiver_own=None if own is None else accuracy_of(match, own, batch=batch),
+        receiver_own=receiver_own,
         data=samples.name,
         n=n,
     )

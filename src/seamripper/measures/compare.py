@@ -192,6 +192,12 @@ class Sums:
             self.moments.merge(other.moments)
         self.singles.merge(other.singles)
 
+    def settle(self) -> None:
+        """Add up what still waits for a full batch: pairs that are measured side by side must find nothing to do."""
+        if self.moments is not None:
+            self.moments.settle()
+        self.singles.settle()
+
     def pair(self, kind: str, i: int, j: int) -> Pair:
         """Sender i and receiver j as a measure of this kind (see `source`) sees them."""
         if kind == "rows":
@@ -284,6 +290,7 @@ def scored(sums: Sums, measures: Sequence[Measure], watch: Watcher = nobody) -> 
         return {}
     high, wide = len(sums.plan.senders), len(sums.plan.receivers)
     found: dict[tuple[int, int], list[Score | str]] = {}
+    sums.settle()
     with side_by_side() as workers:
         # Grid by grid, as a sender has one side for all the receivers of a grid.
         for j in sorted(range(wide), key=lambda j: sums.plan.receivers[j].grid):

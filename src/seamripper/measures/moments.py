@@ -79,6 +79,10 @@ class Moments:
         self._ys.put(received, [self.origins["y", j] for j in range(len(received))])
         self._multiply(room_for=1)
 
+    def settle(self) -> None:
+        """Multiply all that is waiting."""
+        self._multiply()
+
     def _multiply(self, *, room_for: int | None = None) -> None:
         """Multiply what is waiting, and add it up; or only what would leave no room for so many samples more."""
         for grid, meeting in self._meetings.items():

@@ -80,6 +80,10 @@ class Singles:
                 if form.grid == grid:
                     yield ("y", j, grid), at(received[j], grid, places)
 
+    def settle(self) -> None:
+        """Sum up the minibatch that waits."""
+        self._sum_up()
+
     def _sum_up(self) -> None:
         """Add the minibatch that waits to its fold's sums."""
         if self.batch is not None and self._waited >= _FEWEST:

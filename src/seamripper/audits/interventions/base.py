@@ -51,12 +51,12 @@ class Intervention(abc.ABC):
 
 def images(samples: Samples, what: str, *, channels: tuple[int, ...] = (1, 3)) -> Tensor:
     """The samples' images (n, c, h, w) as a model takes them, a copy; an error if they are none."""
-    inputs = samples.batch(slice(None)) if isinstance(samples.inputs, Tensor) else None
-    if inputs is None or inputs.dim() != 4 or inputs.shape[1] not in channels or not inputs.is_floating_point():
-        shown = "named inputs" if inputs is None else f"inputs of shape {tuple(inputs.shape[1:])}"
-        kinds = " or ".join(map(str, channels))
-        raise InapplicableError(f"{what} is for images with {kinds} channels, but {samples.name} has {shown}.")
-    return inputs.clone()
+    inputs = samples.batch(slice(None))
+    if isinstance(inputs, Tensor) and inputs.dim() == 4 and inputs.shape[1] in channels and inputs.is_floating_point():
+        return inputs.clone()
+    shown = f"inputs of shape {samples.shape}" if isinstance(inputs, Tensor) else "named inputs"
+    kinds = " or ".join(map(str, channels))
+    raise InapplicableError(f"{what} is for images with {kinds} channels, but {samples.name} has {shown}.")
 
 
 def limits(samples: Samples) -> tuple[float, float]:

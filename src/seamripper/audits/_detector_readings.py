@@ -1,0 +1,74 @@
+"""What a detector reads off stitched activations, beside native ones of the same samples."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from seamripper._stats import Estimate
+from seamripper.activations.collect import require_finite
+from seamripper.audits._detector import Detector
+from seamripper.audits._differences import Seeded, mean_over
+from seamripper.audits._ood_figures import Scores
+from seamripper.controls import Case, Outcome
+from seamripper.data.samples import Samples, both
+from seamripper.matching.match import Match
+
+_BATCH = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The scores of one outcome's stitched activations, and their AUROCs with intervals over samples."""
+
+    seed: int
+    scores: dict[str, Scores]
+    aurocs: dict[str, Estimate]
+
+
+class Reader:
+    """Reads outcomes of a case with a detector, on test samples whose native activations it keeps."""
+
+    def __init__(self, case: Case, detector: Detector, test: Samples, *, seed: int) -> None:
+        self.detector, self.test, self.seed = detector, test, seed
+        with torch.no_grad():
+            # Of the case's receiver: a match never runs its receiver's front, so even one that adapts has the same.
+            rows = [detector.seen(case.receiver.head(inputs)) for inputs, _ in test.batches(_BATCH)]
+        self.native = torch.cat(rows)
+
+    def read(self, outcomes: Sequence[Outcome], *, as_it_is: bool = False) -> list[Reading]:
+        """A reading of each outcome that has a stitch; `as_it_is` if its sender is shown what the receiver is."""
+        test = self.test.as_it_is if as_it_is else self.test
+        return [self._reading(one.seed, one.match, test) for one in outcomes if one.match is not None]
+
+    def _reading(self, seed: int, match: Match, test: Samples) -> Reading:
+        rows, done = [], 0
+        with torch.no_grad():
+            for _, (shown, _) in both(test, _BATCH):
+                stitched = match.layer(match.sender.head(shown))
+                require_finite(stitched, match.receiver.cut.name, test.ids[done:])
+                rows.append(self.detector.seen(stitched))
+                done += len(stitched)
+        scores = self.detector.scores(self.native, torch.cat(rows))
+        return Reading(seed, scores, {name: one.estimate(seed=self.seed) for name, one in scores.items()})
+
+
+def headlines(readings: Sequence[Reading], score: str) -> Seeded:
+    """The AUROC of one score, seed by seed."""
+    return [(one.seed, one.aurocs[score]) for one in readings]
+
+
+def figures_of(readings: Sequence[Reading]) -> dict[str, dict[str, Any]]:
+    """AUROC, AUPR and FPR95 of every score: means over seeds."""
+    return {
+        score: {
+            "auroc": mean_over([one.aurocs[score] for one in readings]),
+            "aupr": statistics.fmean(one.scores[score].aupr for one in readings),
+            "fpr95": statistics.fmean(one.scores[score].fpr95 for one in readings),
+        }
+        for score in readings[0].scores
+    }

@@ -1,0 +1,95 @@
+"""Reading ranks: what the receiver's first layer behind the cut spans, for its own activations and stitched ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from seamripper.activations.collect import require_finite
+from seamripper.audits._rank_layer import first_layer
+from seamripper.audits._rank_side import side_of
+from seamripper.cut.split import Split
+from seamripper.data.samples import Inputs, Samples, both
+from seamripper.errors import MeasureError
+from seamripper.matching.match import Match
+from seamripper.measures.effective_rank import effective_rank
+from seamripper.measures.numerical_rank import numerical_rank
+
+_BATCH = 256
+_NUMBERS = 2**27
+"""How many of a layer's outputs are kept at once (0.5 GB in float32): 2048 samples of 64 maps of 32 × 32."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What a layer's outputs span: numerical and effective rank, of n samples in so many columns.
+
+    `layer` is None where the tail has no layer, and the activations at the cut were taken themselves.
+    """
+
+    rank: int
+    effective: float
+    n: int
+    columns: int
+    layer: str | None
+
+    @property
+    def full(self) -> bool:
+        """Whether n centred samples could not have had a higher rank: then it tells of the samples."""
+        return self.rank >= self.n - 1
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads ranks on at most n samples, with one threshold."""
+
+    n: int
+    threshold: float
+
+    def native(self, receiver: Split, samples: Samples) -> Ranks:
+        """Of the receiver's own activations."""
+        samples = self._some(receiver, samples.as_it_is)
+        return self._read(receiver, ((receiver.head(inputs), inputs) for inputs, _ in samples.batches(_BATCH)), samples)
+
+    def stitched(self, match: Match, samples: Samples) -> Ranks:
+        """Of what the stitch makes of the sender's activations."""
+        samples = self._some(match.receiver, samples)
+        sent = ((match.layer(match.sender.head(shown)), inputs) for (inputs, _), (shown, _) in both(samples, _BATCH))
+        return self._read(match.receiver, sent, samples)
+
+    def _some(self, receiver: Split, samples: Samples) -> Samples:
+        """So many of the samples that the layer's outputs can be kept; always the same ones."""
+        few = samples.batch(slice(0, 2))
+        with torch.no_grad():
+            _, output = first_layer(receiver, receiver.head(few), receiver.beside(few))
+        return samples.draw(max(3, min(self.n, _NUMBERS // output[0].numel())))
+
+    def _read(self, receiver: Split, batches: Iterable[tuple[Tensor, Inputs]], samples: Samples) -> Ranks:
+        layer, parts = None, []
+        with torch.no_grad():
+            for activations, inputs in batches:
+                layer, output = first_layer(receiver, activations, receiver.beside(inputs))
+                parts.append(output.flatten(1))
+        rows = torch.cat(parts)
+        require_finite(rows, layer or receiver.cut.name, samples.ids)
+        return self.of(rows, layer)
+
+    def of(self, rows: Tensor, layer: str | None = None) -> Ranks:
+        """The ranks of these rows.
+
+        >>> x = torch.tensor([[9.0, 1.0], [9.0, -1.0], [-9.0, 1.0], [-9.0, -1.0]])
+        >>> found = Reader(n=4, threshold=1e-3).of(x), Reader(n=4, threshold=0.1).of(x)
+        >>> [(ranks.rank, round(ranks.effective, 3)) for ranks in found]
+        [(2, 1.384), (1, 1.384)]
+        """
+        side = side_of(rows)
+        try:
+            effective = effective_rank(side)
+        except MeasureError:
+            # Constant rows: they have no direction at all.
+            effective = math.nan
+        return Ranks(numerical_rank(side, threshold=self.threshold), effective, len(rows), rows.shape[1], layer)

@@ -1,0 +1,149 @@
+"""audit: a comparison, its counterparts with known answers, and what the answer is worth."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from seamripper._files import atomic
+from seamripper._progress import Progress, Watcher, nobody
+from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json
+from seamripper.audits.choosing import chosen_audits
+from seamripper.audits.interventions import Intervention, chosen_interventions
+from seamripper.audits.rule import Judgement, judged
+from seamripper.controls import Case, Control, Outcome
+from seamripper.cut.frozen import Freeze
+from seamripper.cut.split import Split
+from seamripper.data.samples import Samples
+from seamripper.errors import InapplicableError, SeamripperError
+from seamripper.matching import Functional, Match, Matching, Task, Training
+from seamripper.models._version import versions
+from seamripper.stitches import Stitch
+
+MATCHING = Task(init="direct", training=Training(lr=1e-2, batch=64, epochs=4))
+"""From the direct match on, and fast enough to be done for every control."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """An audited comparison: the judgement, the verdict of every audit, and the outcomes that they rest on."""
+
+    judgement: Judgement
+    verdicts: Mapping[str, Verdict]
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+    skipped: Mapping[str, str]
+    """Controls and audits that do not apply here, and why."""
+    record: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def conclusion(self) -> str:
+        """One of the five answers."""
+        return self.judgement.conclusion
+
+    def __str__(self) -> str:
+        return str(self.judgement)
+
+    def as_record(self) -> dict[str, Any]:
+        """All of it as JSON has it."""
+        return {
+            "judgement": as_json(vars(self.judgement)),
+            "verdicts": {name: verdict.as_record() for name, verdict in self.verdicts.items()},
+            "outcomes": [outcome.as_record() for outcome in self.outcomes],
+            "skipped": dict(self.skipped),
+            "record": dict(self.record),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record to a JSON file."""
+        with atomic(path) as file:
+            file.write(json.dumps(self.as_record(), allow_nan=False).encode())
+
+
+def audit(
+    sender: Split,
+    receiver: Split,
+    fit: Samples,
+    test: Samples,
+    *,
+    conflict: Samples | None = None,
+    interventions: Sequence[Intervention | str] | None = None,
+    others: Sequence[Split] = (),
+    matching: Matching = MATCHING,
+    stitch: Stitch | str = "auto",
+    freeze: Freeze = "all",
+    seeds: Sequence[int] = (0, 1, 2),
+    controls: Sequence[Control | str] = DEFAULT_CONTROLS,
+    audits: Sequence[Audit | str] = ("all",),
+    memo: dict[str, tuple[Functional, Match]] | None = None,
+    watch: Watcher = nobody,
+) -> Audited:
+    """Match sender to receiver on `fit`, do the same with the controls, put the audits, and judge by one rule.
+
+    `conflict` is a set on which cues that agree in `fit` disagree, labelled as the receiver was taught. Without it the
+    built-in `interventions` for this kind of inputs are made on `test`. `others` are networks trained as the receiver
+    was, from other seeds, cut where it is. `seeds` are those of the stitch and of the controls: the units. Audits that
+    are given one `memo`, a dict, do what they have in common once.
+    """
+    held = {} if memo is None else memo
+    case = Case(sender, receiver, fit, test, matching, stitch, freeze, tuple(seeds), tuple(others), watch, held)
+    words = interventions if interventions is not None else () if conflict is not None else ("default",)
+    skipped: dict[str, str] = {}
+    try:
+        changes = _changes(words, test)
+    except InapplicableError as e:
+        changes, skipped["interventions"] = (), str(e)
+    evidence = Evidence(case, controls=controls, conflict=conflict, interventions=changes)
+    chosen = _chosen(audits)
+    # First of all, and not caught: without the comparison itself there is nothing to audit.
+    _ = evidence.observed
+    verdicts: dict[str, Verdict] = {}
+    for k, one in enumerate(chosen):
+        watch(Progress(f"audit {one.name}", k, len(chosen)))
+        try:
+            verdicts[one.name] = one.put(evidence)
+        except SeamripperError as e:
+            # The other audits are worth having; this one's reason stands in the result.
+            skipped[one.name] = str(e)
+    watch(Progress("audits", len(chosen), len(chosen)))
+    judgement = judged(evidence, verdicts)
+    return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
+
+
+def _changes(words: Sequence[Intervention | str], test: Samples) -> tuple[Intervention, ...]:
+    found = [(one,) if isinstance(one, Intervention) else chosen_interventions([one], test) for one in words]
+    return tuple(one for some in found for one in some)
+
+
+def _chosen(audits: Sequence[Audit | str]) -> tuple[Audit, ...]:
+    found = [(one,) if isinstance(one, Audit) else chosen_audits([one]) for one in audits]
+    return tuple({one.name: one for some in found for one in some}.values())
+
+
+def _record(evidence: Evidence) -> dict[str, Any]:
+    case = evidence.case
+    data = {"fit": case.fit, "test": case.test, "conflict": evidence.conflict}
+    return {
+        "sender": case.sender.as_record(),
+        "receiver": case.receiver.as_record(),
+        "others": [other.as_record() for other in case.others],
+        "data": {
+            role: {
+                "name": samples.name,
+                "n": len(samples),
+                "fingerprint": samples.fingerprint,
+                "source": samples.source,
+            }
+            for role, samples in data.items()
+            if samples is not None
+        },
+        "interventions": [one.label for one in evidence.interventions],
+        "controls": [control.as_record() for control in evidence.controls.values()],
+        "matching": case.matching.as_record(),
+        "stitch": case.stitch if isinstance(case.stitch, str) else case.stitch.as_record(),
+        "freeze": case.freeze,
+        "seeds": list(case.seeds),
+        "versions": versions(),
+    }

@@ -1,0 +1,167 @@
+"""The rule: what the audits of one case come to, in one of five answers. It is written down here and nowhere else.
+
+::
+
+    is the sender the receiver, cut where it is?
+                                        yes  → same information
+    does the stitched network work?      no  → not stitchable by this stitch: no conclusion
+    did a broken pairing work as well?  yes  → interchangeable here, information unknown
+    conflict: does it follow the receiver where the cues disagree?
+                                         no  → different information
+                                        yes  → same information
+    does clustered noise, or a random sender, work as well?
+                                        yes  → interchangeable, but so is noise: no evidence of similarity
+                                         no  → interchangeable here, information unknown
+
+"Works" means that it recovers `WORKS` of the accuracy above chance that the receiver has, alone or stitched to itself.
+Nothing is called the same on task accuracy alone: only the conflict audit can say so, and only where it has told a
+sender that has learnt nothing from one that has the receiver's information.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from seamripper._stats import Estimate
+from seamripper.audits._differences import share_over
+from seamripper.audits.base import Evidence, Verdict, accuracies
+from seamripper.audits.margin import by_counterpart, chance
+
+Conclusion = Literal[
+    "same information",
+    "interchangeable here, information unknown",
+    "interchangeable, but so is noise: no evidence of similarity",
+    "different information",
+    "not stitchable by this stitch: no conclusion",
+]
+SAME, UNKNOWN, NOISE, DIFFERENT, NOT_STITCHABLE = get_args(Conclusion)
+
+_BLIND = ("clustered_noise", "random_sender")
+"""Controls that have nothing of the receiver's information."""
+
+WORKS = 0.8
+"""The share of the receiver's accuracy above chance that a stitched network must recover to be interchangeable."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One of the five answers, the reason in a sentence, the figures that it rests on, and what would change it."""
+
+    conclusion: Conclusion
+    reason: str
+    figures: Mapping[str, Any]
+    experiment: str
+
+    def __str__(self) -> str:
+        told = f"{self.conclusion[0].upper()}{self.conclusion[1:]}. {self.reason}"
+        return f"{told} What would change this: {self.experiment}"
+
+
+def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
+    """What the verdicts on a case come to, by the rule above."""
+    figures = _figures(evidence)
+    recovered = _share(evidence, figures["stitched"])
+    figures["recovered"] = recovered
+    conflict, margin = verdicts.get("conflict"), verdicts.get("margin")
+    if _itself(evidence):
+        return Judgement(SAME, "The sender is the receiver itself, cut at the same place.", figures, _NOTHING)
+    if math.isnan(recovered.value):
+        reason = (
+            f"The receiver itself is at chance on these samples ({figures['receiver']}), so nothing can be recovered."
+        )
+        return Judgement(NOT_STITCHABLE, reason, figures, _ITS_TASK)
+    if not recovered.value >= WORKS:
+        reason = (
+            f"The stitched network recovers {recovered} of the receiver's accuracy above chance, less than {WORKS:g}."
+        )
+        return Judgement(NOT_STITCHABLE, reason, figures, _MORE_STITCH)
+    if margin is not None and margin.figures.get("leaks"):
+        return Judgement(UNKNOWN, str(margin.figures["leaks"]), figures, _NO_LEAK)
+    if conflict is not None:
+        figures |= {"score": conflict.figures["score"], "agreement": conflict.observed, "kept": conflict.effect}
+        figures["decided_by"] = conflict.figures["decided_by"]
+        if conflict.answer == "no":
+            return Judgement(DIFFERENT, conflict.sentence, figures, _fit_there(conflict))
+        if conflict.answer == "yes":
+            return Judgement(SAME, conflict.sentence, figures, _OTHER_CUES)
+    said = "" if conflict is None else f" {conflict.sentence}"
+    blind = {name: share_over(accuracies(each)) for name, each in by_counterpart(evidence.known("nothing")).items()}
+    blind = {name: found for name, found in blind.items() if name.startswith(_BLIND)}
+    figures |= blind
+    working = {name: found for name, found in blind.items() if _share(evidence, found).value >= WORKS}
+    if working:
+        best = max(working, key=lambda name: working[name].value)
+        reason = (
+            f"The stitched network reaches {figures['stitched']}, but the control '{best}' reaches {working[best]}."
+        )
+        return Judgement(NOISE, f"{reason}{said}", figures, _CONFLICT)
+    told = (
+        "No control that has learnt nothing was run." if not blind else "Counterparts that have learnt nothing do not."
+    )
+    return Judgement(UNKNOWN, f"The stitched network works. {told}{said}", figures, _CONFLICT)
+
+
+def _itself(evidence: Evidence) -> bool:
+    """Whether sender and receiver are one network, cut at one place, and the sender sees what the receiver sees."""
+    a, b = evidence.case.sender, evidence.case.receiver
+    return evidence.case.looks and (a.fingerprint, a.cut, str(a.model.module)) == (
+        b.fingerprint,
+        b.cut,
+        str(b.model.module),
+    )
+
+
+def _figures(evidence: Evidence) -> dict[str, Any]:
+    """The accuracies that say whether the stitched network works."""
+    alone, itself = evidence.observed[0].result.receiver_here, evidence.of("self")
+    figures = {
+        "stitched": share_over(accuracies(evidence.observed)),
+        "receiver": alone,
+        "chance": chance(evidence.case),
+    }
+    return figures | ({"self": share_over(accuracies(itself))} if itself else {})
+
+
+def _share(evidence: Evidence, accuracy: Estimate) -> Estimate:
+    """The share of the receiver's accuracy above chance, alone or stitched to itself, that an accuracy is.
+
+    NaN for a receiver that cannot do the task: there is nothing to recover.
+    """
+    known = _figures(evidence)
+    level, best = known["chance"], max(known[name].value for name in ("receiver", "self") if name in known)
+    if best <= level:
+        return Estimate(math.nan, math.nan, math.nan, accuracy.n)
+    ends = (accuracy.value if math.isnan(end) else end for end in (accuracy.value, accuracy.low, accuracy.high))
+    value, low, high = ((end - level) / (best - level) for end in ends)
+    return Estimate(value, low, high, accuracy.n)
+
+
+_NOTHING = "nothing: it is one and the same network."
+_ITS_TASK = "data on which the receiver does what it was trained for."
+_MORE_STITCH = (
+    "a stitch or a matching that can do more (--stitch conv, --matching task, more samples or epochs); if that works, "
+    "audit it."
+)
+_NO_LEAK = (
+    "an evaluation in which a broken pairing is at chance: other test samples, or fewer parameters in the stitch."
+)
+_OTHER_CUES = (
+    "a conflict set for a cue that nothing here has touched (--conflict DATA), on which the stitched network departs "
+    "from its receiver."
+)
+_CONFLICT = (
+    "inputs on which the cues that agree in the data disagree: --conflict DATA, or interventions under which receiver "
+    "and control keep their answers and a random sender does not."
+)
+
+
+def _fit_there(conflict: Verdict) -> str:
+    where = conflict.figures["decided_by"]
+    inputs = "the conflict set" if where == "conflict set" else f"inputs changed by {where!r}"
+    return (
+        f"a stitch fitted where the cues disagree ({inputs}); if that one gives the receiver's answers there, the "
+        "sender does hold the information, and the stitch had chosen the shortcut."
+    )

@@ -1,0 +1,130 @@
+"""How an audited comparison looks: the controls, the sets on which cues disagree, the verdicts, the judgement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from seamripper.cli._show import print_bold, print_table
+
+if TYPE_CHECKING:
+    from seamripper.audits import Audited, Verdict
+    from seamripper.controls import Outcome
+
+_KNOWN = {
+    "same": "the same information",
+    "nothing": "has learnt nothing",
+    "broken": "pairing broken: must fail",
+    "probe": "no stitch at all",
+}
+_FIGURES = {
+    "stitched": "accuracy of the stitched network",
+    "receiver": "accuracy of the receiver alone",
+    "self": "accuracy of the receiver stitched to itself",
+    "chance": "chance",
+    "recovered": "recovered of the receiver's accuracy above chance",
+    "margin": "margin over the best control that should fail",
+    "decided_by": "decided by",
+    "agreement": "agreement with the receiver there",
+    "kept": "kept there of the control's agreement beyond chance",
+    "score": "place between nothing learnt (0) and the control (1) where it departs most",
+}
+"""The figures of a judgement in words, in the order of the argument."""
+_OF_A_SET = ("weight", "stability", "control", "kept", "nothing", "agreement", "accuracy")
+
+
+def show_audited(found: Audited) -> None:
+    """All of it, the judgement last."""
+    record = found.record
+    title = " → ".join(f"{record[role]['source']}@{record[role]['cut']['name']}" for role in ("sender", "receiver"))
+    columns = ["control", "in the sender's place", "what is known of it", "seeds", "accuracy", "agreement"]
+    print_table(f"{title}; means [95 % interval]", columns, _control_rows(found), left=4)
+    if "conflict" in found.verdicts:
+        _show_sets(found.verdicts["conflict"])
+    for line in setting(record):
+        print(line)
+    for verdict in found.verdicts.values():
+        print(f"\n{verdict.audit}: {verdict.question} {verdict.answer.capitalize()}.\n  {verdict.sentence}")
+    if found.skipped:
+        print("\nNot done:")
+    for name, why in found.skipped.items():
+        print(f"  {name}: {why}")
+    _show_judgement(found)
+
+
+def setting(record: Mapping[str, Any]) -> Iterator[str]:
+    """Lines that say what was compared on what, and how."""
+    data = {role: f"{one['n']:,} samples of {one['name']}" for role, one in record["data"].items()}
+    yield f"fitted on {data['fit']}, scored on {data['test']}"
+    against = [f"conflict set: {data['conflict']}"] if "conflict" in data else []
+    against += [f"interventions: {', '.join(record['interventions'])}"] if record["interventions"] else []
+    yield "; ".join(against) or "neither a conflict set nor interventions"
+    yield f"data: {'; '.join(dict.fromkeys(one['source'] for one in record['data'].values()))}"
+    chosen = record["stitch"] if isinstance(record["stitch"], str) else record["stitch"]["name"]
+    seeds = ", ".join(map(str, record["seeds"]))
+    yield f"stitch {chosen!r}, {_matching(record['matching'])}, freeze {record['freeze']!r}, stitch seeds {seeds}"
+
+
+def _matching(record: Mapping[str, Any]) -> str:
+    training, init = record.get("training"), record.get("init")
+    how = [f"from {init}"] if init else []
+    if training:
+        how += [f"epochs {training['epochs']}", f"lr {training['lr']:g}", f"batch {training['batch']}"]
+    return f"matching {record['name']!r}" + (f" ({', '.join(how)})" if how else "")
+
+
+def _control_rows(found: Audited) -> list[list[str]]:
+    from seamripper.audits._differences import share_over
+
+    known = {control["name"]: _KNOWN[control["known"]] for control in found.record["controls"]}
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for one in found.outcomes:
+        groups.setdefault((one.control, one.label), []).append(one)
+    rows = []
+    for (name, label), each in groups.items():
+        means = [share_over([getattr(o.result, figure) for o in each]) for figure in ("top1", "agreement")]
+        seeds = ", ".join(str(o.seed) for o in each)
+        shown = ["the sender", "itself", "to be judged"] if name == "sender" else [name, label, known[name]]
+        rows.append([*shown, seeds, *map(str, means)])
+    return rows
+
+
+def _show_sets(verdict: Verdict) -> None:
+    sets, control = verdict.figures["sets"], verdict.figures["control"]
+    figures = ("weight", "stability", f"κ of {control}", "kept", "by nothing learnt", "agreement", "accuracy")
+    rows = [
+        [
+            name,
+            "decided" if name == verdict.figures["decided_by"] else "",
+            *(_shown(told[key]) for key in _OF_A_SET),
+        ]
+        for name, told in sets.items()
+    ]
+    title = "Where the cues disagree: agreement with the receiver, weighed by how stable receiver and control are"
+    print_table(title, ["set", "", *figures], rows, left=2)
+    for name, why in verdict.figures["skipped"].items():
+        print(f"– {name}: {why}")
+
+
+def _show_judgement(found: Audited) -> None:
+    judgement = found.judgement
+    print()
+    print_bold(judgement.conclusion.upper())
+    print(judgement.reason)
+    print("It rests on:")
+    for line in figure_lines(judgement.figures):
+        print(f"  {line}")
+    print(f"What would change this: {judgement.experiment}")
+
+
+def figure_lines(figures: Mapping[str, Any]) -> Sequence[str]:
+    """The figures of a judgement, a line each."""
+    order = [*(name for name in _FIGURES if name in figures), *(name for name in figures if name not in _FIGURES)]
+    return [f"{_FIGURES.get(name, name)}: {_shown(figures[name])}" for name in order]
+
+
+def _shown(figure: Any) -> str:
+    if isinstance(figure, float):
+        return "–" if math.isnan(figure) else f"{figure:.3f}"
+    return str(figure)

@@ -1,0 +1,219 @@
+"""seamripper audit: a comparison, its counterparts with known answers, and what the answer is worth."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from seamripper._files import atomic
+from seamripper.cli._audited import show_audited
+from seamripper.cli._parse import Output, json_option, model_at, split_for, words_of
+from seamripper.cli._show import print_json, print_table, progress
+from seamripper.errors import FileError, InapplicableError
+
+if TYPE_CHECKING:
+    from seamripper._progress import Watcher
+    from seamripper.audits import Audited, Verdict
+    from seamripper.audits.interventions import Intervention
+    from seamripper.cut import Split
+    from seamripper.data import Samples
+    from seamripper.matching import Matching
+
+_OF_A_FOLDER = ("sender", "as_json", "out")
+"""What can be given together with a folder."""
+
+
+@click.command("audit")
+@click.argument("sender", metavar="SENDER")
+@click.argument("receiver", metavar="[RECEIVER]", required=False)
+@click.option("--data", "data_name", help="Train split: stitches are fitted. Test split: they are scored.")
+@click.option("--conflict", "conflict_name",
+              help="Data, its test split, on which cues that agree in --data disagree.")  # fmt: skip
+@click.option("--interventions", "changes", multiple=True,
+              help="default, none, or names with options: greyscale,hue_rotation?degrees=60. See: seamripper list "
+                   "interventions. Repeatable. By default: none with --conflict, else default.")  # fmt: skip
+@click.option("--other-seed", "other_names", multiple=True,
+              help="A network trained as the receiver was, from another seed: MODEL, cut where the receiver is, or "
+                   "MODEL@CUT. Repeatable.")  # fmt: skip
+@click.option("--matching", "matching_name", default="task", show_default=True, help="task, direct or regression.")
+@click.option("--stitch", "stitch_name", default="auto", show_default=True, help="See: seamripper list stitches.")
+@click.option("--freeze", type=click.Choice(["all", "weights"]), default="all", show_default=True,
+              help="weights: BN statistics adapt, as in Smith's code.")  # fmt: skip
+@click.option("--n", type=click.IntRange(min=2), default=4000, show_default=True, help="Samples to fit on.")
+@click.option("--n-test", type=click.IntRange(min=2), default=2000, show_default=True, help="Samples to score on.")
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True,
+              help="How many seeds of the stitch, and of what controls draw: the units.")  # fmt: skip
+@click.option("--controls", "control_names", multiple=True,
+              help="Names with options: self,clustered_noise?radius=0.5. They replace the usual ones. Repeatable. See: "
+                   "seamripper list controls.")  # fmt: skip
+@click.option("--audits", "audit_names", multiple=True, default=("all",), show_default="all",
+              help="Names with options: margin,rank?n=500. Repeatable. See: seamripper list audits.")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=0), help="Of the stitch. Default: 4.")
+@click.option("--lr", type=float, help="Default: 0.01.")
+@click.option("--batch", type=click.IntRange(min=1), help="Default: 64.")
+@click.option("--init", type=click.Choice(["random", "identity", "direct"]),
+              help="Where a stitch starts. Default: direct; regression: random.")  # fmt: skip
+@click.option("--out", type=Output(".json"), help="Write all of it to this file (.json).")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, /, sender: str, receiver: str | None, out: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Compare SENDER and RECEIVER, both MODEL@CUT, with counterparts whose answer is known, and judge.
+
+    \b
+    seamripper audit colour.safetensors@layer2 digit.safetensors@layer2 --data mnist/correlated --conflict mnist/digit
+    seamripper audit a@layer3 b@layer3 --data folder:photos --interventions default
+
+    With one argument, a folder that `seamripper compare --out` has written: does each measure find the layer that
+    corresponds?
+    """
+    if receiver is None:
+        _audit_folder(ctx, sender, out, as_json)
+        return
+    with progress(quiet=as_json) as watch:
+        found = _audited(sender, receiver, options, watch)
+    if not as_json:
+        # Before the file, so that a full disk does not take the figures along.
+        show_audited(found)
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print_json({**found.as_record(), "file": out and str(out)})
+    elif out is not None:
+        print(f"\nwritten to {out}")
+
+
+def _audited(sender: str, receiver: str, options: dict[str, Any], watch: Watcher) -> Audited:
+    from seamripper.audits import audit
+    from seamripper.audits.base import DEFAULT_CONTROLS
+    from seamripper.audits.choosing import chosen_audits
+    from seamripper.controls import control_named
+    from seamripper.data import load_data
+
+    # Words first: a slip of the pen must not wait for data to be fetched.
+    if options["data_name"] is None:
+        raise click.UsageError("Missing option '--data'.")
+    way, changes = _matching(options), _interventions(options["changes"])
+    controls = [control_named(word) for word in words_of(options["control_names"]) or DEFAULT_CONTROLS]
+    audits = chosen_audits(options["audit_names"])
+    front, back = model_at(sender, "sender"), model_at(receiver, "receiver")
+    fit = load_data(options["data_name"], "train", n=options["n"])
+    test = load_data(options["data_name"], "test", n=options["n_test"])
+    conflict = options["conflict_name"]
+    return audit(
+        split_for(fit, *front, "sender"),
+        split_for(fit, *back, "receiver"),
+        fit,
+        test,
+        conflict=None if conflict is None else load_data(conflict, "test"),
+        interventions=changes,
+        others=[_other(text, back[1], fit) for text in options["other_names"]],
+        matching=way,
+        stitch=options["stitch_name"],
+        freeze=options["freeze"],
+        seeds=range(options["seeds"]),
+        controls=controls,
+        audits=audits,
+        watch=watch,
+    )
+
+
+def _matching(options: dict[str, Any]) -> Matching:
+    from seamripper.audits.audit import MATCHING
+    from seamripper.matching import Regression, Task, matching_named
+
+    asked = {name: options[name] for name in ("epochs", "lr", "batch") if options[name] is not None}
+    training = dataclasses.replace(MATCHING.training, **asked)
+    way = matching_named(options["matching_name"])
+    if isinstance(way, Task):
+        return dataclasses.replace(MATCHING, training=training, init=options["init"] or MATCHING.init)
+    if isinstance(way, Regression):
+        # From the direct match there is nothing left for it to find.
+        return dataclasses.replace(way, training=training, init=options["init"] or way.init)
+    return way
+
+
+def _interventions(given: tuple[str, ...]) -> list[Intervention | str] | None:
+    """None leaves the choice to the audit; `default` depends on the samples, which are not there yet."""
+    from seamripper.audits.interventions import intervention_named
+
+    words = words_of(given)
+    if "none" in words and len(words) > 1:
+        raise click.UsageError("Expected --interventions to be none, or names, but got both.")
+    if not words:
+        return None
+    return [word if word == "default" else intervention_named(word) for word in words if word != "none"]
+
+
+def _other(text: str, cut: str, fit: Samples) -> Split:
+    role = "network of another seed"
+    return split_for(fit, *model_at(text if "@" in text else f"{text}@{cut}", role), role)
+
+
+def _audit_folder(ctx: click.Context, name: str, out: Path | None, as_json: bool) -> None:
+    """Put the audit `identification` to every matrix of a comparison."""
+    from seamripper.audits.identification import identified
+    from seamripper.measures import load_comparison
+
+    _require_folder(ctx, name)
+    found = load_comparison(name)
+    verdicts: dict[str, Verdict] = {}
+    skipped: dict[str, str] = {}
+    for label in found.matrices:
+        try:
+            verdicts[label] = identified(found, label)
+        except InapplicableError as e:
+            skipped[label] = str(e)
+    if not verdicts:
+        raise InapplicableError(" ".join(dict.fromkeys(skipped.values())))
+    record = {"folder": name, "identification": {k: v.as_record() for k, v in verdicts.items()}, "skipped": skipped}
+    if not as_json:
+        _show_identified(f"Is the corresponding layer the most similar one? {name}", verdicts, skipped)
+    if out is not None:
+        with atomic(out) as file:
+            file.write(json.dumps(record, allow_nan=False).encode())
+    if as_json:
+        print_json({**record, "file": out and str(out)})
+    elif out is not None:
+        print(f"written to {out}")
+
+
+def _require_folder(ctx: click.Context, name: str) -> None:
+    from seamripper.measures.comparison import FILE
+
+    if not Path(name).is_dir():
+        raise click.UsageError(
+            "Expected SENDER and RECEIVER, both as MODEL@CUT, or one folder that `seamripper compare --out` has "
+            f"written, but got {name!r} alone, which is no folder."
+        )
+    typed = click.core.ParameterSource.COMMANDLINE
+    more = [p for p in ctx.command.params if p.name and ctx.get_parameter_source(p.name) is typed]
+    extra = [p.opts[0] for p in more if p.name not in _OF_A_FOLDER]
+    if extra:
+        raise click.UsageError(f"A folder is audited as it is: {', '.join(extra)} cannot be given with it.")
+    if not (Path(name) / FILE).is_file():
+        raise FileError(f"{name} has no {FILE}. Make one: seamripper compare A B --data DATA --out {name}.")
+
+
+def _show_identified(title: str, verdicts: dict[str, Verdict], skipped: dict[str, str]) -> None:
+    columns = ["measure", "share identified [95 % interval]", "chance", "p", "mean rank"]
+    rows = [
+        [
+            label,
+            str(verdict.observed),
+            f"{verdict.controls['chance'][0].value:.3f}",
+            "–" if verdict.p is None else f"{verdict.p:.2g}",
+            f"{verdict.figures['mean_rank']:.2f}",
+        ]
+        for label, verdict in verdicts.items()
+    ]
+    print_table(title, columns, rows)
+    layers = next(iter(verdicts.values())).figures["layers"]
+    print(f"{layers} layers, rows and columns counted; the intervals take layers for independent, which they are not")
+    for label, why in skipped.items():
+        print(f"– {label}: {why}")

@@ -1,0 +1,127 @@
+"""The control `clustered_noise`: noise in the place of the sender's activations, a cluster a class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from seamripper._options import require_options
+from seamripper.controls._given import AsTheyAre, given
+from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.data.noise import clustered_noise
+from seamripper.data.samples import Samples
+from seamripper.errors import AuditError, DataError, InapplicableError
+
+SWEEP = (0.1, 0.5, 0.9, 0.99, 1.0)
+"""The radii of Smith et al. 2025, Table D.3, and that of their other trials."""
+_BYTES = 1 << 30
+"""What the noise for one set of samples may take, or fewer samples are used."""
+
+
+@dataclass(frozen=True)
+class ClusteredNoise(Control):
+    """Noise at the sender's cut: clamp(centre + radius · N(0, 1), 0, 1), a centre ~ U[0, 1] for each class.
+
+    It knows the label and nothing of the input (Smith et al. 2025, section 4.2): what it reaches, any sender can whose
+    activations are clustered by class. In their trial that was 99.9 % and more for a radius of 0.1, and 96 % for 1.0
+    (Table D.3). Centres are drawn by the case's seeds. `sweep` tries each of the radii 0.1, 0.5, 0.9, 0.99 and 1.0.
+    With `classes` less than the receiver's, only samples of the first so many classes take part (D.4). At most `n`
+    samples are fitted on, and as many scored, fewer where their noise would take more than a gigabyte.
+
+    >>> ClusteredNoise(sweep=True).radii
+    (0.1, 0.5, 0.9, 0.99, 1.0)
+    """
+
+    name: ClassVar[str] = "clustered_noise"
+    about: ClassVar[str] = "noise at the cut, a cluster a class: it knows the label and nothing of the input"
+    known: ClassVar[Known] = "nothing"
+
+    radius: float = 0.1
+    classes: int | None = None
+    sweep: bool = False
+    n: int | None = 5000
+
+    def __post_init__(self) -> None:
+        require_options(self, f"the control {self.name!r}", error=AuditError, radius=0, classes=1, n=2)
+
+    @property
+    def radii(self) -> tuple[float, ...]:
+        """The radii to try."""
+        return SWEEP if self.sweep else (self.radius,)
+
+    def counterparts(self, case: Case) -> Iterator[Counterpart]:
+        """Noise for each radius and seed."""
+        with torch.no_grad():
+            dtype = case.receiver.head(case.receiver.example).dtype
+        for radius in self.radii:
+            for seed in case.seeds:
+                fit, test = (
+                    self._noisy(case, part, split=split, radius=radius, seed=seed, dtype=dtype)
+                    for part, split in ((case.fit, "train"), (case.test, "test"))
+                )
+                assert isinstance(fit.for_sender.inputs, Tensor)
+                sender = given(AsTheyAre(), fit.for_sender.inputs[:2], fit.for_sender.source)
+                yield Counterpart(f"noise of radius {radius:g}", seed, sender, fit, test)
+
+    def _noisy(
+        self, case: Case, samples: Samples, *, split: str, radius: float, seed: int, dtype: torch.dtype
+    ) -> Samples:
+        """The samples that take part, and for each the sender is shown noise of its class."""
+        shape, classes = case.sender.cut.shape, self._clusters(case.fit)
+        with torch.no_grad():
+            here = tuple(case.receiver.head(samples.batch(slice(0, 1))).shape[1:])
+        if here != case.receiver.cut.shape:
+            raise InapplicableError(
+                f"Noise has the shape of the cut, {case.receiver.cut}, but on {samples.name} the receiver has {here} "
+                "there: texts of one length can be compared with noise."
+            )
+        used = _of_classes(samples.as_it_is, classes)
+        most = max(2, _BYTES // (4 * math.prod(shape)))
+        used = used.draw(most if self.n is None else min(most, self.n), seed=seed)
+        row, each = places(used.labels, classes)
+        try:
+            noise = clustered_noise(shape, classes=classes, radius=radius, per_class=each, seed=seed, split=split)
+        except DataError as e:
+            raise InapplicableError(f"{e} Choose clustered_noise?n=… smaller.") from e
+        shown = replace(noise.take(row), ids=used.ids)
+        assert isinstance(shown.inputs, Tensor)
+        return replace(used, shown=replace(shown, inputs=shown.inputs.to(dtype)))
+
+    def _clusters(self, fit: Samples) -> int:
+        if self.classes is None:
+            return fit.classes
+        if self.classes > fit.classes:
+            raise AuditError(
+                f"Expected classes of the control {self.name!r} to be at most {fit.classes}, as many as {fit.name} "
+                f"has, but got {self.classes}."
+            )
+        return self.classes
+
+
+def _of_classes(samples: Samples, classes: int) -> Samples:
+    """The samples of the first so many classes."""
+    part = samples.labels < classes
+    if not bool(part.any()):
+        raise InapplicableError(
+            f"None of the samples of {samples.name} is of the first {classes} classes. Choose more of them."
+        )
+    return samples if bool(part.all()) else samples.take(part)
+
+
+def places(labels: Tensor, classes: int) -> tuple[Tensor, int]:
+    """Which row of noise each sample is given, and how many a class are needed; row i is of class i mod `classes`.
+
+    >>> places(torch.tensor([2, 0, 0, 2, 0]), 3)
+    (tensor([2, 0, 3, 5, 6]), 3)
+    """
+    order = labels.argsort(stable=True)
+    counts = labels.bincount(minlength=classes)
+    starts = counts.cumsum(0) - counts
+    turn = torch.empty_like(labels)
+    turn[order] = torch.arange(len(labels)) - starts[labels[order]]
+    return labels + classes * turn, int(counts.max())

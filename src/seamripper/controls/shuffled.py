@@ -1,0 +1,54 @@
+"""The control `shuffled`: the sender itself, with its samples and the receiver's out of step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+
+from seamripper.controls._fitting import stitch_of
+from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.data.samples import Samples
+from seamripper.errors import InapplicableError
+from seamripper.models._seeded import derived, seeded
+
+_PAIRS = 11
+"""What the seeds of permutations are derived with."""
+
+
+@dataclass(frozen=True)
+class Shuffled(Control):
+    """The stitch is fitted with the sender shown sample π(i) where the receiver, and the label, have sample i.
+
+    The permutation π is drawn by the seed, and breaks the pairing of the samples to fit on alone; scored is on true
+    pairs. Nothing can be learnt from it, so its accuracy must be that of a guess, 0.1 for ten classes of one size. If
+    it is more, something other than the sender's activations tells the stitch what to say.
+    """
+
+    name: ClassVar[str] = "shuffled"
+    about: ClassVar[str] = "the sender fitted on samples paired at random: it must fail"
+    known: ClassVar[Known] = "broken"
+
+    def counterparts(self, case: Case) -> Iterator[Counterpart]:
+        """The sender, with another permutation for each seed."""
+        with seeded(0):
+            layer = stitch_of(case, case.sender.cut).build(case.sender.cut, case.receiver.cut)
+        if not list(layer.parameters()):
+            raise InapplicableError("The stitch has no parameters, so a broken pairing cannot change it.")
+        for seed in case.seeds:
+            yield Counterpart("pairs at random", seed, case.sender, shuffled(case.fit, seed=seed), case.test)
+
+
+def shuffled(samples: Samples, *, seed: int) -> Samples:
+    """The same samples, with what the sender is shown in another order.
+
+    >>> four = Samples("four", torch.arange(4.0)[:, None], torch.tensor([0, 1, 0, 1]), torch.arange(4), 2)
+    >>> mixed = shuffled(four, seed=0)
+    >>> mixed.ids.tolist(), mixed.for_sender.ids.tolist()
+    ([0, 1, 2, 3], [3, 2, 1, 0])
+    """
+    # Not the seed itself, from which a matching draws its own order of the samples.
+    order = torch.randperm(len(samples), generator=torch.Generator().manual_seed(derived(seed, _PAIRS)))
+    return replace(samples, shown=samples.for_sender.take(order))

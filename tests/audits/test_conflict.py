@@ -1,0 +1,207 @@
+"""The conflict audit, on two cues that are planted: numbers 0 – 3 and numbers 4 – 7, each of which tells the class."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from seamripper._stats import Estimate
+from seamripper.audits import Evidence
+from seamripper.audits._agreement import Agreement
+from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _placed
+from seamripper.audits.interventions.base import Intervention, Kind
+from seamripper.controls import Case, control_named
+from seamripper.controls._given import AsTheyAre, given
+from seamripper.cut import Split, split
+from seamripper.data import Samples
+from seamripper.data.samples import Inputs
+from seamripper.errors import AuditError, InapplicableError
+from seamripper.matching import Task, Training
+from seamripper.models._seeded import seeded
+
+QUICK = Task(Training(epochs=10, batch=64, lr=0.02), init="direct")
+FIRST, SECOND = slice(0, 4), slice(4, 8)
+
+
+def cues(n: int, *, agree: bool, first_id: int = 0) -> Samples:
+    """Two cues of four numbers; the label is the first one's class, the second's is the same or drawn by chance.
+
+    The second is four times as loud, so that a network that has learnt nothing hears little else.
+    """
+    generator = torch.Generator().manual_seed(first_id)
+    centres = 3 * torch.randn(3, 4, generator=torch.Generator().manual_seed(7))
+    labels = torch.arange(n) % 3
+    other = labels if agree else torch.randint(3, (n,), generator=generator)
+    inputs = torch.cat([centres[labels], centres[other]], 1) + 0.8 * torch.randn(n, 8, generator=generator)
+    inputs[:, SECOND] *= 4
+    return Samples("cues", inputs, labels, torch.arange(first_id, first_id + n), classes=3)
+
+
+@functools.cache
+def network(cue: str, seed: int) -> Split:
+    """A network that has learnt one of the cues, where the other was drawn by chance."""
+    data = cues(600, agree=False, first_id=90_000)
+    inputs = data.inputs
+    if cue == "second":
+        inputs = torch.cat([data.inputs[:, SECOND] / 4, data.inputs[:, FIRST] * 4], 1)
+    with seeded(seed):
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))
+        optimiser = torch.optim.Adam(net.parameters(), 0.02)
+        for _ in range(300):
+            optimiser.zero_grad()
+            F.cross_entropy(net(inputs), data.labels).backward()
+            optimiser.step()
+    return split(net.eval(), "3", torch.zeros(2, 8))
+
+
+@dataclass(frozen=True)
+class Dropped(Intervention):
+    """The numbers of one cue set to 0."""
+
+    name: ClassVar[str] = "dropped"
+    about: ClassVar[str] = "a cue taken away"
+    kind: ClassVar[Kind] = "audio"
+    cue: str = "second"
+
+    def change(self, samples: Samples, *, seed: int) -> Inputs:
+        inputs = samples.batch(slice(None)).clone()
+        inputs[:, FIRST if self.cue == "first" else SECOND] = 0
+        return inputs
+
+
+@dataclass(frozen=True)
+class Nothing(Dropped):
+    """A change that is none."""
+
+    name: ClassVar[str] = "nothing"
+
+    def change(self, samples: Samples, *, seed: int) -> Inputs:
+        return samples.batch(slice(None)).clone()
+
+
+def put(sender: Split, *, audit: Conflict | None = None, controls: Any = ("self", "random_sender"), **more: Any) -> Any:
+    case = Case(
+        sender,
+        network("first", 0),
+        cues(400, agree=True),
+        cues(300, agree=True, first_id=10_000),
+        QUICK,
+        seeds=(0, 1),
+        others=more.pop("others", ()),
+    )
+    return (audit or Conflict(n=300)).put(Evidence(case, controls=controls, **more))
+
+
+CONFLICT = cues(300, agree=False, first_id=20_000)
+
+
+@pytest.mark.parametrize("others", [(), ("first",)])
+def test_the_conflict_set_tells_whom_the_sender_follows(others: tuple[str, ...]) -> None:
+    more = {"others": tuple(network(cue, 5) for cue in others), "controls": ("self", "other_seed", "random_sender")}
+    same = put(network("first", 1), conflict=CONFLICT, **more)
+    other = put(network("second", 1), conflict=CONFLICT, **more)
+    assert (same.answer, other.answer) == ("yes", "no")
+    assert same.figures["control"] == ("other_seed" if others else "self")
+    assert same.figures["score"].low > HALF_WAY > other.figures["score"].high
+    # The other cue's network gives the receiver's answer where the cues agree by chance, one time in three.
+    assert other.observed.value == pytest.approx(1 / 3, abs=0.12)
+    assert same.observed.value > 0.9
+    assert "listens to something else" in other.sentence
+    # Nearer to a network that has learnt nothing than to one that has learnt the same.
+    told = other.figures["sets"]["conflict set"]
+    expected = (told["kept"].value - told["nothing"]) / (1 - told["nothing"])
+    assert told["position"].value == pytest.approx(expected)
+    assert same.p is None
+
+
+def test_an_intervention_tells_and_is_named() -> None:
+    changes = [Nothing(), Dropped(), Dropped(cue="first")]
+    other = put(network("second", 1), interventions=changes)
+    assert other.answer == "no"
+    assert other.figures["decided_by"] == "dropped"
+    assert "'dropped'" in other.sentence
+    sets = other.figures["sets"]
+    # Without its own cue the receiver has no stable answer, so what is said there counts for little.
+    assert sets["dropped?cue=first"]["weight"] < 0.3 < sets["dropped"]["weight"]
+    # A change that changes nothing cannot tell anybody apart.
+    assert sets["nothing"]["kept"].low > HALF_WAY
+    assert sets["nothing"]["departure"] < 0.1 < sets["dropped"]["departure"]
+
+
+def test_same_is_said_by_the_set_that_could_have_told() -> None:
+    same = put(network("first", 1), interventions=[Nothing(), Dropped()])
+    assert same.answer == "yes"
+    assert same.figures["decided_by"] == "dropped"
+    assert same.figures["nothing"] < 1 - POWER
+
+
+def test_without_power_nothing_is_called_the_same() -> None:
+    powerless = put(network("first", 1), interventions=[Nothing()])
+    assert powerless.answer == "unknown"
+    assert "no set tells even a sender that has learnt nothing" in powerless.sentence
+    assert powerless.figures["sets"]["nothing"]["weight"] > TELLS
+    unproved = put(network("first", 1), controls=("self",), conflict=CONFLICT)
+    assert unproved.answer == "unknown"
+    assert "random_sender" in unproved.sentence
+
+
+def told(name: str, *, weight: float, kept: float, nothing: float) -> Told:
+    position = (kept - nothing) / (1 - nothing)
+    near = Estimate(position, position - 0.05, position + 0.05, 300)
+    return Told(name, weight, 1.0, Estimate(kept, kept - 0.05, kept + 0.05, 300), nothing, near, near, near, {})
+
+
+def test_the_set_with_the_largest_departure_decides_as_it_stands_to_the_controls() -> None:
+    mild = told("mild", weight=0.95, kept=0.8, nothing=0.0)
+    clear = told("clear", weight=0.35, kept=0.5, nothing=0.4)
+    assert clear.position.value == pytest.approx(1 / 6)
+    assert clear.departure > mild.departure
+    powerless = told("powerless", weight=0.9, kept=0.8, nothing=0.85)
+    assert (mild.tells, clear.tells, powerless.tells) == (True, True, False)
+
+
+def test_the_best_of_the_untrained_networks_is_what_a_sender_must_beat() -> None:
+    hits = {k: np.r_[np.ones(k), np.zeros(100 - k)] for k in (50, 80, 90, 95)}
+    found = {k: Agreement(each, 0.0) for k, each in hits.items()}
+    _, position = _placed([found[90]], [found[50], found[80]], [found[95]], seed=0)
+    assert position.value == pytest.approx((0.90 - 0.80) / (0.95 - 0.80))
+
+
+def test_sets_that_break_the_receiver_tell_nothing() -> None:
+    for cue in ("first", "second"):
+        blind = put(network(cue, 1), interventions=[Dropped(cue="first")])
+        assert blind.answer == "unknown"
+        assert "no set leaves receiver and control their answers" in blind.sentence
+
+
+def test_self_is_the_same_and_the_order_of_sets_does_not_matter() -> None:
+    itself = put(network("first", 0), interventions=[Dropped(), Nothing()])
+    again = put(network("first", 0), interventions=[Nothing(), Dropped()])
+    assert itself.answer == "yes"
+    assert itself.as_record() == again.as_record() | {"figures": itself.as_record()["figures"]}
+    assert itself.figures["sets"] == again.figures["sets"]
+
+
+def test_a_sender_that_does_not_look_cannot_be_tested() -> None:
+    noise = given(AsTheyAre(), torch.zeros(2, 16), "noise")
+    base = Case(network("first", 1), network("first", 0), cues(400, agree=True), cues(300, agree=True), QUICK)
+    one = next(iter(control_named("clustered_noise").counterparts(base)))
+    case = Case(noise, base.receiver, one.fit, one.test, QUICK)
+    with pytest.raises(InapplicableError, match="does not look at the inputs"):
+        Conflict().put(Evidence(case, conflict=CONFLICT))
+
+
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(InapplicableError, match="neither a conflict set nor interventions"):
+        put(network("first", 1))
+    with pytest.raises(InapplicableError, match="'self' or 'other_seed'"):
+        put(network("first", 1), controls=("random_sender",), conflict=CONFLICT)
+    with pytest.raises(AuditError, match="n of the audit 'conflict' to be a whole number of at least 20"):
+        Conflict(n=3)

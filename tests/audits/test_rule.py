@@ -1,0 +1,89 @@
+"""The rule: verdicts whose truth is planted come to one of five answers, and each says what would change it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from seamripper._stats import Estimate
+from seamripper.audits import Verdict
+from seamripper.audits.margin import Margin
+from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN, judged
+
+FIGURE = Estimate(0.5, 0.4, 0.6, 100)
+WORKING, FAILING = [0.94, 0.95, 0.93], [0.35, 0.36, 0.34]
+NOISY, WEAK, CHANCE = [0.95, 0.96, 0.94], [0.5, 0.52, 0.49], [0.33, 0.34, 0.33]
+
+
+def conflict(answer: str) -> Verdict:
+    figures = {"score": FIGURE, "decided_by": "greyscale"}
+    return Verdict("conflict", "?", answer, FIGURE, {}, FIGURE, f"The conflict says {answer}.", None, figures)  # type: ignore[arg-type]
+
+
+def judgement(make: Any, sender: list[float], said: str | None, **controls: list[float]) -> Any:
+    evidence = make.planted(sender, **({"self": [0.95, 0.95, 0.95]} | controls))
+    verdicts = {"margin": Margin().put(evidence)} if set(controls) - {"self"} else {}
+    return judged(evidence, verdicts | ({} if said is None else {"conflict": conflict(said)}))
+
+
+@pytest.mark.parametrize(
+    ("sender", "said", "controls", "expected"),
+    [
+        (WORKING, "yes", {"random_sender": NOISY}, SAME),
+        (WORKING, "yes", {"random_sender": WEAK}, SAME),
+        (WORKING, "no", {"random_sender": NOISY}, DIFFERENT),
+        (WORKING, "no", {"random_sender": WEAK}, DIFFERENT),
+        (WORKING, "unknown", {"random_sender": NOISY}, NOISE),
+        (WORKING, None, {"clustered_noise": NOISY}, NOISE),
+        (WORKING, None, {"clustered_noise": WEAK}, UNKNOWN),
+        (WORKING, "unknown", {"clustered_noise": WEAK}, UNKNOWN),
+        (WORKING, None, {}, UNKNOWN),
+        (FAILING, "yes", {"random_sender": WEAK}, NOT_STITCHABLE),
+        (FAILING, "no", {"random_sender": NOISY}, NOT_STITCHABLE),
+        (WORKING, "yes", {"random_sender": WEAK, "shuffled": WORKING}, UNKNOWN),
+    ],
+)
+def test_each_case_has_its_answer(make: Any, sender: Any, said: Any, controls: Any, expected: str) -> None:
+    found = judgement(make, sender, said, **controls)
+    assert found.conclusion == expected
+    assert found.reason
+    assert found.experiment
+    assert {"stitched", "receiver", "chance", "recovered"} <= set(found.figures)
+    assert str(found).startswith(expected[0].upper() + expected[1:])
+    assert "What would change this: " in str(found)
+
+
+def test_nothing_is_called_the_same_on_task_accuracy_alone(make: Any) -> None:
+    perfect = judgement(make, [1.0, 1.0, 1.0], None, random_sender=CHANCE, clustered_noise=CHANCE)
+    assert perfect.conclusion == UNKNOWN
+
+
+def test_the_verdict_names_what_decided_and_its_figures(make: Any) -> None:
+    found = judgement(make, WORKING, "no", random_sender=NOISY)
+    assert (found.figures["decided_by"], found.figures["agreement"]) == ("greyscale", FIGURE)
+    assert "'greyscale'" in found.experiment
+    assert found.figures["recovered"].value == pytest.approx((0.94 - 1 / 3) / (0.95 - 1 / 3), abs=0.01)
+
+
+def test_a_receiver_at_chance_leaves_nothing_to_recover(make: Any) -> None:
+    evidence = make.planted([0.3, 0.3], receiver=0.3, self=[0.3, 0.3])
+    found = judged(evidence, {})
+    assert found.conclusion == NOT_STITCHABLE
+    assert "The receiver itself is at chance" in found.reason
+    assert math.isnan(found.figures["recovered"].value)
+
+
+def test_a_wide_interval_does_not_make_a_stitch_work(make: Any) -> None:
+    assert judgement(make, [0.35, 0.5, 0.8], "yes", random_sender=CHANCE).conclusion == NOT_STITCHABLE
+
+
+def test_noise_of_one_radius_that_works_is_not_hidden_by_the_others(make: Any) -> None:
+    evidence = make.planted(WORKING, self=[0.95] * 3, clustered_noise=[1.0, 0.34, 0.34])
+    many = tuple(
+        type(one)(one.control, f"noise of radius {k}", 0, one.result)
+        for k, one in enumerate(evidence.of("clustered_noise"))
+    )
+    evidence._outcomes["clustered_noise"] = many
+    assert judged(evidence, {}).conclusion == NOISE
