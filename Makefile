@@ -9,14 +9,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: help demo test lint bench clean
 
 help:
-	@echo 'make demo    set up .venv, train two small networks, stitch them, say where the report is'
+	@echo 'make demo    set up .venv, train small networks whose truth is known, stitch and judge them, write a report'
 	@echo 'make test    set up .venv, lint, check types, run the tests'
 	@echo 'make lint    lint and check types only'
 	@echo 'make bench   time what is claimed to be fast'
 	@echo 'make clean   remove .venv, caches and build products; runs/ stays'
 
 demo: .venv/.core
-	@echo '== demo: two small networks on MNIST, stitched both ways'
+	@echo '== demo: senders of known truth on MNIST, stitched into one network and judged'
 	@$(BIN)/seamripper demo
 
 test: lint

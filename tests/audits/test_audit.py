@@ -88,7 +88,8 @@ def test_the_record_is_whole_and_written_at_once(tmp_path: Path) -> None:
     assert [o["control"] for o in record["outcomes"]].count("self") == 2
     assert record["record"]["seeds"] == [0, 1]
     assert {"fit", "test", "conflict"} == set(record["record"]["data"])
-    assert [now.done for now in seen if now.task == "audits"] == [2]
+    tasks = ["audit 1 of 2: margin", "audit 2 of 2: conflict"]
+    assert [(now.task, now.done) for now in seen if now.task in tasks] == [(t, done) for t in tasks for done in (0, 1)]
 
 
 def test_the_receiver_itself_is_the_same_whatever_the_sets_can_tell() -> None:

@@ -146,7 +146,7 @@ def test_without_power_nothing_is_called_the_same() -> None:
     powerless = put(network("first", 1), interventions=[Nothing()])
     assert powerless.answer == "unknown"
     assert "no set tells even a sender that has learnt nothing" in powerless.sentence
-    assert powerless.figures["sets"]["nothing"]["weight"] > TELLS
+    assert powerless.figures["sets"]["nothing"]["stability"] > TELLS
     unproved = put(network("first", 1), controls=("self",), conflict=CONFLICT)
     assert unproved.answer == "unknown"
     assert "random_sender" in unproved.sentence
@@ -155,16 +155,18 @@ def test_without_power_nothing_is_called_the_same() -> None:
 def told(name: str, *, weight: float, kept: float, nothing: float) -> Told:
     position = (kept - nothing) / (1 - nothing)
     near = Estimate(position, position - 0.05, position + 0.05, 300)
-    return Told(name, weight, 1.0, Estimate(kept, kept - 0.05, kept + 0.05, 300), nothing, near, near, near, {})
+    return Told(name, weight, 0.9, Estimate(kept, kept - 0.05, kept + 0.05, 300), nothing, near, near, near, {})
 
 
 def test_the_set_with_the_largest_departure_decides_as_it_stands_to_the_controls() -> None:
     mild = told("mild", weight=0.95, kept=0.8, nothing=0.0)
-    clear = told("clear", weight=0.35, kept=0.5, nothing=0.4)
-    assert clear.position.value == pytest.approx(1 / 6)
+    clear = told("clear", weight=0.55, kept=0.65, nothing=0.4)
+    assert clear.position.value == pytest.approx(5 / 12)
+    # The set weighs less, but there the sender is nearer to a network that has learnt nothing.
     assert clear.departure > mild.departure
     powerless = told("powerless", weight=0.9, kept=0.8, nothing=0.85)
     assert (mild.tells, clear.tells, powerless.tells) == (True, True, False)
+    assert not told("broken", weight=0.4, kept=0.1, nothing=0.0).stable
 
 
 def test_the_best_of_the_untrained_networks_is_what_a_sender_must_beat() -> None:

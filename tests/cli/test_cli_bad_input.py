@@ -201,7 +201,7 @@ CASES = [
         "other seed that is none",
         (*AUDIT, "--other-seed", "digit.safetensors"),
         "AuditError",
-        "digit.safetensors has the receiver's own weights",
+        "Expected --other-seed to be a network from another seed than the receiver's",
     ),
     case(
         "conflict",

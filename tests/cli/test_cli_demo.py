@@ -118,12 +118,12 @@ def test_the_story_is_told_in_the_figures_of_the_run() -> None:
     digit = judged("Digit, other seed", SAME, 0.96, SAME, alone=0.95)
     story = _story([digit, judged("Colour", DIFFERENT, 0.999, SAME, alone=0.95)])
     assert "Digit alone is right on 95.0%" in story
-    assert "with Colour in front, on 99.9%, which does not know the digit: the figure tells nothing" in story
+    assert "with Colour in front, on 99.9%, which has not Digit's information: such an accuracy is no ev" in story
     assert "Judged as they are: 1 of 2 with the conflict set, 2 of 2 by interventions alone." in story
     # Where the best sender does know the digit, accuracy has misled nobody.
     story = _story([digit, judged("Colour", DIFFERENT, 0.5, DIFFERENT, alone=0.95)])
     assert "with Digit, other seed in front, on 96.0%. Judged as they are: 2 of 2 with the conflict set" in story
-    assert "does not know" not in story
+    assert "no evidence" not in story
 
 
 def test_networks_that_know_nothing_tell_no_story() -> None:

@@ -101,13 +101,13 @@ def audit(
     _ = evidence.observed
     verdicts: dict[str, Verdict] = {}
     for k, one in enumerate(chosen):
-        watch(Progress(f"audit {one.name}", k, len(chosen)))
+        watch(Progress(f"audit {k + 1} of {len(chosen)}: {one.name}", 0, 1))
         try:
             verdicts[one.name] = one.put(evidence)
         except SeamripperError as e:
             # The other audits are worth having; this one's reason stands in the result.
             skipped[one.name] = str(e)
-    watch(Progress("audits", len(chosen), len(chosen)))
+        watch(Progress(f"audit {k + 1} of {len(chosen)}: {one.name}", 1, 1))
     judgement = judged(evidence, verdicts)
     return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
 

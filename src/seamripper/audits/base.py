@@ -111,7 +111,7 @@ class Evidence:
 
 def _require_conflict(case: Case, conflict: Samples) -> None:
     """Refuse a conflict set of other inputs, of other classes, or of samples that the stitch is fitted on."""
-    require_inputs(case.receiver, case.receiver, conflict.as_it_is)
+    require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict.as_it_is)
     require_classes(conflict.labels, case.receiver.answer(conflict.batch(slice(0, 2))), conflict.name)
     seen = shared(case.fit.name, case.fit.ids, conflict)
     if seen:

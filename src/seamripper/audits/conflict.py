@@ -21,8 +21,8 @@ from seamripper.errors import AuditError, InapplicableError
 
 HALF_WAY = 0.5
 """Nearer to the control of the same information, or to the one that has learnt nothing."""
-TELLS = 0.25
-"""The weight below which a set tells nothing: receiver and control keep half of their answers each."""
+TELLS = 0.5
+"""Receiver and control must each keep this share of their answers, beyond chance, or a set tells nothing."""
 POWER = 0.25
 """A sender that has learnt nothing must lose this share of the control's agreement on a set, or the set cannot tell."""
 
@@ -56,7 +56,12 @@ class Told:
     @property
     def tells(self) -> bool:
         """Whether receiver and control have stable answers here, and a sender that has learnt nothing has not."""
-        return self.weight >= TELLS and not self.nothing > 1 - POWER
+        return self.stable and not self.nothing > 1 - POWER
+
+    @property
+    def stable(self) -> bool:
+        """Whether receiver and control have answers here that they keep."""
+        return min(self.stability, self.control) >= TELLS
 
     @property
     def departure(self) -> float:
@@ -74,9 +79,9 @@ class Conflict(Audit):
     """Agreement with the receiver on inputs where cues disagree, against the self or other-seed control.
 
     The sets are the evidence's conflict set and its interventions, `n` samples of each. A set is weighed by how stable
-    receiver and control are on it; with a weight below `TELLS`, or if a sender that has learnt nothing does as well on
-    it as the control, it tells nothing. On each of the others the sender stands somewhere between the best of the
-    senders that have learnt nothing and the control, and the one with the largest departure decides:
+    receiver and control are on it; if one of them keeps less than `TELLS`, or if a sender that has learnt nothing does
+    as well on it as the control, it tells nothing. On each of the others the sender stands somewhere between the best
+    of the senders that have learnt nothing and the control, and the one with the largest departure decides:
 
         position = (κ(sender) − κ(nothing)) / (κ(control) − κ(nothing))        departure = weight · (1 − position)
 
@@ -239,7 +244,7 @@ def _sentence(answer: Answer, told: Told, worst: Told, control: str) -> str:
             else f" The least, as far as sets can tell, it keeps on the {_named(worst)}: {worst.kept}."
         )
         return f"{said}; {blind}.{least}"
-    if told.weight < TELLS:
+    if not told.stable:
         return f"{said}, but no set leaves receiver and control their answers, so none tells anything."
     if not told.tells:
         return f"{said}, but no set tells even a sender that has learnt nothing, so none could have shown anything."

@@ -13,7 +13,7 @@ from seamripper._files import atomic
 from seamripper.cli._audited import show_audited
 from seamripper.cli._parse import Output, json_option, model_at, split_for, words_of
 from seamripper.cli._show import print_json, print_table, progress
-from seamripper.errors import FileError, InapplicableError
+from seamripper.errors import AuditError, FileError, InapplicableError
 
 if TYPE_CHECKING:
     from seamripper._progress import Watcher
@@ -104,15 +104,15 @@ def _audited(sender: str, receiver: str, options: dict[str, Any], watch: Watcher
     front, back = model_at(sender, "sender"), model_at(receiver, "receiver")
     fit = load_data(options["data_name"], "train", n=options["n"])
     test = load_data(options["data_name"], "test", n=options["n_test"])
-    conflict = options["conflict_name"]
+    conflict, half = options["conflict_name"], split_for(fit, *back, "receiver")
     return audit(
         split_for(fit, *front, "sender"),
-        split_for(fit, *back, "receiver"),
+        half,
         fit,
         test,
         conflict=None if conflict is None else load_data(conflict, "test"),
         interventions=changes,
-        others=[_other(text, back[1], fit) for text in options["other_names"]],
+        others=[_other(text, half, back[1], fit) for text in options["other_names"]],
         matching=way,
         stitch=options["stitch_name"],
         freeze=options["freeze"],
@@ -150,9 +150,16 @@ def _interventions(given: tuple[str, ...]) -> list[Intervention | str] | None:
     return [word if word == "default" else intervention_named(word) for word in words if word != "none"]
 
 
-def _other(text: str, cut: str, fit: Samples) -> Split:
+def _other(text: str, receiver: Split, cut: str, fit: Samples) -> Split:
+    """The network of another seed; the receiver itself is refused, before any work is done."""
     role = "network of another seed"
-    return split_for(fit, *model_at(text if "@" in text else f"{text}@{cut}", role), role)
+    half = split_for(fit, *model_at(text if "@" in text else f"{text}@{cut}", role), role)
+    if half.fingerprint == receiver.fingerprint:
+        raise AuditError(
+            f"Expected --other-seed to be a network from another seed than the receiver's, but {half.model.source} has "
+            "the receiver's own weights. Give another, or none: the control 'self' is the receiver itself."
+        )
+    return half
 
 
 def _audit_folder(ctx: click.Context, name: str, out: Path | None, as_json: bool) -> None:

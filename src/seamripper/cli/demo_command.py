@@ -147,7 +147,7 @@ def _story(found: Sequence[_Judged]) -> str:
     if alone.low <= 0.5:
         return "These networks are too weak to show what the demo is about; take more samples (--n)."
     best = max(found, key=lambda one: one.accuracy.value)
-    fooled = "" if best.truth == SAME else ", which does not know the digit: the figure tells nothing of what one knows"
+    fooled = "" if best.truth == SAME else ", which has not Digit's information: such an accuracy is no evidence"
     by_set = sum(one.conflict.conclusion == one.truth for one in found)
     by_changes = sum(one.interventions.conclusion == one.truth for one in found)
     return (
