@@ -138,6 +138,8 @@ def test_wrong_words_and_wrong_data() -> None:
         audited("first", audits=("conflct",))
     with pytest.raises(AuditError, match="There is no control 'slef': did you mean 'self'"):
         audited("first", controls=("slef",))
+    with pytest.raises(AuditError, match="a sender cannot be its own control"):
+        audited("first", others=[planted.network("first", 1)], controls=("self", "other_seed"))
     with pytest.raises(AuditError, match="The control 'self' is given twice"):
         audited("first", controls=("self", "self"))
     with pytest.raises(AuditError, match="one seed or more, each once"):

@@ -18,7 +18,7 @@ from seamripper.controls import Case, Control, Outcome
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples
-from seamripper.errors import InapplicableError, SeamripperError
+from seamripper.errors import AuditError, InapplicableError, SeamripperError
 from seamripper.matching import Functional, Match, Matching, Task, Training
 from seamripper.models._version import versions
 from seamripper.stitches import Stitch
@@ -105,6 +105,8 @@ def audit(
         try:
             verdicts[one.name] = one.put(evidence)
         except SeamripperError as e:
+            if isinstance(e, AuditError) and not isinstance(e, InapplicableError):
+                raise  # what was asked for is wrong, and no other audit would mend it
             # The other audits are worth having; this one's reason stands in the result.
             skipped[one.name] = str(e)
         watch(Progress(f"audit {k + 1} of {len(chosen)}: {one.name}", 1, 1))
