@@ -237,7 +237,7 @@ def test_progress_is_told_where_no_terminal_is(
     monkeypatch.setattr("seamripper.cli._show._PLAIN_EVERY", 0.0)
     said = run("audit", *pair, *FEW, *CONFLICT).err
     assert "task matching: " in said
-    assert "\naudits: 2/2" in said
+    assert "\naudit 2 of 2: conflict: 1/1" in said
     assert run("audit", *pair, *FEW, *CONFLICT, "--json").err == ""
 
 
