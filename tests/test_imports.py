@@ -30,15 +30,27 @@ ORDER = (
     ("controls",),
     ("audits",),
     ("benchmark",),
-    ("papers",),
     ("experiment",),
+    ("papers",),
     ("report",),
     ("cli",),
+    ("__main__",),
 )
 """From left to right. A part imports from itself and from parts to its left; those of `BASE` also from each other."""
 
 RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
-EXTRAS = ("torchvision", "timm", "transformers", "sklearn", "PIL", "pytorch_ood")
+EXTRAS = (
+    "torchvision",
+    "timm",
+    "transformers",
+    "sklearn",
+    "PIL",
+    "pytorch_ood",
+    "pandas",
+    "pyarrow",
+    "ray",
+    "submitit",
+)
 CORE = ["seamripper", *(m.name for m in pkgutil.walk_packages([str(SOURCE)], "seamripper."))]
 
 
@@ -97,7 +109,19 @@ def test_imports_point_to_the_left() -> None:
 def test_every_part_has_its_place() -> None:
     parts = {module.split(".")[1] for _, module, _ in files()}
     assert parts <= RANK.keys()
-    there = {"data", "models", "cut", "activations", "stitches", "matching", "measures", "controls", "audits", "cli"}
+    there = {
+        "data",
+        "models",
+        "cut",
+        "activations",
+        "stitches",
+        "matching",
+        "measures",
+        "controls",
+        "audits",
+        "experiment",
+        "cli",
+    }
     assert {*BASE, "errors", *there} <= parts
 
 

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from seamripper.data import clustered_noise as clustered_noise
     from seamripper.data import load_data as load_data
     from seamripper.errors import SeamripperError as SeamripperError
+    from seamripper.experiment import Experiment as Experiment
+    from seamripper.experiment import Store as Store
+    from seamripper.experiment import plan as plan
+    from seamripper.experiment import run as run
     from seamripper.matching import Direct as Direct
     from seamripper.matching import Functional as Functional
     from seamripper.matching import Match as Match
@@ -79,6 +83,7 @@ _HOME = {
     "Cut": "cut",
     "Direct": "matching",
     "Estimate": "_stats",
+    "Experiment": "experiment",
     "Functional": "matching",
     "Intervention": "audits.interventions",
     "Match": "matching",
@@ -92,6 +97,7 @@ _HOME = {
     "Score": "measures",
     "SeamripperError": "errors",
     "Split": "cut",
+    "Store": "experiment",
     "Task": "matching",
     "Training": "matching",
     "Verdict": "audits",
@@ -108,6 +114,8 @@ _HOME = {
     "load_match": "matching",
     "match": "matching",
     "measure_named": "measures",
+    "plan": "experiment",
+    "run": "experiment",
     "score": "measures",
     "split": "cut",
     "stitch_named": "stitches",

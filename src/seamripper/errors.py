@@ -16,6 +16,9 @@
     ├── MeasureError        a measure that is unknown, or not defined for what it was given
     ├── AuditError          a control, intervention or audit that is unknown, or cannot be carried out
     │   └── InapplicableError   it does not apply to what is compared; an audit goes on without it and says so
+    ├── ExperimentError     an experiment whose description is wrong, or that cannot be carried out here
+    ├── StoreError          a store that cannot be read or written, or is not what it says
+    │   └── DamagedError        a tensor of it is not as it was written
     ├── FileError           a file that cannot be read or written, or is not what it says
     └── MissingExtraError   an optional library is needed and not installed
 
@@ -92,6 +95,22 @@ class AuditError(SeamripperError):
 
 class InapplicableError(AuditError):
     """A control, intervention or audit that does not apply to what is compared; the message says why."""
+
+
+class ExperimentError(SeamripperError):
+    """An experiment whose description is wrong, or that cannot be carried out here."""
+
+
+class StoreError(SeamripperError):
+    """A store that cannot be read or written, or is not what it says."""
+
+
+class DamagedError(StoreError):
+    """A tensor of a store is gone, or not as it was written; `name` is what it goes by there."""
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class FileError(SeamripperError):

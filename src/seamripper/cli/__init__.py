@@ -19,16 +19,25 @@ _COMMANDS = {
     "activations": "Write what a model shows at a cut to a file.",
     "audit": "Compare two layers, and counterparts whose answer is known: is the number worth anything?",
     "check": "Hold a measure, your own say, to the contract that all measures keep.",
+    "collect": "Enter what the shards of a run have found into its store.",
     "compare": "Compare every layer of one model with every layer of another, in one pass.",
     "cuts": "List the places where a model can be cut.",
     "demo": "Train small networks on real MNIST, stitch each into one of them, and audit what comes of it.",
     "list": "List what there is: data, models, stitches, matchings, measures, controls, interventions or audits.",
     "measure": "Measure how similar stored activations are.",
+    "plan": "Say what a study would run: jobs, about how long, and what is done already.",
+    "results": "Show or write the results of a study as a table.",
+    "run": "Run a study; run it again after a crash, and it goes on.",
+    "sbatch": "Write the script that runs a study as a Slurm job array.",
+    "status": "Say how a study stands.",
     "stitch": "Join the front of one model to the back of another, and measure what the whole can do.",
+    "store": "Check, tidy or repair the store of a study.",
     "train": "Train a model of the zoo.",
 }
 BAD_INPUT, STOPPED = 2, 130
-_STOPPED = "Stopped. Nothing half-written was left behind; a training that is started again goes on where it was."
+_STOPPED = (
+    "Stopped. Nothing half-written was left behind; a training or a study that is started again goes on where it was."
+)
 
 
 class _Commands(click.Group):

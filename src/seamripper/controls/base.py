@@ -134,6 +134,8 @@ class Control(abc.ABC):
     about: ClassVar[str]
     """One line for a list."""
     known: ClassVar[Known]
+    of_sender: ClassVar[bool] = True
+    """Whether its counterparts have to do with the sender; if not, they are the same for every sender."""
 
     def __post_init__(self) -> None:
         require_options(self, f"the control {self.name!r}", error=AuditError)

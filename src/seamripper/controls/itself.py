@@ -17,6 +17,7 @@ class Itself(Control):
     name: ClassVar[str] = "self"
     about: ClassVar[str] = "the receiver's own front: the same information beyond doubt"
     known: ClassVar[Known] = "same"
+    of_sender: ClassVar[bool] = False
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The receiver, once for each seed of the stitch."""

@@ -29,6 +29,7 @@ class ShiftedLabels(Control):
     name: ClassVar[str] = "shifted_labels"
     about: ClassVar[str] = "the receiver's own front, shown a sample of class i for one of class i + k"
     known: ClassVar[Known] = "nothing"
+    of_sender: ClassVar[bool] = False
 
     k: int = 1
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,35 +60,103 @@ def compare(
     finished cells are kept there, and are not computed again. `announce` is told the planned footprint before the pass;
     one that would not fit is refused.
     """
-    if samples.shown is not None:
-        raise DataError("compare shows both models the same samples: give it some without `shown`.")
-    rule = Rule(batch=batch_for(len(samples))) if rule is None else rule
-    asked, words = asked_for(measures)
-    example = samples.batch(slice(0, 2))
-    a, b = (
-        _heads(model, names, example, role, optimise=rule.optimise)
-        for role, model, names in (("sender", sender, sender_cuts), ("receiver", receiver, receiver_cuts))
+    prepared = Prepared.of(
+        sender,
+        receiver,
+        samples,
+        measures=measures,
+        sender_cuts=sender_cuts,
+        receiver_cuts=receiver_cuts,
+        rule=rule,
+        stitching=stitching,
+        folder=folder,
+        announce=announce,
+        watch=watch,
     )
-    if sender is receiver and a.cuts == b.cuts:
-        b = a
-    functional = FunctionalMatrices(words, a, b, samples, rule, stitching, folder, announce=announce, watch=watch)
-    plan = Plan.of(a.cuts, b.cuts, asked, rule, moments=functional.needs_moments)
-    announce(f"memory for {len(a.cuts)} × {len(b.cuts)} cuts, whatever the number of samples: {plan.footprint}")
+    plan = prepared.plan
+    size = f"{len(plan.senders)} × {len(plan.receivers)}"
+    announce(f"memory for {size} cuts, whatever the number of samples: {plan.footprint}")
     plan.footprint.require(available())
     seconds: dict[str, float] = {}
     sums = Sums(plan)
     with _timed("pass", seconds):
-        accumulate(sums, a, b, samples, watch=watch)
-    with _timed("measures", seconds):
-        matrices = scored(sums, asked, watch)
-    names = tuple(c.name for c in a.cuts), tuple(c.name for c in b.cuts)
-    if folder is not None and functional.words and matrices:
-        # Before the stitching, which takes long: what is there is not lost with it.
-        Comparison(*names, matrices, _record(a, b, samples, plan, sums)).save(folder)
-    with _timed("functional", seconds):
-        matrices |= functional.filled(sums.moments)
-    record = _record(a, b, samples, plan, sums) | functional.as_record() | {"seconds": seconds}
-    return Comparison(*names, matrices, record)
+        prepared.add_to(sums)
+    return prepared.finished(sums, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A comparison before its pass. The pass may be made in parts, which are merged: see `add_to`."""
+
+    a: Heads
+    b: Heads
+    samples: Samples
+    asked: tuple[Measure, ...]
+    functional: FunctionalMatrices
+    plan: Plan
+    folder: str | os.PathLike[str] | None
+    watch: Watcher
+
+    @classmethod
+    def of(
+        cls,
+        sender: nn.Module | Model,
+        receiver: nn.Module | Model,
+        samples: Samples,
+        *,
+        measures: Sequence[str | Measure] = ("linear_cka",),
+        sender_cuts: Sequence[str] | None = None,
+        receiver_cuts: Sequence[str] | None = None,
+        rule: Rule | None = None,
+        stitching: Stitching = _STITCHING,
+        folder: str | os.PathLike[str] | None = None,
+        announce: Callable[[str], None] = lambda _: None,
+        watch: Watcher = nobody,
+    ) -> Prepared:
+        """Cut both models and plan the pass; what the arguments mean, `compare` says."""
+        if samples.shown is not None:
+            raise DataError("compare shows both models the same samples: give it some without `shown`.")
+        rule = Rule(batch=batch_for(len(samples))) if rule is None else rule
+        asked, words = asked_for(measures)
+        example = samples.batch(slice(0, 2))
+        a, b = (
+            _heads(model, names, example, role, optimise=rule.optimise)
+            for role, model, names in (("sender", sender, sender_cuts), ("receiver", receiver, receiver_cuts))
+        )
+        if sender is receiver and a.cuts == b.cuts:
+            b = a
+        functional = FunctionalMatrices(words, a, b, samples, rule, stitching, folder, announce=announce, watch=watch)
+        plan = Plan.of(a.cuts, b.cuts, asked, rule, moments=functional.needs_moments)
+        return cls(a, b, samples, tuple(asked), functional, plan, folder, watch)
+
+    def add_to(self, sums: Sums, *, part: int = 0, parts: int = 1) -> None:
+        """The pass, or one of its parts: so many whole batches of the order in which it takes the samples."""
+        rule = self.plan.rule
+        order = order_of(self.samples.ids, seed=rule.seed)
+        batches = batches_in(len(order), rule.batch)
+        if not 0 <= part < parts <= batches:
+            raise MeasureError(
+                f"Expected part {part} to be one of {parts}, and no more parts than the {batches} batches of "
+                f"{rule.batch} that the {len(order)} samples make."
+            )
+        first, last = batches * part // parts, batches * (part + 1) // parts
+        mine = order[first * rule.batch : last * rule.batch]
+        accumulate(sums, self.a, self.b, self.samples, order=mine, first=first, watch=self.watch)
+
+    def finished(self, sums: Sums, seconds: dict[str, float] | None = None) -> Comparison:
+        """The comparison that the sums of all parts come to."""
+        a, b, samples, plan, functional = self.a, self.b, self.samples, self.plan, self.functional
+        seconds = {} if seconds is None else seconds
+        with _timed("measures", seconds):
+            matrices = scored(sums, self.asked, self.watch)
+        names = tuple(c.name for c in a.cuts), tuple(c.name for c in b.cuts)
+        if self.folder is not None and functional.words and matrices:
+            # Before the stitching, which takes long: what is there is not lost with it.
+            Comparison(*names, matrices, _record(a, b, samples, plan, sums)).save(self.folder)
+        with _timed("functional", seconds):
+            matrices |= functional.filled(sums.moments)
+        record = _record(a, b, samples, plan, sums) | functional.as_record() | {"seconds": seconds}
+        return Comparison(*names, matrices, record)
 
 
 @contextlib.contextmanager
@@ -191,6 +259,25 @@ class Sums:
         if self.moments is not None and other.moments is not None:
             self.moments.merge(other.moments)
         self.singles.merge(other.singles)
+
+    def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """All of it as tensors and a record of JSON, from which `Sums.of_tensors` makes it again, elsewhere."""
+        self.settle()
+        tensors, record = self.singles.as_tensors()
+        if self.moments is not None:
+            more, counts = self.moments.as_tensors()
+            tensors, record = tensors | more, record | counts
+        return tensors, {**record, "n": self.n, "dtype": self.dtype}
+
+    @classmethod
+    def of_tensors(cls, plan: Plan, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> Sums:
+        """What `as_tensors` wrote down of sums by this plan."""
+        sums = cls(plan)
+        sums.n, sums.dtype = int(record["n"]), str(record["dtype"])
+        sums.singles.take_tensors(tensors, record)
+        if sums.moments is not None:
+            sums.moments.take_tensors(tensors, record)
+        return sums
 
     def settle(self) -> None:
         """Add up what still waits for a full batch: pairs that are measured side by side must find nothing to do."""

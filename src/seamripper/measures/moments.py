@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -107,6 +108,26 @@ class Moments:
         for grid, meeting in self._meetings.items():
             for mine, theirs in zip(meeting.sums(), other._meetings[grid].sums(), strict=True):
                 mine += theirs
+
+    def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The sums, their origins and counts, to be kept and taken up again."""
+        self._multiply()
+        tensors = {f"origin.{side}.{k}": origin for (side, k), origin in self.origins.items()}
+        tensors |= {f"sum.{k}": total for k, total in enumerate(self._sums())}
+        return tensors, {"counts": list(self.counts), "grains": dict(self.grains)}
+
+    def take_tensors(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
+        """Take up what `as_tensors` wrote down, in the place of what is here."""
+        self.counts, self.grains = list(record["counts"]), dict(record["grains"])
+        names = [name for name in tensors if name.startswith("origin.")]
+        self.origins = {(name.split(".")[1], int(name.split(".")[2])): tensors[name] for name in names}
+        for k, total in enumerate(self._sums()):
+            total.copy_(tensors[f"sum.{k}"])
+        self._sides.clear()
+
+    def _sums(self) -> Iterator[Tensor]:
+        """Every accumulator, in a fixed order."""
+        return itertools.chain.from_iterable(meeting.sums() for meeting in self._meetings.values())
 
     def _move(self, by: Mapping[tuple[str, int], Tensor]) -> None:
         """Sums of x + d and y + e in place of those of x and y."""

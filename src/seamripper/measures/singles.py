@@ -8,7 +8,8 @@ over single rows: at each sample one position of the receiver's map, drawn by th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -114,6 +115,29 @@ class Singles:
             self._rows[key] += parts
         self._fold_of += other._fold_of
         self._grains = self._grains or other._grains
+
+    def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The minibatch sums and the kept rows, to be kept and taken up again."""
+        self._sum_up()
+        tensors = {"hsic": self.hsic}
+        tensors |= {
+            f"rows.{side}.{k}.{h}.{w}": torch.cat(rows) for (side, k, (h, w)), rows in self._rows.items() if rows
+        }
+        if self._fold_of:
+            tensors["fold_of"] = torch.cat(self._fold_of)
+        return tensors, {"minibatched": list(self.counts), "row_grains": dict(self._grains)}
+
+    def take_tensors(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
+        """Take up what `as_tensors` wrote down, in the place of what is here."""
+        self.hsic.copy_(tensors["hsic"])
+        self.counts, self._grains = list(record["minibatched"]), dict(record["row_grains"])
+        self._rows.clear()
+        self._sides.clear()
+        for name in tensors:
+            if name.startswith("rows."):
+                side, k, high, wide = name.split(".")[1:]
+                self._rows[side, int(k), (int(high), int(wide))] = [tensors[name]]
+        self._fold_of = [tensors["fold_of"]] if "fold_of" in tensors else []
 
     def forget(self, j: int) -> None:
         """Let go of the sides of every receiver but j, and of senders on grids that it does not have."""

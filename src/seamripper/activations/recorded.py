@@ -1,0 +1,49 @@
+"""Recorded: a sender whose activations were computed before, and are handed on as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from seamripper.activations.collect import Activations
+from seamripper.cut.halves import Head
+from seamripper.cut.split import Split
+from seamripper.data.samples import Inputs, Samples
+from seamripper.errors import DataError
+
+
+class _HandedOn(Head):
+    """Activations in, activations out."""
+
+    def forward(self, inputs: Inputs) -> Tensor:
+        """A copy, as what comes behind may write into it."""
+        assert isinstance(inputs, Tensor)
+        return inputs.clone()
+
+
+def recorded(half: Split, samples: Samples, found: Activations) -> tuple[Split, Samples]:
+    """The same sender with nothing left to compute, and the same samples, which show it what it has computed before.
+
+    Whatever is matched or scored with the two is what it is with the sender itself, at the cost of reading memory. The
+    model, and so its fingerprint, is the sender's own.
+
+    >>> from torch import nn
+    >>> from seamripper.activations import collect
+    >>> from seamripper.cut import split
+    >>> toy = Samples("toy", torch.eye(4), torch.arange(4) % 2, torch.arange(4), classes=2)
+    >>> half = split(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "0", torch.zeros(1, 4))
+    >>> same, shown = recorded(half, toy, collect(half, toy))
+    >>> torch.equal(same.head(shown.for_sender.batch(slice(0, 4))), half.head(toy.batch(slice(0, 4))))
+    True
+    """
+    if found.cut.name != half.cut.name or not torch.equal(found.ids, samples.ids):
+        raise DataError(
+            f"Expected the activations at {half.cut.name!r} of the {len(samples)} samples of {samples.name}, but got "
+            f"those at {found.cut.name!r} of {len(found)} samples, or in another order."
+        )
+    head = _HandedOn().eval()
+    shown = Samples(samples.name, found.values, samples.labels, samples.ids, samples.classes, source=samples.source)
+    split = Split(half.model, half.cut, head, half.tail, half.way, found.values[:2].clone(), half.beside)
+    return split, replace(samples, shown=shown)

@@ -1,0 +1,85 @@
+"""seamripper results: the results of a study as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from seamripper.cli._parse import json_option
+from seamripper.cli._show import print_json, print_table
+from seamripper.cli._study import store_argument
+
+if TYPE_CHECKING:
+    from seamripper.experiment.kinds import Row
+
+_ROWS = 40
+"""Rows that are shown; a file has all of them."""
+_JOINED = ("sender_seed", "sender_cut", "receiver_seed", "receiver_cut", "low", "high")
+_WORDS = ("key", "sampling", "experiment", "state")
+"""Columns that a screen has no room for."""
+
+
+@click.command("results")
+@store_argument
+@click.option("--to", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write a .csv or .parquet file.")
+@click.option("--experiment", help="Of this experiment alone (default: of all in the store).")
+@click.option("--figure", "figures", multiple=True, help="These figures alone: top1, agreement … Repeatable.")
+@json_option
+def command(folder: Path, path: Path | None, experiment: str | None, figures: tuple[str, ...], as_json: bool) -> None:
+    """Show the results kept in STORE, a row a figure with its interval and n, or write them to a file.
+
+    In Python: seamripper.experiment.as_pandas(seamripper.Store("runs/study")).
+    """
+    from seamripper.experiment import Store, export, table
+
+    with Store(folder) as store:
+        if path is not None:
+            if figures:
+                raise click.UsageError("--figure is for the screen: a file has every figure, to be chosen from later.")
+            n = export(store, path, experiment)
+            print_json({"file": str(path), "rows": n}) if as_json else print(f"{n} rows written to {path}")
+            return
+        columns, rows = table(store, experiment)
+    rows = [row for row in rows if not figures or row.get("figure") in figures]
+    if as_json:
+        print_json({"columns": columns, "rows": rows})
+        return
+    _show(folder, columns, rows)
+
+
+def _show(folder: Path, columns: list[str], rows: list[Row]) -> None:
+    """What differs between the rows, in a table; what is the same in all, in a line above it."""
+    short = [_short(row) for row in rows]
+    names = dict.fromkeys(name for row in short for name in row if name not in _WORDS)
+    values = {name: {str(row.get(name)) for row in short} for name in names}
+    same = [f"{name} {values[name].pop()}" for name in names if len(values[name]) == 1 and len(rows) > 1]
+    used = [name for name in names if len(values[name]) > 1 or len(rows) == 1 or name in ("figure", "value")]
+    print_table(
+        f"{len(rows)} figures of {folder}" + (f" ({', '.join(same)})" if same else ""),
+        used,
+        [[_shown(row.get(name)) for name in used] for row in short[:_ROWS]],
+        left=len(used),
+    )
+    if len(rows) > _ROWS:
+        print(f"and {len(rows) - _ROWS} more: --to results.csv has all of them, --figure top1 fewer")
+
+
+def _short(row: Row) -> Row:
+    """A row with its many columns in fewer: `colour/0@layer1`, `0.95 [0.94, 0.96]`."""
+    found = {name: value for name, value in row.items() if name not in _JOINED}
+    for role in ("sender", "receiver"):
+        if role in row:
+            seed, cut = row.get(f"{role}_seed"), row.get(f"{role}_cut")
+            found[role] = row[role] + ("" if seed is None else f"/{seed}") + ("" if cut is None else f"@{cut}")
+    if row.get("low") is not None:
+        found["value"] = f"{row['value']:.4g} [{row['low']:.4g}, {row['high']:.4g}]"
+    order = ("kind", "model", "sender", "receiver")
+    return {name: found[name] for name in (*(n for n in order if n in found), *(n for n in found if n not in order))}
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,59 @@
+"""seamripper sbatch: the script of a Slurm job array."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from seamripper._files import atomic
+from seamripper.cli._parse import json_option
+from seamripper.cli._show import print_json
+from seamripper.cli._study import store_option, study_argument
+
+
+@click.command("sbatch")
+@study_argument
+@click.option(
+    "--shards", type=click.IntRange(min=1), required=True, help="Tasks of the array, a part of the study each."
+)
+@store_option
+@click.option("--time", "minutes", type=click.IntRange(min=1), default=60, show_default=True, help="Minutes a task.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+              help="Of sbatch: partition=cpu, mem=8GB, cpus_per_task=4, account=… Repeatable.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The script (default: STUDY.sbatch).")
+@json_option
+def command(
+    study: Path,
+    shards: int,
+    store: Path | None,
+    minutes: int,
+    settings: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a script for `sbatch` that runs STUDY.toml as an array, for clusters that have nothing else.
+
+    When its tasks have ended: seamripper collect STORE --study STUDY.toml
+    """
+    from seamripper.experiment import Experiment, store_of
+    from seamripper.experiment.shard import sbatch
+
+    experiment = Experiment.read(study)
+    folder = (store or store_of(experiment)).resolve()
+    slurm: dict[str, str | int] = {"time": minutes}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not (equals and name.isidentifier() and value):
+            raise click.UsageError(f"Expected --set NAME=VALUE, but got {setting!r}.")
+        slurm[name] = int(value) if value.isdecimal() else value
+    logs = folder.with_name(f"{folder.name}-logs")
+    logs.mkdir(parents=True, exist_ok=True)  # Slurm itself makes none, and its tasks would end without a word.
+    text = sbatch(str(study.resolve()), shards, folder=logs, store=str(folder), **slurm)
+    path = out or study.with_suffix(".sbatch")
+    with atomic(path) as file:
+        file.write(text.encode())
+    if as_json:
+        print_json({"file": str(path), "shards": shards, "store": str(folder)})
+        return
+    print(f"written to {path}; now: sbatch {path}\nthen: seamripper collect {folder} --study {study}")

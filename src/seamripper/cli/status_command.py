@@ -1,0 +1,48 @@
+"""seamripper status: how a study stands."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seamripper.cli._parse import json_option
+from seamripper.cli._show import print_json, print_table
+from seamripper.cli._study import duration, store_argument
+
+
+@click.command("status")
+@store_argument
+@click.option("--tracebacks", is_flag=True, help="Show where failed jobs failed.")
+@json_option
+def command(folder: Path, tracebacks: bool, as_json: bool) -> None:
+    """Say how the studies kept in STORE stand: done, running, failed and why, by which runs."""
+    from seamripper.experiment import Store
+    from seamripper.experiment.status import status
+
+    with Store(folder) as store:
+        found = status(store)
+    if as_json:
+        print_json(found)
+        return
+    columns = ["experiment", "jobs asked for", "done", "failed", "running", "left"]
+    rows = [[one["name"], *(str(one[key]) for key in ("goals", "done", "failed", "running", "left"))]
+            for one in found["experiments"]]  # fmt: skip
+    print_table(str(folder), columns, rows)
+    for failure in found["failures"]:
+        print(f"failed: {failure['job']}: {failure['error']}: {failure['message']}")
+        if tracebacks:
+            print(failure["traceback"])
+    for run in found["runs"][-3:]:
+        print(_told(run))
+    for line in found["waiting"]:
+        print(line)
+
+
+def _told(run: dict[str, Any]) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(run["started"]))
+    ended = "running" if run["alive"] else "was killed" if run["ended"] is None else "ended"
+    took = "" if run["ended"] is None else f" after {duration(run['ended'] - run['started'])}"
+    return f"run of {when} on {run['host']}, engine {run['engine']}: {ended}{took}; {run['did']} jobs"

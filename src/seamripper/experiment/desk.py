@@ -1,0 +1,118 @@
+"""Desk: what a worker has at hand: samples, models and halves that it has used before, and the store's tensors."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from seamripper.errors import ExperimentError
+from seamripper.experiment.identity import identity_of
+from seamripper.experiment.tensors import Tensors
+
+if TYPE_CHECKING:
+    from seamripper.activations import Activations
+    from seamripper.cut import Split
+    from seamripper.data import Samples
+    from seamripper.models import Model
+
+T = TypeVar("T")
+_MODELS, _DATA = 16, 8
+"""How many models, halves and sets of samples are kept at hand; those not used for longest go first."""
+
+
+class Desk:
+    """A worker's desk. For one job, `where` tells where things are, and `inputs` what the jobs it needs have found."""
+
+    def __init__(self, tensors: Tensors, work: Callable[[str], Path]) -> None:
+        self.tensors, self.work = tensors, work
+        self.where: Mapping[str, Any] = {}
+        self.inputs: Mapping[str, Mapping[str, str]] = {}
+        self.key = ""
+        self._models: OrderedDict[str, Model] = OrderedDict()
+        self._halves: OrderedDict[str, Split] = OrderedDict()
+        self._data: OrderedDict[str, Samples] = OrderedDict()
+
+    def turn_to(self, key: str, where: Mapping[str, Any], inputs: Mapping[str, Mapping[str, str]]) -> None:
+        """Begin another job."""
+        self.key, self.where, self.inputs = key, where, inputs
+
+    def samples(self, fingerprint: str) -> Samples:
+        """The samples of this fingerprint."""
+
+        def load() -> Samples:
+            from seamripper.data import load_data
+
+            at = self._where("data", fingerprint)
+            samples = load_data(at["name"], at["split"], n=at["n"], seed=at["seed"])
+            if samples.fingerprint != fingerprint:
+                raise ExperimentError(
+                    f"The samples of {at['name']} ({at['split']}) are not those that the experiment was planned with: "
+                    "their files were changed. Run it again, and it is planned anew."
+                )
+            return samples
+
+        return _kept(self._data, fingerprint, load, _DATA)
+
+    def model(self, which: Mapping[str, str]) -> Model:
+        """The model that a content names: `trained` by a job of the store, or `loaded`, by its fingerprint."""
+
+        def load() -> Model:
+            from seamripper.models import load
+
+            # By a name that says nothing of the machine: records of the same result are the same everywhere.
+            if "trained" in which:
+                model = load(str(self.tensor(which["trained"], "model")))
+                return replace(model, source=f"trained {which['trained'][:16]}")
+            at = self._where("model", which["loaded"])
+            model = load(at["load"])
+            if identity_of(model) != which["loaded"]:
+                raise ExperimentError(
+                    f"{at['load']} is not the model that the experiment was planned with: its file was changed. "
+                    "Run it again, and it is planned anew."
+                )
+            return replace(model, source=at["said"])
+
+        return _kept(self._models, next(iter(which.values())), load, _MODELS)
+
+    def half(self, which: Mapping[str, str], cut: str, samples: Samples) -> Split:
+        """The model, cut for inputs like the samples."""
+
+        def make() -> Split:
+            from seamripper.cut import split
+
+            model = self.model(which)
+            return split(model, cut, model.example(2, input=samples.shape))
+
+        name = f"{next(iter(which.values()))} {cut} {samples.shape}"
+        return _kept(self._halves, name, make, _MODELS)
+
+    def activations(self, key: str) -> Activations | None:
+        """Activations that a job of the store has computed; None if no such job was planned for this one."""
+        if key not in self.inputs:
+            return None
+        from seamripper.activations import load_activations
+
+        return load_activations(self.tensor(key, "activations"))
+
+    def tensor(self, key: str, role: str) -> Path:
+        """A file that a job which this one needs has written, seen to be whole."""
+        return self.tensors.get(self.inputs[key][role])
+
+    def keep(self, write: Callable[[Path], None]) -> str:
+        """Keep a file in the store; its name there."""
+        return self.tensors.put(write)
+
+    def _where(self, what: str, name: str) -> Any:
+        return self.where[f"{what}:{name}"]
+
+
+def _kept(held: OrderedDict[str, T], name: str, make: Callable[[], T], most: int) -> T:
+    if name not in held:
+        held[name] = make()
+    held.move_to_end(name)
+    while len(held) > most:
+        held.popitem(last=False)
+    return held[name]

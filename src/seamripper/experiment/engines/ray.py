@@ -1,0 +1,179 @@
+"""The engine `ray`: the same jobs on a Ray cluster, one actor for each place.
+
+An actor keeps the models that it has loaded. If it dies, its job goes to a new one; if the driver dies, the store knows
+what was done. Every node must see the store's folder: tensors are written there by whoever computes them.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+from seamripper._words import need
+from seamripper.errors import ExperimentError, StoreError
+from seamripper.experiment.engines.base import Answer, Engine, Order, Terms
+
+_PROBE = 60.0
+"""Seconds within which a node must have looked for the store."""
+
+
+class Ray(Engine):
+    """A cluster at `address` (or `RAY_ADDRESS`), or Ray on this machine where there is none.
+
+    A place takes `threads` CPUs and the experiment's share of a GPU; `workers` limits how many there are.
+    """
+
+    name = "ray"
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise ExperimentError(f"Expected at least 1 worker, but got {workers}.")
+        self.address, self.workers = address, workers
+        self._own = False
+        self._connected = False
+        self._actors: list[Any] = []
+        self._busy: dict[Any, tuple[int, Order]] = {}
+
+    def require(self, terms: Terms) -> None:
+        """Connect, and see whether the cluster has what a job asks for: Ray itself would wait for ever."""
+        self.terms = terms
+        self._connect()
+        if self._fits() < 1:
+            there = self._ray.cluster_resources()
+            asked = f"{terms.threads} CPU" + (f" and {terms.gpus:g} GPU" if terms.gpus else "")
+            raise ExperimentError(
+                f"A job of this experiment asks for {asked}, and no node of the Ray cluster has that (all of them "
+                f"together have {there.get('CPU', 0):g} CPU and {there.get('GPU', 0):g} GPU). Lower `threads` or "
+                "`resources.gpus`, or run it on another cluster."
+            )
+
+    def begin(self, terms: Terms) -> None:
+        """Start an actor for each place, on nodes that see the store."""
+        self.require(terms)
+        self._require_store()
+        self._actors = [self._hired() for _ in range(self.places)]
+
+    @property
+    def places(self) -> int:
+        """As many as the cluster has room for, or as asked for."""
+        return self._fits() if self.workers is None else min(self.workers, self._fits())
+
+    @property
+    def free(self) -> int:
+        """Actors with nothing to do."""
+        return len(self._actors) - len(self._busy)
+
+    def start(self, order: Order) -> None:
+        """Hand it to an actor with nothing to do."""
+        taken = {number for number, _ in self._busy.values()}
+        number = next(k for k in range(len(self._actors)) if k not in taken)
+        self._busy[self._actors[number].do.remote(order)] = number, order
+
+    def wait(self, seconds: float) -> list[Answer]:
+        """What the actors have answered, and who has died."""
+        if not self._busy:
+            time.sleep(seconds)
+            return []
+        ready, _ = self._ray.wait(list(self._busy), timeout=seconds)
+        return [self._answer(ref) for ref in ready]
+
+    def close(self) -> None:
+        """Let go of the actors, and of a Ray that was started here."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        self._actors, self._busy = [], {}
+        if self._connected:
+            self._ray.shutdown()
+            self._connected = False
+
+    def _answer(self, ref: Any) -> Answer:
+        number, order = self._busy.pop(ref)
+        try:
+            found: Answer = self._ray.get(ref)
+        except self._ray.exceptions.RayError as e:
+            # The actor's process, or its node, is gone. (What a job itself raises is an answer.)
+            self._ray.kill(self._actors[number])
+            self._actors[number] = self._hired()
+            return Answer(order.key, "died", worker=f"ray-{number}", note=type(e).__name__)
+        return found
+
+    def _connect(self) -> None:
+        self._ray = need("ray", extra="ray", what="The engine 'ray'")
+        if self._connected or self._ray.is_initialized():
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        try:
+            if address:
+                self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            else:
+                cores = len(os.sched_getaffinity(0))
+                self._ray.init(
+                    address="local", num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+                )
+        except (ConnectionError, RuntimeError, ValueError) as e:
+            where = f"at {address}" if address else "on this machine"
+            said = (str(e).splitlines() or [type(e).__name__])[0]
+            raise ExperimentError(
+                f"There is no Ray cluster to be had {where}: {said} Start one (`ray start --head`), or leave --address "
+                "and RAY_ADDRESS out to use Ray on this machine."
+            ) from e
+        self._connected = True
+
+    def _fits(self) -> int:
+        """How many places the nodes have room for, each on one node."""
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        cpus, gpus = self.terms.threads, self.terms.gpus
+        return sum(
+            min(int(node.get("CPU", 0) // cpus), int(node.get("GPU", 0) / gpus + 1e-9) if gpus else 10**9)
+            for node in nodes
+        )
+
+    def _hired(self) -> Any:
+        remote = self._ray.remote(num_cpus=self.terms.threads, num_gpus=self.terms.gpus, max_restarts=0)(_Actor)
+        return remote.remote(self.terms)
+
+    def _require_store(self) -> None:
+        """Every node must see the store; one that does not would lose what it computes."""
+        token = f".seen-{secrets.token_hex(8)}"
+        probe = Path(self.terms.store) / token
+        try:
+            probe.touch()
+        except OSError as e:
+            raise StoreError(f"The store {self.terms.store} cannot be written: {e.strerror or e}.") from e
+        try:
+            look = self._ray.remote(num_cpus=0)(_sees)
+            nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
+            place = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+            asked = {
+                node: look.options(scheduling_strategy=place(node_id=node, soft=False)).remote(str(probe))
+                for node in nodes
+            }
+            for node, ref in asked.items():
+                if not self._ray.get(ref, timeout=_PROBE):
+                    raise ExperimentError(
+                        f"The Ray node {node[:12]} does not see the store {self.terms.store}. Put the store on a disk "
+                        "that all nodes share: --store DIR. (Or use --shard and `seamripper collect`.)"
+                    )
+        finally:
+            probe.unlink(missing_ok=True)
+
+
+class _Actor:
+    """A worker in a process of Ray's."""
+
+    def __init__(self, terms: Terms) -> None:
+        from seamripper.experiment.engines.worker import Worker
+
+        self.worker = Worker(terms, f"ray-{os.getpid()}")
+
+    def do(self, order: Order) -> Answer:
+        """Carry out an order."""
+        return self.worker.do(order)
+
+
+def _sees(path: str) -> bool:
+    return Path(path).exists()

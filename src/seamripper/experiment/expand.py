@@ -1,0 +1,466 @@
+"""Expanding an experiment: from a grid to jobs, and to the graph in which they share work.
+
+::
+
+    train ──┬─→ activations ─→ stitch        the same network for all, the same activations for every stitch from there
+            ├─→ control
+            ├─→ audit
+            └─→ pass ─→ compare              a part of the data each
+    call
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from seamripper._words import did_you_mean
+from seamripper.errors import ExperimentError
+from seamripper.experiment.identity import Identities
+from seamripper.experiment.job import Graph, Job
+from seamripper.experiment.kinds.stitch import reusable
+from seamripper.experiment.spec import Auditing, Calling, Comparing, Data, Experiment, Pairs, Stitching
+
+
+def expand(experiment: Experiment, identities: Identities) -> Graph:
+    """Every job of the experiment, those that share work behind the one that does it."""
+    work = _Expansion(experiment, identities)
+    grids = (experiment.stitch, experiment.compare, experiment.audit, experiment.call)
+    for stitching in experiment.stitch:
+        work.stitches(stitching)
+    for comparing in experiment.compare:
+        work.comparisons(comparing)
+    for auditing in experiment.audit:
+        work.audits(auditing)
+    for calling in experiment.call:
+        work.calls(calling)
+    if not any(grids):
+        for word in experiment.models:
+            work.nets(word)
+    if not (work.goals or work.trained):
+        raise ExperimentError(
+            f"The experiment {experiment.name!r} asks for nothing: add [[stitch]], [[compare]], [[audit]] or [[call]]."
+        )
+    goals = [*work.trained.values(), *work.sharing(), *(job for job in work.goals if job.kind != "stitch")]
+    return Graph.of(goals, work.helpers.values())
+
+
+@dataclass(frozen=True)
+class _Net:
+    """One network: what the study calls it, what a content calls it, and where it comes from."""
+
+    name: str
+    seed: int | None
+    ref: dict[str, str]
+    spec: str
+    needs: tuple[str, ...] = ()
+    where: Mapping[str, Any] = field(default_factory=dict)
+    data: str | None = None
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Samples: the fingerprint, and where they are found."""
+
+    fingerprint: str
+    n: int
+    shape: list[int]
+    where: Mapping[str, Any]
+
+
+class _Expansion:
+    """The jobs of an experiment, as they are found."""
+
+    def __init__(self, experiment: Experiment, identities: Identities) -> None:
+        self.experiment, self.identities = experiment, identities
+        self.trained: dict[str, Job] = {}
+        self.helpers: dict[str, Job] = {}
+        self.goals: list[Job] = []
+
+    # ---- what is compared
+
+    def nets(self, word: str) -> list[_Net]:
+        """The networks that a word means, and their trainings."""
+        network, seeds = self.experiment.network(word)
+        name = word.partition("/")[0]
+        if network.load is not None:
+            found = self.identities.loaded(network.load)["fingerprint"]
+            where = {f"model:{found}": {"load": self.identities.located(network.load), "said": network.load}}
+            return [_Net(name, None, {"loaded": found}, network.load, (), where)]
+        known = self.identities.network(network)
+        assert network.data is not None
+        fit, test = self._drawn(network.data, "train", network.n, 0), self._drawn(network.data, "test", None, 0)
+        nets = []
+        for seed in seeds:
+            content = {
+                **known,
+                "seed": seed,
+                "data": fit.fingerprint,
+                "test": test.fingerprint,
+                "n": fit.n,
+                "threads": self.experiment.threads,
+            }
+            labels = {"model": name, "seed": seed, "data": network.data}
+            job = Job("train", content, labels, (), {**fit.where, **test.where})
+            self.trained.setdefault(job.key, job)
+            ref = {"trained": job.key}
+            nets.append(_Net(name, seed, ref, known["architecture"], (job.key,), {}, network.data))
+        return nets
+
+    def pairs(self, part: Pairs) -> Iterator[tuple[_Net, _Net]]:
+        """Senders and receivers that meet."""
+        for sender, receiver in itertools.product(part.senders, part.receivers):
+            found = list(_met(self.nets(sender), self.nets(receiver), part.pairing))
+            if not found:
+                raise ExperimentError(
+                    f"No seeds of {sender!r} and {receiver!r} meet by pairing = {part.pairing!r}: 'matched' joins "
+                    "equal seeds, 'others' different ones, 'all' every two."
+                )
+            yield from found
+
+    def samples(self, data: Data, split: str) -> _Samples:
+        """The samples of one split."""
+        return self._drawn(data.name, split, data.n if split == "train" else data.n_test, data.seed)
+
+    def _drawn(self, name: str, split: str, n: int | None, seed: int) -> _Samples:
+        found = self.identities.data(name, split, n, seed)
+        at = {"name": self.identities.located(name), "split": split, "n": n, "seed": seed}
+        return _Samples(found["fingerprint"], found["n"], found["shape"], {f"data:{found['fingerprint']}": at})
+
+    def cuts(self, words: Sequence[str], sender: _Net, receiver: _Net, shape: list[int]) -> list[tuple[str, str]]:
+        """(sender's cut, receiver's cut) of each word, each seen to be there."""
+        found = []
+        for word in words:
+            first, arrow, second = (part.strip() for part in word.partition("->"))
+            if arrow and not (first and second):
+                raise ExperimentError(f"Expected cuts as NAME, or SENDER'S -> RECEIVER'S, but got {word!r}.")
+            found.append((first, second or first))
+        for net, names in ((sender, [a for a, _ in found]), (receiver, [b for _, b in found])):
+            self.identities.require_cuts(_of(net), net.spec, names, shape)
+        return found
+
+    # ---- what is asked
+
+    def stitches(self, part: Stitching) -> None:
+        """A job for each pair, cut, matching, stitch, freeze and seed; and for each control."""
+        data = self.experiment.samples(part.data, "a [[stitch]]")
+        fit, test = self.samples(data, "train"), self.samples(data, "test")
+        controls = {word: self._control(word) for word in part.controls}
+        ways = {word: self._matching(word) for word in part.matchings}
+        self._require_stitches(part.stitches)
+        for sender, receiver in self.pairs(part):
+            own = None if receiver.data is None else self._drawn(receiver.data, "test", data.n_test, data.seed)
+            for a, b in self.cuts(part.cuts, sender, receiver, fit.shape):
+                grid = itertools.product(ways.items(), part.stitches, part.freeze, part.seeds)
+                for (word, matching), stitch, freeze, seed in grid:
+                    content = {
+                        "sender": sender.ref,
+                        "sender_cut": a,
+                        "receiver": receiver.ref,
+                        "receiver_cut": b,
+                        "fit": fit.fingerprint,
+                        "test": test.fingerprint,
+                        "n": fit.n,
+                        "n_test": test.n,
+                        "stitch": stitch,
+                        "matching": matching,
+                        "freeze": freeze,
+                        "seed": seed,
+                        "threads": self.experiment.threads,
+                    }
+                    labels = {
+                        **_both(sender, receiver, a, b),
+                        "matching": word,
+                        "stitch": stitch,
+                        "freeze": freeze,
+                        "seed": seed,
+                        "data": data.name,
+                    }
+                    where = {**fit.where, **test.where, **sender.where, **receiver.where}
+                    mine = {**where, **(own.where if own else {})}
+                    whole = {**content, "own": own and own.fingerprint}
+                    self.goals.append(Job("stitch", whole, labels, (*sender.needs, *receiver.needs), mine))
+                    for control, pair in controls.items():
+                        front = {} if pair else {"sender": receiver.ref, "sender_cut": b}
+                        needs = (*(sender.needs if pair else ()), *receiver.needs)
+                        more = {**content, **front, "control": control}
+                        self.goals.append(Job("control", more, {**labels, "control": control}, needs, where))
+
+    def sharing(self) -> Iterator[Job]:
+        """The stitches; those of which several begin at one place take its activations from a job of their own."""
+        stitches = [job for job in self.goals if job.kind == "stitch"]
+        users: dict[str, set[str]] = defaultdict(set)
+        made: dict[str, dict[str, Job]] = {}
+        for job in stitches:
+            made[job.key] = self._activations(job) if reusable(job.content) else {}
+            for helper in made[job.key].values():
+                users[helper.key].add(job.key)
+        for job in stitches:
+            shared = {role: helper for role, helper in made[job.key].items() if len(users[helper.key]) > 1}
+            self.helpers.update({helper.key: helper for helper in shared.values()})
+            keys = {role: helper.key for role, helper in shared.items()}
+            yield replace(job, needs=(*job.needs, *keys.values()), where={**job.where, "activations": keys})
+
+    def _activations(self, job: Job) -> dict[str, Job]:
+        """The jobs that compute the sender's activations for a stitch."""
+        found = {}
+        model, cut = job.content["sender"], job.content["sender_cut"]
+        for role, n in (("fit", "n"), ("test", "n_test")):
+            content = {
+                "model": model,
+                "cut": cut,
+                "data": job.content[role],
+                "n": job.content[n],
+                "threads": self.experiment.threads,
+            }
+            labels = {"sender": job.labels["sender"], "sender_cut": cut, "data": job.labels["data"]}
+            needs = tuple(model.values()) if "trained" in model else ()
+            found[role] = Job("activations", content, labels, needs, job.where)
+        return found
+
+    def comparisons(self, part: Comparing) -> None:
+        """A job for each pair; with parts, one for each part, and one that merges them."""
+        data = self.experiment.samples(part.data, "a [[compare]]")
+        samples = self.samples(data, part.split)
+        measures, where = self._measures(part.measures)
+        rule = self._rule(part, samples.n)
+        for sender, receiver in self.pairs(part):
+            content = {
+                "sender": sender.ref,
+                "receiver": receiver.ref,
+                "sender_cuts": list(part.sender_cuts or part.cuts) or None,
+                "receiver_cuts": list(part.receiver_cuts or part.cuts) or None,
+                **measures,
+                "data": samples.fingerprint,
+                "n": samples.n,
+                "rule": rule,
+                "parts": part.parts,
+                "threads": self.experiment.threads,
+            }
+            places = {**samples.where, **where, **sender.where, **receiver.where}
+            needs = (*sender.needs, *receiver.needs)
+            labels = {**_both(sender, receiver), "seed": part.seed, "data": data.name}
+            passes = []
+            for k in range(part.parts if part.parts > 1 else 0):
+                one = Job("pass", {**content, "part": k}, {**labels, "part": f"{k + 1}/{part.parts}"}, needs, places)
+                self.helpers[one.key] = one
+                passes.append(one.key)
+            self.goals.append(Job("compare", content, labels, (*needs, *passes), {**places, "passes": passes}))
+
+    def audits(self, part: Auditing) -> None:
+        """A job for each pair and cut."""
+        data = self.experiment.samples(part.data, "an [[audit]]")
+        fit, test = self.samples(data, "train"), self.samples(data, "test")
+        conflict = None
+        if part.conflict is not None:
+            conflict = self.samples(self.experiment.samples(part.conflict, "an [[audit]]"), "test")
+        matching = self._audit_matching(part.matching)
+        self._require_stitches([part.stitch])
+        self._require_audit(part)
+        others = [net for word in part.others for net in self.nets(word)]
+        for sender, receiver in self.pairs(part):
+            apart = [net for net in others if net.ref not in (sender.ref, receiver.ref)]
+            for a, b in self.cuts(part.cuts, sender, receiver, fit.shape):
+                content = {
+                    "sender": sender.ref,
+                    "sender_cut": a,
+                    "receiver": receiver.ref,
+                    "receiver_cut": b,
+                    "others": [net.ref for net in apart],
+                    "fit": fit.fingerprint,
+                    "test": test.fingerprint,
+                    "n": fit.n,
+                    "n_test": test.n,
+                    "conflict": conflict and conflict.fingerprint,
+                    "matching": matching,
+                    "stitch": part.stitch,
+                    "freeze": part.freeze,
+                    "interventions": None if part.interventions is None else list(part.interventions),
+                    "controls": None if part.controls is None else list(part.controls),
+                    "audits": list(part.audits),
+                    "seeds": list(part.seeds),
+                    "threads": self.experiment.threads,
+                }
+                labels = {
+                    **_both(sender, receiver, a, b),
+                    "matching": part.matching or "audit's own",
+                    "stitch": part.stitch,
+                    "freeze": part.freeze,
+                    "data": data.name,
+                }
+                where = {**fit.where, **test.where, **(conflict.where if conflict else {})}
+                for net in (sender, receiver, *apart):
+                    where |= net.where
+                needs = [key for net in (sender, receiver, *apart) for key in net.needs]
+                self.goals.append(Job("audit", content, labels, tuple(dict.fromkeys(needs)), where))
+
+    def calls(self, part: Calling) -> None:
+        """A job for each point of the grid."""
+        file, colon, function = part.function.rpartition(":")
+        if not colon or not file.endswith(".py") or not function.isidentifier():
+            raise ExperimentError(f"Expected a function as FILE.py:FUNCTION, but got {part.function!r}.")
+        path, sha = self.identities.file(file)
+        axes = {**part.grid, **({"seed": part.seeds} if part.seeds else {})}
+        twice = sorted(set(part.args) & set(axes))
+        if twice:
+            raise ExperimentError(
+                f"The argument {twice[0]!r} of {part.function} is given twice: in `args` and as an axis."
+            )
+        for point in itertools.product(*axes.values()):
+            args = {**part.args, **dict(zip(axes, point, strict=True))}
+            content = {"file": sha, "function": function, "args": args, "threads": self.experiment.threads}
+            labels = {"call": f"{file}:{function}", **{k: v for k, v in args.items() if k not in ("call", "figure")}}
+            self.goals.append(Job("call", content, labels, (), {"file": path}))
+
+    # ---- what words mean
+
+    def _matching(self, word: str) -> dict[str, Any]:
+        """A matching with all its options: those that are not given may have other values in another version."""
+        record = self.experiment.matching(word)
+
+        def look() -> dict[str, Any]:
+            from seamripper.experiment.kinds.base import plain
+            from seamripper.matching.choosing import matching_from_record
+
+            whole: dict[str, Any] = plain(matching_from_record(record).as_record())
+            # Where activations are kept is for the machine to say.
+            whole.get("training", {}).pop("memory", None)
+            return whole
+
+        found: dict[str, Any] = self.identities.choice("matching", record, look)
+        return found
+
+    def _audit_matching(self, word: str | None) -> dict[str, Any]:
+        if word is not None:
+            return self._matching(word)
+
+        def look() -> dict[str, Any]:
+            from seamripper.audits.audit import MATCHING
+            from seamripper.experiment.kinds.base import plain
+
+            whole: dict[str, Any] = plain(MATCHING.as_record())
+            whole["training"].pop("memory")
+            return whole
+
+        found: dict[str, Any] = self.identities.choice("matching of audits", None, look)
+        return found
+
+    def _control(self, word: str) -> bool:
+        """Whether a control has to do with the sender; an error if there is none of that name."""
+
+        def look() -> bool:
+            from seamripper.controls import control_named
+
+            return control_named(word).of_sender
+
+        if word.partition("?")[0] == "other_seed":
+            raise ExperimentError("For networks of other seeds as senders, add a [[stitch]] with pairing = 'others'.")
+        return bool(self.identities.choice("control", word, look))
+
+    def _require_stitches(self, words: Sequence[str]) -> None:
+        def look() -> list[str]:
+            from seamripper.stitches import stitches
+
+            return ["auto", *stitches()]
+
+        known = self.identities.choice("stitches", None, look)
+        for word in words:
+            if word not in known:
+                raise ExperimentError(f"There is no stitch {word!r}: {did_you_mean(word, known)}")
+
+    def _require_audit(self, part: Auditing) -> None:
+        def look() -> bool:
+            from seamripper.audits.choosing import chosen_audits
+            from seamripper.audits.interventions import intervention_named
+            from seamripper.controls import control_named
+
+            chosen_audits(part.audits)
+            for word in part.controls or ():
+                control_named(word)
+            for word in part.interventions or ():
+                if word != "default":
+                    intervention_named(word)
+            return True
+
+        words = [list(part.audits), list(part.controls or ()), list(part.interventions or ())]
+        self.identities.choice("audit", words, look)
+
+    def _measures(self, words: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Measures as a content has them, and where those of users' own files are."""
+        located, plain_words, files, shas = list[str](), list[str](), list[str](), list[str]()
+        for word in words:
+            file, colon, name = word.rpartition(":")
+            if colon and file.endswith(".py"):
+                path, sha = self.identities.file(file)
+                files.append(path)
+                shas.append(sha)
+                located.append(f"{path}:{name}")
+                plain_words.append(f"{len(files)}:{name}")
+            else:
+                located.append(word)
+                plain_words.append(word)
+
+        def look() -> list[str]:
+            from seamripper.measures.choosing import asked_for
+
+            measures, functional = asked_for(located)
+            return [*(measure.label for measure in measures), *functional]
+
+        self.identities.choice("measures", [plain_words, shas], look)
+        return {"measures": plain_words, "files": shas}, {"measures": located, "files": files}
+
+    def _rule(self, part: Comparing, n: int) -> dict[str, Any]:
+        def look() -> dict[str, Any]:
+            from dataclasses import asdict
+
+            from seamripper.measures.rule import Rule, batch_for
+
+            batch = part.batch or batch_for(n, part.folds)
+            if part.parts > -(-n // batch):
+                raise ExperimentError(
+                    f"Expected `parts` of a [[compare]] to be at most {-(-n // batch)}, the batches of {batch} that "
+                    f"its {n} samples make, but got {part.parts}."
+                )
+            return asdict(
+                Rule(
+                    part.sampling,
+                    batch,
+                    part.folds,
+                    part.keep,
+                    part.interval,
+                    not part.exact,
+                    "float64" if part.exact else "float32",
+                    part.seed,
+                )
+            )
+
+        words = part.model_dump(include={"sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts"})
+        found: dict[str, Any] = self.identities.choice("rule", [words, n], look)
+        return found
+
+
+def _met(senders: Sequence[_Net], receivers: Sequence[_Net], pairing: str) -> Iterator[tuple[_Net, _Net]]:
+    """The pairs whose seeds meet; a network without a seed meets every one."""
+    for sender, receiver in itertools.product(senders, receivers):
+        free = sender.seed is None or receiver.seed is None
+        if free or pairing == "all" or (sender.seed == receiver.seed) == (pairing == "matched"):
+            yield sender, receiver
+
+
+def _both(sender: _Net, receiver: _Net, a: str | None = None, b: str | None = None) -> dict[str, Any]:
+    cuts = {} if a is None else {"sender_cut": a, "receiver_cut": b}
+    return {
+        "sender": sender.name,
+        "sender_seed": sender.seed,
+        "receiver": receiver.name,
+        "receiver_seed": receiver.seed,
+        **cuts,
+    }
+
+
+def _of(net: _Net) -> dict[str, Any]:
+    """What decides which cuts a network has: its architecture, or the model that it is."""
+    return {"architecture": net.spec} if "trained" in net.ref else dict(net.ref)

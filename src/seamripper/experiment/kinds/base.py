@@ -1,0 +1,72 @@
+"""What a kind of job is: what it does, what it costs, and what its result says in a table."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from seamripper.experiment.desk import Desk
+
+Row = dict[str, Any]
+"""A row of the results table: labels, the figure's name, its value, interval and n."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a job has found: a record as JSON has it, and tensors by role, by the names that they go by in the store."""
+
+    record: Mapping[str, Any]
+    tensors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Kind(abc.ABC):
+    """A kind of job. Leaves are one file each, and import torch only where they run."""
+
+    name: ClassVar[str]
+    helps: ClassVar[bool] = False
+    """Whether its results serve other jobs alone, and are let go of when those are done."""
+    rate: ClassVar[float] = 1e-3
+    """Seconds that a unit of its cost takes, as long as none has been measured."""
+
+    @abc.abstractmethod
+    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+        """Do it. The same content gives the same result, to the bit, on one machine."""
+
+    def cost(self, content: Mapping[str, Any]) -> float:
+        """How much work it is, in units that are the same for all jobs of the kind: samples shown to a network, say."""
+        return 1.0
+
+    def rows(self, record: Mapping[str, Any]) -> Iterator[Row]:
+        """The figures of a result, a row each."""
+        yield from ()
+
+
+def figure(name: str, estimate: Mapping[str, Any] | None, **more: Any) -> Iterator[Row]:
+    """The row of an estimate as `Estimate.as_record` writes it; none for None.
+
+    >>> list(figure("top1", {"value": 0.9, "interval": [0.8, 1.0], "n": 20}))
+    [{'figure': 'top1', 'value': 0.9, 'low': 0.8, 'high': 1.0, 'n': 20}]
+    """
+    if estimate is not None:
+        low, high = estimate["interval"] or (None, None)
+        yield {**more, "figure": name, "value": estimate["value"], "low": low, "high": high, "n": estimate["n"]}
+
+
+def functional(result: Mapping[str, Any], **more: Any) -> Iterator[Row]:
+    """The rows of a functional result."""
+    for name in ("top1", "top5", "penalty", "relative_accuracy", "agreement", "receiver_here", "receiver_own"):
+        yield from figure(name, result[name], **more)
+
+
+def plain(value: Any) -> Any:
+    """Figures as JSON has them: tuples are lists, what is not finite is null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,39 @@
+"""The job `pass`: one part of the pass of a big comparison, to be merged with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from seamripper.experiment.kinds.base import Found, Kind
+from seamripper.experiment.kinds.compare import prepared
+
+if TYPE_CHECKING:
+    from seamripper.experiment.desk import Desk
+
+
+@dataclass(frozen=True)
+class Passing(Kind):
+    """Add up over a part of the samples. Content: that of the comparison, and `part`, from 0."""
+
+    name: ClassVar[str] = "pass"
+    helps: ClassVar[bool] = True
+    rate: ClassVar[float] = 2e-3
+
+    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+        """Add up, and keep the sums in one file."""
+        from seamripper._files import save_tensors
+        from seamripper.measures._footprint import available
+        from seamripper.measures.compare import Sums
+
+        ready = prepared(content, desk)
+        ready.plan.footprint.require(available())
+        sums = Sums(ready.plan)
+        ready.add_to(sums, part=content["part"], parts=content["parts"])
+        tensors, record = sums.as_tensors()
+        return Found({"n": sums.n}, {"sums": desk.keep(lambda path: save_tensors(path, tensors, record, kind="pass"))})
+
+    def cost(self, content: Mapping[str, Any]) -> float:
+        """Samples shown to both networks."""
+        return float(content["n"] / content["parts"])

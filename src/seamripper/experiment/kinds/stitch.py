@@ -1,0 +1,90 @@
+"""The job `stitch`: one match between two cuts, scored on samples that it was not fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from seamripper.experiment.kinds.activations import shown
+from seamripper.experiment.kinds.base import Found, Kind, Row, functional, plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from seamripper.cut import Split
+    from seamripper.data import Samples
+    from seamripper.experiment.desk import Desk
+
+
+@dataclass(frozen=True)
+class Stitch(Kind):
+    """Find a stitch and score it.
+
+    Content: `sender`, `sender_cut`, `receiver`, `receiver_cut`, `fit`, `test`, `own` (fingerprints), `stitch`,
+    `matching`, `freeze`, `seed`, `threads`. The sender's activations are taken from the store where a job has computed
+    them for several stitches, and computed in the same way where not. The tensor `stitch` holds weights and curves.
+    """
+
+    name: ClassVar[str] = "stitch"
+    rate: ClassVar[float] = 3e-4
+
+    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+        """Match and evaluate."""
+        from seamripper._files import save_tensors
+        from seamripper.matching import evaluate, match
+        from seamripper.matching.choosing import matching_from_record
+
+        fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
+        receiver = desk.half(content["receiver"], content["receiver_cut"], fit)
+        sender, fit, test = _sender(content, desk, fit, test)
+        found = match(
+            sender,
+            receiver,
+            fit,
+            stitch=content["stitch"],
+            matching=matching_from_record(content["matching"]),
+            freeze=content["freeze"],
+            seed=content["seed"],
+        )
+        own = None if content["own"] is None else desk.samples(content["own"])
+        result = evaluate(found, test, own=own)
+        record = {"stitch": found.stitch.as_record(), "status": found.status, "figures": plain(dict(found.figures))}
+
+        def write(path: Path) -> None:
+            tensors = {f"stitch.{name}": value for name, value in found.layer.state_dict().items()}
+            tensors |= {f"curve.{name}": value for name, value in found.curves.items()}
+            save_tensors(path, tensors, {"key": desk.key, **record}, kind="stitch")
+
+        return Found({"result": plain(result.as_record()), **record}, {"stitch": desk.keep(write)})
+
+    def cost(self, content: Mapping[str, Any]) -> float:
+        """Samples shown to the tail, forwards and backwards, and to the head."""
+        epochs = content["matching"].get("training", {}).get("epochs", 1)
+        return float(content["n"] * (1 + epochs) + content["n_test"])
+
+    def rows(self, record: Mapping[str, Any]) -> Iterator[Row]:
+        """The functional result."""
+        yield from functional(record["result"], status=record["status"])
+
+
+def reusable(content: Mapping[str, Any]) -> bool:
+    """Whether the sender's activations are the same at every step: nothing adapts, and no input is augmented."""
+    return bool(content["freeze"] == "all" and content["matching"].get("augment", "none") == "none")
+
+
+def _sender(content: Mapping[str, Any], desk: Desk, fit: Samples, test: Samples) -> tuple[Split, Samples, Samples]:
+    """The sender and what it is shown: where it can be, activations of its own, so that it has nothing to compute."""
+    from seamripper.activations.recorded import recorded
+
+    model, cut = content["sender"], content["sender_cut"]
+    half = desk.half(model, cut, fit)
+    if not reusable(content):
+        return half, fit, test
+    parts = []
+    for role, samples in (("fit", fit), ("test", test)):
+        key = desk.where.get("activations", {}).get(role, "")
+        found = desk.activations(key)
+        found = shown(model, cut, content[role], desk) if found is None else found
+        parts.append(recorded(half, samples, found))
+    return parts[0][0], parts[0][1], parts[1][1]

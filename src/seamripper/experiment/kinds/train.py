@@ -1,0 +1,59 @@
+"""The job `train`: a zoo model from samples and a seed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from seamripper.experiment.kinds.base import Found, Kind, Row, figure
+
+if TYPE_CHECKING:
+    from seamripper.experiment.desk import Desk
+
+_CIRCUMSTANCES = ("seconds", "versions")
+"""What a training's record tells of the day, not of the weights."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Train(Kind):
+    """Train an architecture on samples; a training that was killed goes on behind its last whole epoch.
+
+    Content: `architecture`, `recipe`, `seed`, `data` and `test` (fingerprints), `n`, `threads`. The tensor `model` is a
+    checkpoint that `seamripper.load` reads.
+    """
+
+    name: ClassVar[str] = "train"
+    rate: ClassVar[float] = 1e-3
+
+    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+        """Train, and score on the test split of the same data."""
+        from seamripper._stats import proportion
+        from seamripper.models import Architecture, Recipe, predict, train
+        from seamripper.models.checkpoint import save_checkpoint
+
+        architecture = Architecture.parse(content["architecture"])
+        samples, test = desk.samples(content["data"]), desk.samples(content["test"])
+        out = desk.work(desk.key) / "model.safetensors"
+        model = train(architecture, samples, recipe=Recipe(**content["recipe"]), seed=content["seed"], out=out)
+        # The same weights must be the same file, whenever and wherever they were made.
+        record = {name: value for name, value in model.record.items() if name not in _CIRCUMSTANCES}
+        model = dataclasses.replace(model, record=record)
+        name = desk.keep(lambda path: save_checkpoint(model, path))
+        accuracy = None
+        if not architecture.reconstructs:
+            hits = int((predict(model.module, test).argmax(1) == test.labels).sum())
+            accuracy = proportion(hits, len(test)).as_record()
+        return Found(
+            {"accuracy": accuracy, "losses": record["losses"], "weights": model.fingerprint, "n": len(samples)},
+            {"model": name},
+        )
+
+    def cost(self, content: Mapping[str, Any]) -> float:
+        """Samples shown to the network."""
+        return float(content["n"] * content["recipe"]["epochs"])
+
+    def rows(self, record: Mapping[str, Any]) -> Iterator[Row]:
+        """The accuracy on the test split, and the last loss."""
+        yield from figure("accuracy", record["accuracy"])
+        yield from figure("loss", {"value": record["losses"][-1], "interval": None, "n": record["n"]})

@@ -1,0 +1,419 @@
+"""Ledger: the SQLite file of a store, with jobs, results, runs, claims and timings.
+
+It is an index to the journals, and can be made anew from them. Every result has a sum over its content, looked at when
+it is read. Write-ahead logging on a local disk; on a network's, where that is not safe, a plain rollback journal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seamripper.errors import StoreError
+from seamripper.experiment._disk import on_network
+from seamripper.experiment.job import Graph, canonical
+from seamripper.experiment.journal import Entry
+
+SCHEMA = 1
+"""The version of the tables below."""
+SILENCE = 120.0
+"""Seconds without a heartbeat after which a run on another machine counts as dead."""
+_BUSY = 60.0
+_CHECKED = 1 << 28
+"""Ledgers up to so many bytes are looked through for damage whenever they are opened for writing."""
+
+_TABLES = """
+CREATE TABLE results (key TEXT PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL, record TEXT NOT NULL,
+                      tensors TEXT NOT NULL, sum TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE jobs (key TEXT PRIMARY KEY, kind TEXT NOT NULL, content TEXT NOT NULL, needs TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE experiments (name TEXT PRIMARY KEY, description TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE goals (experiment TEXT NOT NULL, place INTEGER NOT NULL, key TEXT NOT NULL, labels TEXT NOT NULL,
+                    PRIMARY KEY (experiment, place)) WITHOUT ROWID;
+CREATE TABLE members (experiment TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (experiment, key)) WITHOUT ROWID;
+CREATE TABLE runs (id TEXT PRIMARY KEY, experiment TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,
+                   born REAL NOT NULL, started REAL NOT NULL, beat REAL NOT NULL, ended REAL, provenance TEXT NOT NULL)
+             WITHOUT ROWID;
+CREATE TABLE attempts (id INTEGER PRIMARY KEY, key TEXT NOT NULL, run TEXT NOT NULL, worker TEXT NOT NULL,
+                       started REAL NOT NULL, seconds REAL NOT NULL, outcome TEXT NOT NULL);
+CREATE TABLE claims (key TEXT PRIMARY KEY, run TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE journals (name TEXT PRIMARY KEY, read INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE memo (question TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+class Ledger:
+    """The open file. With `write`, it is made if it is not there; without, nothing is ever changed."""
+
+    def __init__(self, path: Path, *, write: bool) -> None:
+        self.path, self.write = path, write
+        with self._told():
+            self._db = self._opened()
+            try:
+                self._prepare()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _opened(self) -> sqlite3.Connection:
+        if self.write:
+            return sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None)
+        if not self.path.is_file():
+            raise StoreError(f"There is no ledger {self.path}: {self.path.parent} is not a store of seamripper's.")
+        # In a folder that cannot be written a log beside the file cannot be read either, but then there is no writer.
+        frozen = not os.access(self.path.parent, os.W_OK) and not self.path.with_name(f"{self.path.name}-wal").exists()
+        query = "immutable=1" if frozen else "mode=ro"
+        uri = f"{self.path.resolve().as_uri()}?{query}"
+        return sqlite3.connect(uri, uri=True, timeout=_BUSY, isolation_level=None)
+
+    def _prepare(self) -> None:
+        found = int(self._one("PRAGMA user_version")[0])
+        if found > SCHEMA:
+            raise StoreError(
+                f"{self.path} was written by a newer seamripper (its format is {found}, and this one knows {SCHEMA}). "
+                "Upgrade seamripper to use it; nothing of it was changed."
+            )
+        if not self.write:
+            return
+        if self.path.stat().st_size <= _CHECKED:
+            for (word,) in self._db.execute("PRAGMA quick_check(1)"):
+                if word != "ok":
+                    raise sqlite3.DatabaseError(f"database disk image is malformed: {word}")
+        mode = "TRUNCATE" if on_network(self.path.parent) else "WAL"
+        self._db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
+        # A process that is killed loses nothing by this; the journals are synced once a second against loss of power.
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        if found == 0:
+            with self._change():
+                if int(self._one("PRAGMA user_version")[0]) == 0:
+                    for statement in filter(str.strip, _TABLES.split(";")):
+                        self._db.execute(statement)
+                    self._db.execute(f"PRAGMA user_version = {SCHEMA}")
+
+    def close(self) -> None:
+        """Close the file."""
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    # ---- results
+
+    def take_in(self, name: str, read: int, entries: Iterable[Entry]) -> list[str]:
+        """Enter what a journal has said, up to byte `read` of it; the keys that are new.
+
+        What is done stays as it was done first; what failed may be done later.
+        """
+        new = []
+        with self._told(), self._change():
+            for entry in entries:
+                if self._enter(entry):
+                    new.append(entry.key)
+                self._db.execute(
+                    "INSERT INTO attempts (key, run, worker, started, seconds, outcome) VALUES (?, ?, ?, ?, ?, ?)",
+                    (entry.key, entry.run, entry.worker, entry.started, entry.seconds, entry.state),
+                )
+            self._db.execute("INSERT OR REPLACE INTO journals VALUES (?, ?)", (name, read))
+        return new
+
+    def _enter(self, entry: Entry) -> bool:
+        row = (entry.kind, entry.state, canonical(entry.record), canonical(entry.tensors))
+        put = self._db.execute(
+            "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET state = excluded.state, "
+            "record = excluded.record, tensors = excluded.tensors, sum = excluded.sum WHERE results.state != 'done'",
+            (entry.key, *row, _sum(entry.key, *row)),
+        )
+        self._db.execute("DELETE FROM claims WHERE key = ?", (entry.key,))
+        return put.rowcount > 0
+
+    def states(self) -> dict[str, str]:
+        """`done` or `failed` for every job that has ended."""
+        with self._told():
+            return dict(self._db.execute("SELECT key, state FROM results"))
+
+    def result(self, key: str) -> Entry | None:
+        """The result of a job; None if it has none."""
+        with self._told():
+            row = self._db.execute(
+                "SELECT key, kind, state, record, tensors, sum FROM results WHERE key = ?", (key,)
+            ).fetchone()
+        return None if row is None else self._entry(row)
+
+    def results(self) -> Iterator[Entry]:
+        """Every result, in the order of their keys."""
+        with self._told():
+            for row in self._db.execute("SELECT key, kind, state, record, tensors, sum FROM results ORDER BY key"):
+                yield self._entry(row)
+
+    def damaged(self) -> list[str]:
+        """The keys of results whose rows are not as they were written."""
+        with self._told():
+            rows = self._db.execute("SELECT key, kind, state, record, tensors, sum FROM results")
+            return [row[0] for row in rows if row[5] != _sum(*row[:5])]
+
+    def _entry(self, row: Sequence[Any]) -> Entry:
+        key, kind, state, record, tensors, seal = row
+        if seal != _sum(key, kind, state, record, tensors):
+            raise StoreError(f"The result {key[:12]} in {self.path} is not as it was written. {_repair(self.path)}")
+        return Entry(key, kind, state, json.loads(record), json.loads(tensors))
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Take results back, so that they are made again."""
+        with self._told(), self._change():
+            self._db.executemany("DELETE FROM results WHERE key = ?", [(key,) for key in keys])
+
+    def read(self) -> dict[str, int]:
+        """Up to which byte each journal was taken in."""
+        with self._told():
+            return dict(self._db.execute("SELECT name, read FROM journals"))
+
+    def attempts(self) -> list[tuple[str, str, str, float, float, str]]:
+        """(key, run, worker, started, seconds, outcome) of everything that was ever carried out to its end."""
+        with self._told():
+            return self._db.execute(
+                "SELECT key, run, worker, started, seconds, outcome FROM attempts ORDER BY id"
+            ).fetchall()
+
+    def seconds(self) -> dict[str, float]:
+        """How long each job took that was done."""
+        with self._told():
+            return dict(self._db.execute("SELECT key, seconds FROM attempts WHERE outcome = 'done'"))
+
+    # ---- experiments
+
+    def remember(self, name: str, description: Mapping[str, Any], graph: Graph) -> None:
+        """Write down what an experiment asks for; it replaces what the experiment of this name asked for before."""
+        text = canonical(description)
+        digest = hashlib.sha256(
+            canonical([text, [[k, labels] for k, labels in graph.goals], list(graph.jobs)]).encode()
+        ).hexdigest()
+        with self._told():
+            known = self._db.execute("SELECT digest FROM experiments WHERE name = ?", (name,)).fetchone()
+            if known == (digest,):
+                return
+            with self._change():
+                self._db.execute("INSERT OR REPLACE INTO experiments VALUES (?, ?, ?)", (name, text, digest))
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO jobs VALUES (?, ?, ?, ?)",
+                    [(job.key, job.kind, canonical(job.content), canonical(list(job.needs))) for job in graph],
+                )
+                self._db.execute("DELETE FROM goals WHERE experiment = ?", (name,))
+                self._db.execute("DELETE FROM members WHERE experiment = ?", (name,))
+                self._db.executemany("INSERT INTO members VALUES (?, ?)", [(name, key) for key in graph.jobs])
+                self._db.executemany(
+                    "INSERT INTO goals VALUES (?, ?, ?, ?)",
+                    [(name, place, key, canonical(labels)) for place, (key, labels) in enumerate(graph.goals)],
+                )
+
+    def experiments(self) -> dict[str, dict[str, Any]]:
+        """The experiments of the store, as they were last described."""
+        with self._told():
+            rows = self._db.execute("SELECT name, description FROM experiments ORDER BY name")
+            return {name: json.loads(text) for name, text in rows}
+
+    def goals(self, experiment: str) -> list[tuple[str, dict[str, Any]]]:
+        """(key, labels) of what an experiment asks for, in its order."""
+        with self._told():
+            rows = self._db.execute("SELECT key, labels FROM goals WHERE experiment = ? ORDER BY place", (experiment,))
+            return [(key, json.loads(labels)) for key, labels in rows]
+
+    def jobs(self) -> dict[str, tuple[str, dict[str, Any], tuple[str, ...]]]:
+        """(kind, content, needs) of every job that was ever asked for."""
+        with self._told():
+            rows = self._db.execute("SELECT key, kind, content, needs FROM jobs")
+            return {key: (kind, json.loads(content), tuple(json.loads(needs))) for key, kind, content, needs in rows}
+
+    # ---- runs and claims
+
+    def begin(self, run: str, experiment: str, provenance: Mapping[str, Any]) -> None:
+        """Enter a run."""
+        now = time.time()
+        row = (run, experiment, socket.gethostname(), os.getpid(), _born(os.getpid()), now, now, canonical(provenance))
+        with self._told(), self._change():
+            self._db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)", row)
+
+    def beat(self, run: str) -> None:
+        """Say that the run is alive."""
+        with self._told(), self._change():
+            self._db.execute("UPDATE runs SET beat = ? WHERE id = ?", (time.time(), run))
+
+    def end(self, run: str) -> None:
+        """Say that the run has ended, and give back what it has claimed."""
+        with self._told(), self._change():
+            self._db.execute("UPDATE runs SET ended = ?, beat = ? WHERE id = ?", (time.time(), time.time(), run))
+            self._db.execute("DELETE FROM claims WHERE run = ?", (run,))
+
+    def living(self) -> list[str]:
+        """The runs that have not ended, and whose process is alive."""
+        with self._told():
+            rows = self._db.execute("SELECT id, host, pid, born, beat FROM runs WHERE ended IS NULL").fetchall()
+        return [run for run, *facts in rows if _alive(*facts)]
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Every run, the oldest first."""
+        with self._told():
+            rows = self._db.execute("SELECT id, experiment, started, ended, provenance FROM runs ORDER BY started, id")
+            return [
+                {"id": run, "experiment": name, "started": started, "ended": ended, **json.loads(more)}
+                for run, name, started, ended, more in rows
+            ]
+
+    def claim(self, keys: Sequence[str], run: str) -> list[str]:
+        """Claim jobs for a run: those that no living run has claimed, and that nobody has done meanwhile."""
+        living = set(self.living())
+        taken = []
+        with self._told(), self._change():
+            for key in keys:
+                held = self._db.execute("SELECT run FROM claims WHERE key = ?", (key,)).fetchone()
+                if held is not None and held[0] != run and held[0] in living:
+                    continue
+                if self._db.execute("SELECT 1 FROM results WHERE key = ?", (key,)).fetchone():
+                    continue
+                self._db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, run))
+                taken.append(key)
+        return taken
+
+    def release(self, keys: Iterable[str], run: str) -> None:
+        """Give claims back."""
+        with self._told(), self._change():
+            self._db.executemany("DELETE FROM claims WHERE key = ? AND run = ?", [(key, run) for key in keys])
+
+    def claims(self) -> dict[str, str]:
+        """Which run has claimed which job."""
+        with self._told():
+            return dict(self._db.execute("SELECT key, run FROM claims"))
+
+    # ---- the rest
+
+    @property
+    def memo(self) -> MutableMapping[str, Any]:
+        """Answers that are remembered, by question."""
+        return _Memo(self)
+
+    def copy_in(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Enter rows of another ledger as they are."""
+        marks = ", ".join("?" for _ in rows[0])
+        with self._told(), self._change():
+            self._db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)
+
+    def integrity(self) -> list[str]:
+        """What SQLite finds wrong with the file."""
+        with self._told():
+            return [word for (word,) in self._db.execute("PRAGMA integrity_check") if word != "ok"]
+
+    def _one(self, sql: str) -> Any:
+        return self._db.execute(sql).fetchone()
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """What SQLite raises becomes a sentence that says what to do."""
+        try:
+            yield
+        except sqlite3.Error as e:
+            raise StoreError(_sentence(self.path, e)) from e
+
+
+class _Memo(MutableMapping[str, Any]):
+    """The table `memo` as a mapping. Where it cannot be written, answers last as long as this does."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.held: dict[str, Any] = {}
+
+    def __getitem__(self, question: str) -> Any:
+        if question not in self.held:
+            with self.ledger._told():
+                row = self.ledger._db.execute("SELECT answer FROM memo WHERE question = ?", (question,)).fetchone()
+            if row is None:
+                raise KeyError(question)
+            self.held[question] = json.loads(row[0])
+        return self.held[question]
+
+    def __setitem__(self, question: str, answer: Any) -> None:
+        self.held[question] = answer
+        if self.ledger.write:
+            with self.ledger._told(), self.ledger._change():
+                self.ledger._db.execute("INSERT OR REPLACE INTO memo VALUES (?, ?)", (question, canonical(answer)))
+
+    def __delitem__(self, question: str) -> None:
+        self.held.pop(question, None)
+        with self.ledger._told(), self.ledger._change():
+            self.ledger._db.execute("DELETE FROM memo WHERE question = ?", (question,))
+
+    def __iter__(self) -> Iterator[str]:
+        with self.ledger._told():
+            return iter([q for (q,) in self.ledger._db.execute("SELECT question FROM memo")])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def _sum(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _repair(path: Path) -> str:
+    return (
+        "Every finished result is in the journals as well: `seamripper store repair "
+        f"{path.parent}` sets the damaged ledger aside and makes it anew from them."
+    )
+
+
+def _sentence(path: Path, error: sqlite3.Error) -> str:
+    said = str(error)
+    if "full" in said or "disk I/O error" in said:
+        return (
+            f"The disk is full, or failing ({said}): {path} could not be written. What was finished before is kept. "
+            "Free some space, and run it again: it goes on where it was."
+        )
+    if "readonly" in said or "unable to open" in said:
+        return (
+            f"The store {path.parent} cannot be written here ({said}). It can be read: `seamripper status`, "
+            "`seamripper results`. To go on with it, make it writable, or give another with --store."
+        )
+    if "malformed" in said or "not a database" in said or "corrupt" in said:
+        return f"The ledger {path} is damaged ({said}). {_repair(path)}"
+    if "locked" in said:
+        return f"The ledger {path} has been locked by another process for {_BUSY:.0f} s. Is one hanging? ({said})"
+    return f"The ledger {path} cannot be used: {said}."
+
+
+def _born(pid: int) -> float:
+    """When a process was started, by the kernel's count: a number that is used again is then known to be another's."""
+    try:
+        return float(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def process_alive(pid: int) -> bool:
+    """Whether there is a process of this number on this machine."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _alive(host: str, pid: int, born: float, beat: float) -> bool:
+    if host == socket.gethostname():
+        return process_alive(pid) and _born(pid) == born
+    return time.time() - beat < SILENCE

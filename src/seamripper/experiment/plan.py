@@ -1,0 +1,143 @@
+"""Plan: what an experiment would do, what is done already, and about how long the rest takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seamripper.experiment.expand import expand
+from seamripper.experiment.identity import Identities
+from seamripper.experiment.job import Graph, Job
+from seamripper.experiment.kinds import kind_named
+from seamripper.experiment.spec import Experiment
+from seamripper.experiment.store import Store
+
+
+class Pace:
+    """How long jobs take: seconds a unit of cost, kind by kind, measured where some have been done, else a guess."""
+
+    def __init__(self) -> None:
+        self._seconds: Counter[str] = Counter()
+        self._units: Counter[str] = Counter()
+
+    def learn(self, job: Job, seconds: float) -> None:
+        """A job has taken so long."""
+        self._seconds[job.kind] += seconds  # type: ignore[assignment]
+        self._units[job.kind] += cost(job)  # type: ignore[assignment]
+
+    def knows(self, kind: str) -> bool:
+        """Whether a job of this kind was ever timed."""
+        return kind in self._units
+
+    def rate(self, kind: str) -> float:
+        """Seconds that a unit of cost takes."""
+        return self._seconds[kind] / self._units[kind] if self.knows(kind) else kind_named(kind).rate
+
+    def seconds(self, jobs: Iterable[Job]) -> float:
+        """What these jobs would take, one after the other."""
+        return sum(self.rate(job.kind) * cost(job) for job in jobs)
+
+    @classmethod
+    def of(cls, graph: Graph, taken: Mapping[str, float]) -> Pace:
+        """The pace of jobs that were done before."""
+        pace = cls()
+        for key, seconds in taken.items():
+            if key in graph.jobs:
+                pace.learn(graph.jobs[key], seconds)
+        return pace
+
+
+def cost(job: Job) -> float:
+    """The units of a job's cost; never nothing, so that rates are numbers."""
+    return max(kind_named(job.kind).cost(job.content), 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An experiment beside what its store holds."""
+
+    experiment: Experiment
+    graph: Graph
+    done: frozenset[str]
+    failed: frozenset[str]
+    pace: Pace
+
+    @property
+    def blocked(self) -> frozenset[str]:
+        """Jobs that cannot be done, as one that they need has failed."""
+        bad = set(self.failed)
+        for key, job in self.graph.jobs.items():
+            if any(need in bad for need in job.needs) and key not in self.done:
+                bad.add(key)
+        return frozenset(bad - self.failed)
+
+    @property
+    def needed(self) -> dict[str, Job]:
+        """The jobs that would run, each behind those that it needs."""
+        stuck = self.failed | self.blocked
+        return {key: job for key, job in self.graph.needed(self.done).items() if key not in stuck}
+
+    @property
+    def seconds(self) -> float:
+        """What the jobs that would run take one after the other."""
+        return self.pace.seconds(self.needed.values())
+
+    @property
+    def guessed(self) -> list[str]:
+        """The kinds of jobs whose time is a guess, as none of them has been done yet."""
+        return sorted({job.kind for job in self.needed.values() if not self.pace.knows(job.kind)})
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """For each kind: how many jobs there are, and of them done, failed, blocked and to be run."""
+        parts = {
+            "jobs": self.graph.jobs.keys(),
+            "done": self.graph.jobs.keys() & self.done,
+            "failed": self.graph.jobs.keys() & self.failed,
+            "blocked": self.blocked,
+            "to run": self.needed.keys(),
+        }
+        found = {name: _by_kind(self.graph, keys) for name, keys in parts.items()}
+        return {kind: {name: found[name][kind] for name in parts} for kind in sorted(found["jobs"])}
+
+    def as_record(self) -> dict[str, Any]:
+        """The plan as JSON has it."""
+        return {
+            "experiment": self.experiment.name,
+            "jobs": len(self.graph),
+            "goals": len(self.graph.goals),
+            "kinds": self.counts(),
+            "to_run": len(self.needed),
+            "seconds": self.seconds,
+            "guessed": self.guessed,
+        }
+
+
+def plan(experiment: Experiment, store: Store | None = None) -> Plan:
+    """What running the experiment on this store would do; without one, as if nothing had been done yet.
+
+    Nothing is written down but what words mean, and that only in a store that is open for writing.
+    """
+    if store is None:
+        return Plan(
+            experiment, expand(experiment, Identities({}, folder=experiment.folder)), frozenset(), frozenset(), Pace()
+        )
+    graph = expand(experiment, Identities(store.ledger.memo, folder=experiment.folder))
+    states = store.ledger.states()
+    done = frozenset(key for key, state in states.items() if state == "done" and _there(graph, store, key))
+    failed = frozenset(key for key, state in states.items() if state == "failed" and key in graph.jobs)
+    return Plan(experiment, graph, done, failed, Pace.of(graph, store.ledger.seconds()))
+
+
+def _there(graph: Graph, store: Store, key: str) -> bool:
+    """Whether what a helper has computed is still there."""
+    job = graph.jobs.get(key)
+    if job is None or not kind_named(job.kind).helps:
+        return True
+    entry = store.ledger.result(key)
+    return entry is not None and store.holds(entry)
+
+
+def _by_kind(graph: Graph, keys: Iterable[str]) -> Counter[str]:
+    return Counter(graph.jobs[key].kind for key in keys if key in graph.jobs)

@@ -1,0 +1,119 @@
+"""Results of a store as a table: a row for each figure, with its value, interval, n, and what it is a figure of."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from seamripper._words import did_you_mean, need
+from seamripper.errors import ExperimentError, StoreError
+from seamripper.experiment.kinds import Row, kind_named
+from seamripper.experiment.store import Store
+from seamripper.experiment.tensors import whole
+
+FIRST = ("experiment", "kind", "state")
+LAST = ("measure", "figure", "value", "low", "high", "n", "status", "sampling", "error", "key")
+"""Columns that stand first and last; between them are the labels, in the order in which they are met."""
+
+_NUMBERS = {
+    "value": float,
+    "low": float,
+    "high": float,
+    "n": int,
+    "seed": int,
+    "sender_seed": int,
+    "receiver_seed": int,
+}
+
+
+def table(store: Store, experiment: str | None = None) -> tuple[list[str], list[Row]]:
+    """The columns and the rows of an experiment's results, or of all experiments in the store."""
+    known = list(store.ledger.experiments())
+    if experiment is not None and experiment not in known:
+        raise StoreError(f"The store has no experiment {experiment!r}: {did_you_mean(experiment, known)}")
+    rows = [row for name in known if experiment in (None, name) for row in _rows(store, name)]
+    labels = dict.fromkeys(key for row in rows for key in row if key not in (*FIRST, *LAST))
+    present = {key for row in rows for key in row}
+    columns = [key for key in (*FIRST, *labels, *LAST) if key in present or key in ("figure", "value")]
+    return columns, rows
+
+
+def _rows(store: Store, name: str) -> Iterator[Row]:
+    """The rows of one experiment, in the order in which it asks for them."""
+    for key, labels in store.ledger.goals(name):
+        entry = store.ledger.result(key)
+        if entry is None:
+            continue
+        first = {"experiment": name, "kind": entry.kind, "state": entry.state}
+        last = {"key": key[:16]}
+        if entry.state == "failed":
+            yield {**first, **labels, "error": f"{entry.record['error']}: {entry.record['message']}", **last}
+            continue
+        if entry.record.get("skipped") and not entry.record.get("outcomes"):
+            yield {**first, **labels, "status": f"skipped: {entry.record['skipped']}", **last}
+        for row in kind_named(entry.kind).rows(entry.record):
+            yield {**first, **labels, **row, **last}
+
+
+def as_pandas(store: Store, experiment: str | None = None) -> Any:
+    """The table as a pandas DataFrame."""
+    pandas = need("pandas", extra="tables", what="A table as pandas")
+    columns, rows = table(store, experiment)
+    return pandas.DataFrame({name: _column(pandas, name, [row.get(name) for row in rows]) for name in columns})
+
+
+def _column(pandas: Any, name: str, values: list[Any]) -> Any:
+    """A column of one type, with missing values as missing."""
+    kind = _NUMBERS.get(name)
+    if kind is float:
+        return pandas.array(values, dtype="Float64")
+    if kind is int:
+        return pandas.array(values, dtype="Int64")
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int} and kinds:
+        return pandas.array(values, dtype="Int64")
+    if kinds <= {int, float} and kinds:
+        return pandas.array([None if v is None else float(v) for v in values], dtype="Float64")
+    if kinds == {bool}:
+        return pandas.array(values, dtype="boolean")
+    return pandas.array([None if v is None else str(v) for v in values], dtype="string")
+
+
+def as_arrow(store: Store, experiment: str | None = None) -> Any:
+    """The table as an Arrow table."""
+    arrow = need("pyarrow", extra="tables", what="A table as Arrow")
+    return arrow.Table.from_pandas(as_pandas(store, experiment), preserve_index=False)
+
+
+def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """The table as text with commas; what is missing is empty, numbers have all their digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(["" if row.get(name) is None else row[name] for name in columns])
+    return out.getvalue()
+
+
+def export(store: Store, path: str | os.PathLike[str], experiment: str | None = None) -> int:
+    """Write the table to a .csv or .parquet file, whole or not at all; the number of rows."""
+    path = Path(path)
+    if path.suffix not in (".csv", ".parquet"):
+        raise ExperimentError(f"Expected the table's file to end in .csv or .parquet, but got {path.name!r}.")
+    if path.suffix == ".csv":
+        columns, rows = table(store, experiment)
+        with whole(path) as file:
+            file.write(as_csv(columns, rows).encode())
+        return len(rows)
+    need("pyarrow", extra="tables", what="A .parquet file")
+    arrow = as_arrow(store, experiment)
+    parquet = need("pyarrow.parquet", extra="tables", what="A .parquet file")
+    buffer = io.BytesIO()
+    parquet.write_table(arrow, buffer)
+    with whole(path) as file:
+        file.write(buffer.getvalue())
+    return int(arrow.num_rows)

@@ -1,0 +1,228 @@
+"""Reading an experiment from TOML: a mistake is told with its key, its line and the nearest right word."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import types
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from seamripper._files import files_beside
+from seamripper._words import did_you_mean, listed, nearest
+from seamripper.errors import ExperimentError
+
+M = TypeVar("M", bound=BaseModel)
+Where = tuple[str | int, ...]
+"""The way to a key: ("stitch", 0, "cuts")."""
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_MEMBERS, _WRAPPERS = {"Data", "str", "bool", "int", "float"}, ("constrained-", "function-")
+"""What pydantic calls the members of a union."""
+_KINDS = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "mapping_type": "a table",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "finite_number": "a finite number",
+}
+
+
+def read_toml(path: Path, kind: type[M]) -> M:
+    """The value of this kind that the file describes, with the file's name and folder unless it says otherwise."""
+    if path.suffix != ".toml":
+        raise ExperimentError(f"Expected an experiment in a .toml file, but got {str(path)!r}.")
+    if not path.is_file():
+        raise ExperimentError(f"There is no file {path}.{files_beside(path)}")
+    try:
+        text = path.read_text(encoding="utf-8")
+        record = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise ExperimentError(f"{path} is not TOML: {e}.") from e
+    if "folder" in record:
+        line = line_of(text, ("folder",))
+        raise ExperimentError(
+            f"{path}, line {line}: there is no key 'folder': names of files count from the file's own."
+        )
+    whole = {"name": path.stem, **_tuples(record), "folder": str(path.resolve().parent)}
+    try:
+        return kind.model_validate(whole)
+    except ValidationError as e:
+        # A union (a name or a table) tells of every member that did not fit: the deepest is the one that was meant.
+        found = max(e.errors(), key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"])))
+        where = _path(found["loc"])
+        raise ExperimentError(f"{path}, line {line_of(text, where)}: {_sentence(found, where, kind)}") from e
+
+
+def _tuples(value: Any) -> Any:
+    """Lists as tuples, as a frozen value has them."""
+    if isinstance(value, dict):
+        return {key: _tuples(one) for key, one in value.items()}
+    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
+
+
+def _path(loc: Sequence[str | int]) -> Where:
+    """The keys alone: pydantic also names the member of a union that it tried."""
+    return tuple(part for part in loc if part not in _MEMBERS and not str(part).startswith(_WRAPPERS))
+
+
+def _sentence(error: Any, where: Where, kind: type[BaseModel]) -> str:
+    """What is wrong, in words."""
+    key = next((part for part in reversed(where) if isinstance(part, str)), "")
+    given, context = error["input"], error.get("ctx", {})
+    if error["type"] == "extra_forbidden":
+        table = _shown(where[:-1])
+        return f"{table} has no key {key!r}: {did_you_mean(key, _keys(where[:-1], kind))}"
+    if error["type"] == "missing":
+        return f"{_shown(where[:-1])} needs the key {key!r}."
+    if error["type"] == "literal_error":
+        known = _literals(context["expected"])
+        near = nearest(str(given), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return f"Expected {_shown(where)} to be {listed(known, last='or')}, but got {given!r}.{hint}"
+    if error["type"] == "value_error":
+        return f"{_shown(where)}: {context['error']}."
+    if error["type"] in _KINDS:
+        return f"Expected {_shown(where)} to be {_KINDS[error['type']]}, but got {_plain(given)!r}."
+    # Bounds and lengths: "Input should be greater than or equal to 1".
+    wanted = error["msg"].replace("Input should be ", "to be ").replace("Tuple should have", "to have")
+    wanted = wanted.replace("String should match pattern", "to match the pattern").replace("String should", "to")
+    return f"Expected {_shown(where)} {wanted}, but got {_plain(given)!r}."
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _literals(expected: str) -> list[str]:
+    return re.findall(r"'([^']*)'", expected)
+
+
+def _shown(where: Where) -> str:
+    """A place in the file, as its author would call it.
+
+    >>> _shown(("stitch", 1, "cuts", 0)), _shown(())
+    ('`cuts` of the 2nd [[stitch]]', 'the experiment')
+    """
+    words = [part for part in where if isinstance(part, str)]
+    if not words:
+        return "the experiment"
+    if len(where) > 1 and isinstance(where[1], int) and where[0] in ("stitch", "compare", "audit", "call"):
+        nth = f"the {_ordinal(where[1] + 1)} [[{where[0]}]]"
+        return nth if len(words) == 1 else f"`{'.'.join(words[1:])}` of {nth}"
+    if words[0] in ("models", "matchings") and len(words) > 1:
+        table = f"[{words[0]}.{words[1]}]"
+        return table if len(words) == 2 else f"`{'.'.join(words[2:])}` of {table}"
+    return f"`{'.'.join(words)}`"
+
+
+def _ordinal(n: int) -> str:
+    return f"{n}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10 if n % 100 not in (11, 12, 13) else 0, 'th') }"
+
+
+def _keys(where: Where, kind: Any) -> list[str]:
+    """The keys that a table at this place may have."""
+    for part in where:
+        kind = _inside(kind, part)
+    fields = list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []
+    return [name for name in fields if name != "folder"]
+
+
+def _inside(kind: Any, part: str | int) -> Any:
+    """The type of what stands at `part` within a value of this type, tables before words."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return _table(kind.model_fields[str(part)].annotation) if part in kind.model_fields else None
+    inner = get_args(kind)
+    return _table(inner[1 if isinstance(part, str) else 0]) if inner else None
+
+
+def _table(kind: Any) -> Any:
+    """Of a union, the member that is a table."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return next((one for one in get_args(kind) if isinstance(one, type) and issubclass(one, BaseModel)), None)
+    return None if get_origin(kind) is Literal else kind
+
+
+def line_of(text: str, where: Where) -> int:
+    """The line, from 1, at which the key stands; that of its table, if it is not in the text by itself.
+
+    >>> line_of("threads = 1\\n[models.digit]\\nepoch = 2\\n", ("models", "digit", "epoch"))
+    3
+    """
+    lines = _lines(text)
+    for length in range(len(where), 0, -1):
+        if where[:length] in lines:
+            return lines[where[:length]]
+    return 1
+
+
+def _lines(text: str) -> dict[Where, int]:
+    """Every key and table of the text, with the line of its first mention. Values are passed over, not read."""
+    found: dict[Where, int] = {}
+    counts: dict[Where, int] = {}
+    table: Where = ()
+    depth, quote = 0, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if depth == 0 and not quote:
+            header, key = _HEADER.match(line), _KEY.match(line)
+            if header:
+                table = _words(header.group(2))
+                if header.group(1) == "[[":
+                    counts[table] = counts.get(table, -1) + 1
+                    table = (*table, counts[table])
+                else:
+                    table = _numbered(table, counts)
+                for end in range(1, len(table) + 1):
+                    found.setdefault(table[:end], number)
+                continue
+            if key:
+                words = _words(key.group(1))
+                for end in range(1, len(words) + 1):
+                    found.setdefault((*table, *words[:end]), number)
+                line = line[key.end() :]
+        depth, quote = _open(line, depth, quote)
+    return found
+
+
+def _numbered(table: Where, counts: Mapping[Where, int]) -> Where:
+    """[stitch.data] after [[stitch]] belongs to the last of them."""
+    for end in range(1, len(table)):
+        if table[:end] in counts:
+            return (*table[:end], counts[table[:end]], *table[end:])
+    return table
+
+
+def _words(dotted: str) -> Where:
+    parts = re.findall(r'"([^"]*)"|\'([^\']*)\'|([\w-]+)', dotted)
+    return tuple(next(word for word in part if word) if any(part) else "" for part in parts)
+
+
+def _open(line: str, depth: int, quote: str) -> tuple[int, str]:
+    """How many brackets, and which long string, are open at the end of a line."""
+    at = 0
+    while at < len(line):
+        if quote:
+            end = line.find(quote, at)
+            if end < 0:
+                return depth, quote if len(quote) == 3 else ""
+            at, quote = end + len(quote), ""
+            continue
+        mark = line[at]
+        if mark == "#":
+            break
+        if mark in "\"'":
+            quote = mark * 3 if line.startswith(mark * 3, at) else mark
+            at += len(quote)
+            continue
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark, 0)
+        at += 1
+    return max(depth, 0), quote if len(quote) == 3 else ""
