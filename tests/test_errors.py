@@ -28,6 +28,7 @@ ALLOWED = {
     ("cli/results_command.py", "click.UsageError"): "likewise",
     ("cli/run_command.py", "click.UsageError"): "likewise",
     ("cli/sbatch_command.py", "click.UsageError"): "likewise",
+    ("experiment/ledger.py", "self._not_as_written"): "makes a StoreError",
     ("experiment/ledger.py", "KeyError"): "what Python asks of a mapping",
     ("experiment/ledger.py", "sqlite3.DatabaseError"): "what SQLite itself raises for such pages; told as a StoreError",
     ("experiment/spec.py", "ValueError"): "what pydantic asks of a validator; told as an ExperimentError",

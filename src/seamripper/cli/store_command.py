@@ -21,13 +21,14 @@ def command() -> None:
 
 @command.command("check")
 @store_argument
+@click.option("--mend", is_flag=True, help="Set damaged tensors aside; the next run computes them anew.")
 @json_option
-def check_command(folder: Path, as_json: bool) -> None:
+def check_command(folder: Path, mend: bool, as_json: bool) -> None:
     """Look at every page, result, line and tensor of STORE. Exit code 1 says that something is wrong."""
     from seamripper.experiment.upkeep import check
 
     with progress(quiet=as_json) as watch:
-        found = check(folder, watch=watch)
+        found = check(folder, mend=mend, watch=watch)
     if as_json:
         print_json({**vars(found), "problems": list(found.problems)})
     else:

@@ -30,8 +30,9 @@ from seamripper.experiment.spec import Experiment
 from seamripper.experiment.store import Store
 from seamripper.experiment.tensors import Tensors
 
-_TRIES = 3
-"""So many workers may die over one job before it counts as failed."""
+_TRIES, _SOON = 6, 2
+"""So many workers may die over one job before it counts as failed: machines are taken away, and then it is not the
+job's fault. Behind so many deaths it goes to the end of the queue, so that one bad job does not hold up the others."""
 _BEAT, _LOOK, _TICK, _TELL = 5.0, 0.5, 0.25, 0.2
 """Seconds between heartbeats; between looks at what another run has done; that an engine is waited for; and between two
 tellings of how it stands."""
@@ -165,7 +166,8 @@ class Kept(Protocol):
 def _nothing_to_do(planned: Plan, folder: Path) -> Summary:
     failed = tuple(sorted(planned.failed & planned.graph.jobs.keys()))
     before = sum(key in planned.done for key in planned.graph.jobs)
-    return Summary(planned.experiment.name, str(folder), None, 0, before, 0, failed, len(planned.blocked), 0.0)
+    blocked = len(planned.blocked & {key for key, _ in planned.graph.goals})
+    return Summary(planned.experiment.name, str(folder), None, 0, before, 0, failed, blocked, 0.0)
 
 
 @dataclass(eq=False)
@@ -232,7 +234,7 @@ class _Driver:
             self.before,
             self.elsewhere,
             failed,
-            len(self.blocked),
+            len(self.blocked & {key for key, _ in self.graph.goals}),
             seconds,
             tuple(self.messages),
         )
@@ -254,15 +256,22 @@ class _Driver:
             self.theirs |= set(some) - claimed
             for key in some:
                 if key in claimed:
-                    self.running[key] = time.monotonic()
-                    self.engine.start(self._order(self.graph.jobs[key]))
+                    self._hand_out(self.graph.jobs[key])
 
-    def _order(self, job: Job) -> Order:
-        inputs = {}
-        for need in job.needs:
-            entry = self.store.ledger.result(need)
-            inputs[need] = {} if entry is None else dict(entry.tensors)
-        return Order(job.key, job.kind, dict(job.content), dict(job.where), inputs)
+    def _hand_out(self, job: Job) -> None:
+        """Give a job to the engine, with what the jobs that it needs have left."""
+        found = {need: self.store.ledger.result(need) for need in job.needs}
+        gone = [need for need, entry in found.items() if entry is None]
+        if gone:
+            # Let go of by a run of another study, which needed it no more: it is done again.
+            self.store.ledger.release([job.key], self.name)
+            self.done -= set(gone)
+            self._lay_out()
+            self.total = max(self.total, len(self.pending))
+            return
+        self.running[job.key] = time.monotonic()
+        inputs = {need: dict(entry.tensors) for need, entry in found.items() if entry is not None}
+        self.engine.start(Order(job.key, job.kind, dict(job.content), dict(job.where), inputs))
 
     # ---- what comes of it
 
@@ -302,26 +311,34 @@ class _Driver:
                 self.pending[user].discard(key)
                 if not self.pending[user] and user not in self.running:
                     self.ready.append(user)
-        self._let_go(self.graph.jobs[key].needs)
+        self._let_go((key, *self.graph.jobs[key].needs))
 
     def _fail(self, key: str) -> None:
         """A job has failed, and what needs it cannot be done."""
         self.failed.add(key)
         self.pending.pop(key, None)
-        waiting = list(self.users[key])
+        waiting, idle = list(self.users[key]), list(self.graph.jobs[key].needs)
         while waiting:
             user = waiting.pop()
             if user in self.pending:
                 del self.pending[user]
                 self.blocked.add(user)
                 waiting += self.users[user]
-        self._let_go(self.graph.jobs[key].needs)
+                idle += self.graph.jobs[user].needs
+        self._let_go(idle)
 
-    def _let_go(self, keys: tuple[str, ...]) -> None:
-        """Remove the tensors of helpers that nothing waits for any more."""
-        for key in () if self.keep_helpers else keys:
-            job = self.graph.jobs[key]
-            if kind_named(job.kind).helps and key in self.done and not self.users[key] & self.pending.keys():
+    def _let_go(self, keys: Iterable[str]) -> None:
+        """Of helpers that nothing waits for any more, remove the tensors; those not begun need not be."""
+        for key in dict.fromkeys(keys):
+            helps = kind_named(self.graph.jobs[key].kind).helps
+            if not helps or self.users[key] & self.pending.keys():
+                continue
+            if key in self.pending and key not in self.running:
+                del self.pending[key]
+                if key in self.ready:
+                    self.ready.remove(key)
+                self.total -= 1
+            if key in self.done and not self.keep_helpers:
                 entry = self.store.ledger.result(key)
                 self.store.ledger.forget([key])
                 for name in () if entry is None else entry.tensors.values():
@@ -333,7 +350,10 @@ class _Driver:
         self.deaths[key] += 1
         if self.deaths[key] < _TRIES:
             self._say(f"A worker died over {job} ({answer.note}): another one tries again.")
-            self.ready.appendleft(key)
+            if self.deaths[key] < _SOON:
+                self.ready.appendleft(key)
+            else:
+                self.ready.append(key)
             return
         message = f"{_TRIES} workers died over this job, the last was {answer.note}. Is there enough memory for it?"
         record = {"error": "WorkerDied", "message": message, "traceback": ""}

@@ -105,7 +105,8 @@ class _Expansion:
             }
             labels = {"model": name, "seed": seed, "data": network.data}
             job = Job("train", content, labels, (), {**fit.where, **test.where})
-            self.trained.setdefault(job.key, job)
+            # By its name too: a network that goes by two is trained once, and told of under both.
+            self.trained.setdefault(f"{job.key} {name}", job)
             ref = {"trained": job.key}
             nets.append(_Net(name, seed, ref, known["architecture"], (job.key,), {}, network.data))
         return nets
@@ -151,6 +152,12 @@ class _Expansion:
         controls = {word: self._control(word) for word in part.controls}
         ways = {word: self._matching(word) for word in part.matchings}
         self._require_stitches(part.stitches)
+        for word, matching in ways.items():
+            if "weights" in part.freeze and matching["name"] != "task":
+                raise ExperimentError(
+                    f"freeze = 'weights' goes with the matching 'task', and {word!r} is {matching['name']!r}: put it "
+                    "into a [[stitch]] of its own."
+                )
         for sender, receiver in self.pairs(part):
             own = None if receiver.data is None else self._drawn(receiver.data, "test", data.n_test, data.seed)
             for a, b in self.cuts(part.cuts, sender, receiver, fit.shape):
@@ -242,6 +249,8 @@ class _Expansion:
             }
             places = {**samples.where, **where, **sender.where, **receiver.where}
             needs = (*sender.needs, *receiver.needs)
+            for net, side in ((sender, "sender_cuts"), (receiver, "receiver_cuts")):
+                self.identities.require_heads(_of(net), net.spec, content[side], samples.shape)
             labels = {**_both(sender, receiver), "seed": part.seed, "data": data.name}
             passes = []
             for k in range(part.parts if part.parts > 1 else 0):
@@ -259,7 +268,7 @@ class _Expansion:
             conflict = self.samples(self.experiment.samples(part.conflict, "an [[audit]]"), "test")
         matching = self._audit_matching(part.matching)
         self._require_stitches([part.stitch])
-        self._require_audit(part)
+        controls = self._audit_controls(part)
         others = [net for word in part.others for net in self.nets(word)]
         for sender, receiver in self.pairs(part):
             apart = [net for net in others if net.ref not in (sender.ref, receiver.ref)]
@@ -279,7 +288,7 @@ class _Expansion:
                     "stitch": part.stitch,
                     "freeze": part.freeze,
                     "interventions": None if part.interventions is None else list(part.interventions),
-                    "controls": None if part.controls is None else list(part.controls),
+                    "controls": controls,
                     "audits": list(part.audits),
                     "seeds": list(part.seeds),
                     "threads": self.experiment.threads,
@@ -303,6 +312,7 @@ class _Expansion:
         if not colon or not file.endswith(".py") or not function.isidentifier():
             raise ExperimentError(f"Expected a function as FILE.py:FUNCTION, but got {part.function!r}.")
         path, sha = self.identities.file(file)
+        self.identities.require_function(path, sha, function)
         axes = {**part.grid, **({"seed": part.seeds} if part.seeds else {})}
         twice = sorted(set(part.args) & set(axes))
         if twice:
@@ -371,8 +381,11 @@ class _Expansion:
             if word not in known:
                 raise ExperimentError(f"There is no stitch {word!r}: {did_you_mean(word, known)}")
 
-    def _require_audit(self, part: Auditing) -> None:
-        def look() -> bool:
+    def _audit_controls(self, part: Auditing) -> list[str]:
+        """The controls of an audit, all of its words seen to be right."""
+
+        def look() -> list[str]:
+            from seamripper.audits.base import DEFAULT_CONTROLS
             from seamripper.audits.choosing import chosen_audits
             from seamripper.audits.interventions import intervention_named
             from seamripper.controls import control_named
@@ -383,10 +396,11 @@ class _Expansion:
             for word in part.interventions or ():
                 if word != "default":
                     intervention_named(word)
-            return True
+            return list(part.controls or DEFAULT_CONTROLS)
 
         words = [list(part.audits), list(part.controls or ()), list(part.interventions or ())]
-        self.identities.choice("audit", words, look)
+        found: list[str] = self.identities.choice("controls of audits", words, look)
+        return found
 
     def _measures(self, words: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Measures as a content has them, and where those of users' own files are."""

@@ -7,12 +7,15 @@ seen to be finished in a moment. What is remembered of a file holds while its si
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import decides, digest
 from seamripper.experiment.spec import Network
@@ -49,17 +52,18 @@ class Identities:
 
     def located(self, name: str) -> str:
         """A name with a path in it ("folder:photos", "mine.py:make"), with the path as it is from anywhere."""
-        scheme, colon, path = name.partition(":")
-        if colon and scheme not in ("zoo", "torchvision", "timm", "hf") and not scheme.endswith(".py"):
-            return f"{scheme}:{self._absolute(path)}"
         head, mark, options = name.partition("?")
-        file, colon, function = head.rpartition(":")
-        if file.endswith(".py"):
-            return f"{self._absolute(file)}:{function}{mark}{options}"
-        if head.endswith(".safetensors"):
-            return f"{self._absolute(head)}{mark}{options}"
         words = [f"weights={self._absolute(w[8:])}" if w.startswith("weights=") else w for w in options.split("&")]
-        return f"{head}{mark}{'&'.join(words)}"
+        tail = f"{mark}{'&'.join(words)}"
+        file, _, function = head.rpartition(":")
+        scheme, colon, path = head.partition(":")
+        if file.endswith(".py"):
+            return f"{self._absolute(file)}:{function}{tail}"
+        # `hf:` takes a folder, or a name that is none.
+        there = self._absolute(path).is_dir() if scheme == "hf" else scheme not in ("zoo", "torchvision", "timm")
+        if colon and there:
+            return f"{scheme}:{self._absolute(path)}{tail}"
+        return f"{self._absolute(head)}{tail}" if head.endswith(".safetensors") else f"{head}{tail}"
 
     def network(self, network: Network) -> dict[str, Any]:
         """The architecture, written the one way, and the whole recipe of a network that is trained here."""
@@ -83,7 +87,7 @@ class Identities:
         def look() -> dict[str, Any]:
             return {"fingerprint": identity_of(self._load(spec))}
 
-        found: dict[str, Any] = self._once(["loaded", self.located(spec), self._signature(spec)], look)
+        found: dict[str, Any] = self._once(["model and code", self.located(spec), self._signature(spec)], look)
         return found
 
     def require_cuts(self, model: dict[str, Any], spec: str, cuts: Iterable[str], shape: list[int]) -> None:
@@ -102,6 +106,18 @@ class Identities:
 
         self._once(["cuts", model, wanted, shape], look)
 
+    def require_heads(self, model: dict[str, Any], spec: str, cuts: list[str] | None, shape: list[int]) -> None:
+        """Refuse cuts of a comparison that the model does not have; they may hold `*`, and None is every block."""
+
+        def look() -> bool:
+            from seamripper.cut.many import heads
+
+            network = self._load(spec)
+            heads(network, cuts, network.example(2, input=tuple(shape)))
+            return True
+
+        self._once(["heads", model, cuts, shape], look)
+
     def choice(self, what: str, words: Any, look: Callable[[], Any]) -> Any:
         """What a choice by words comes to, with all its options: a matching, a control, measures."""
         return self._once([what, words], look)
@@ -114,6 +130,24 @@ class Identities:
 
             raise ExperimentError(f"There is no file {place}.{files_beside(place)}")
         return str(place), hashlib.sha256(place.read_bytes()).hexdigest()
+
+    def require_function(self, path: str, sha: str, function: str) -> None:
+        """Refuse a function that a user's file nowhere defines; the file is read for that, not run."""
+
+        def look() -> bool:
+            try:
+                # What Python warns of (an escape that is none, say) it tells when the file is run.
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    tree = ast.parse(Path(path).read_bytes())
+            except (SyntaxError, ValueError) as e:
+                raise ExperimentError(f"{path} is not Python: {e}.") from e
+            names = _bound(tree)
+            if function not in names and "*" not in names:
+                raise ExperimentError(f"{path} has no function {function!r}: {did_you_mean(function, names)}")
+            return True
+
+        self._once(["function", sha, function], look)
 
     def _load(self, spec: str) -> Model:
         from seamripper.models import load
@@ -139,12 +173,31 @@ class Identities:
 
 
 def identity_of(model: Model) -> str:
-    """A fingerprint of weights and modules: activation functions, say, which no weight tells of."""
+    """A fingerprint of weights, modules and code: activation functions, say, which no weight tells of.
+
+    A file of the user's own counts whole, as what its `forward` does is seen by nothing else.
+    """
     import re
 
+    from seamripper._files import sha256_of
     from seamripper._fingerprint import joined
 
-    return joined([model.fingerprint, re.sub(r" at 0x[0-9a-f]+", "", repr(model.module))])
+    file = model.source.partition("?")[0].rpartition(":")[0]
+    code = [sha256_of(Path(file))] if file.endswith(".py") else []
+    return joined([model.fingerprint, re.sub(r" at 0x[0-9a-f]+", "", repr(model.module)), *code])
+
+
+def _bound(tree: ast.AST) -> list[str]:
+    """Every name that a file defines, assigns or imports, wherever it does."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.append(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.append(node.id)
+        elif isinstance(node, ast.alias):
+            found.append(node.asname or node.name)
+    return list(dict.fromkeys(found))
 
 
 def _stats(path: Path) -> list[Any]:

@@ -90,7 +90,9 @@ class Graph:
         # Goals first, so that what helps one stands right before it.
         for key in (*(job.key for job in asked), *every):
             _visit(key, every, ordered)
-        return cls(ordered, tuple((job.key, dict(job.labels)) for job in asked))
+        # What is asked for twice in the same words is one row of the results.
+        told = {(job.key, canonical(dict(job.labels))): (job.key, dict(job.labels)) for job in asked}
+        return cls(ordered, tuple(told.values()))
 
     def __len__(self) -> int:
         return len(self.jobs)

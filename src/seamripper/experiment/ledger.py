@@ -27,8 +27,17 @@ SCHEMA = 1
 SILENCE = 120.0
 """Seconds without a heartbeat after which a run on another machine counts as dead."""
 _BUSY = 60.0
+_MADE = 2.0
+"""Seconds within which a ledger that is being made has its tables."""
 _CHECKED = 1 << 28
 """Ledgers up to so many bytes are looked through for damage whenever they are opened for writing."""
+
+UNSEALED = ""
+"""The digest of an experiment that was copied from a damaged ledger: its next run writes it down anew."""
+_DAMAGE = ("malformed", "not a database", "corrupt", "decode to UTF-8", "no such table")
+"""What SQLite says of a damaged file."""
+_ENDED: set[tuple[Path, str]] = set()
+"""Runs of this process that have ended, each with its ledger; where the disk is full, the ledger could not be told."""
 
 _TABLES = """
 CREATE TABLE results (key TEXT PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL, record TEXT NOT NULL,
@@ -66,7 +75,11 @@ class Ledger:
         if self.write:
             return sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None)
         if not self.path.is_file():
-            raise StoreError(f"There is no ledger {self.path}: {self.path.parent} is not a store of seamripper's.")
+            # A store is told by its ledger or its journals: see `Store`.
+            raise StoreError(
+                f"There is no ledger {self.path} yet. What shards and runs have finished is in the journals beside it: "
+                f"`seamripper collect {self.path.parent}` enters it."
+            )
         # In a folder that cannot be written a log beside the file cannot be read either, but then there is no writer.
         frozen = not os.access(self.path.parent, os.W_OK) and not self.path.with_name(f"{self.path.name}-wal").exists()
         query = "immutable=1" if frozen else "mode=ro"
@@ -81,13 +94,18 @@ class Ledger:
                 "Upgrade seamripper to use it; nothing of it was changed."
             )
         if not self.write:
+            # A reader may come between the making of the file and that of its tables.
+            end = time.monotonic() + _MADE
+            while found == 0 and time.monotonic() < end:
+                time.sleep(0.02)
+                found = int(self._one("PRAGMA user_version")[0])
             return
         if self.path.stat().st_size <= _CHECKED:
             for (word,) in self._db.execute("PRAGMA quick_check(1)"):
                 if word != "ok":
                     raise sqlite3.DatabaseError(f"database disk image is malformed: {word}")
         mode = "TRUNCATE" if on_network(self.path.parent) else "WAL"
-        self._db.execute(f"PRAGMA journal_mode = {mode}").fetchall()
+        self._patiently(f"PRAGMA journal_mode = {mode}")
         # A process that is killed loses nothing by this; the journals are synced once a second against loss of power.
         self._db.execute("PRAGMA synchronous = NORMAL")
         if found == 0:
@@ -97,6 +115,19 @@ class Ledger:
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA user_version = {SCHEMA}")
 
+    def _patiently(self, sql: str) -> None:
+        """Execute what SQLite refuses at once, without waiting, while another process opens the same file."""
+        end = time.monotonic() + _BUSY
+        while True:
+            try:
+                self._db.execute(sql).fetchall()
+            except sqlite3.OperationalError as e:
+                if "locked" not in str(e) or time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
+            else:
+                return
+
     def close(self) -> None:
         """Close the file."""
         with contextlib.suppress(sqlite3.Error):
@@ -104,13 +135,16 @@ class Ledger:
 
     # ---- results
 
-    def take_in(self, name: str, read: int, entries: Iterable[Entry]) -> list[str]:
+    def take_in(self, name: str, read: int, entries: Iterable[Entry], *, start: int | None = None) -> list[str]:
         """Enter what a journal has said, up to byte `read` of it; the keys that are new.
 
-        What is done stays as it was done first; what failed may be done later.
+        What is done stays as it was done first; what failed may be done later. With `start`, nothing is entered if
+        another process has meanwhile taken in more than what is before that byte.
         """
         new = []
         with self._told(), self._change():
+            if start is not None and self.read().get(name, 0) != start:
+                return []
             for entry in entries:
                 if self._enter(entry):
                     new.append(entry.key)
@@ -134,7 +168,11 @@ class Ledger:
     def states(self) -> dict[str, str]:
         """`done` or `failed` for every job that has ended."""
         with self._told():
-            return dict(self._db.execute("SELECT key, state FROM results"))
+            found: dict[str, str] = dict(self._db.execute("SELECT key, state FROM results"))
+        for key, state in found.items():
+            if state not in ("done", "failed"):
+                raise self._not_as_written(key)
+        return found
 
     def result(self, key: str) -> Entry | None:
         """The result of a job; None if it has none."""
@@ -159,8 +197,11 @@ class Ledger:
     def _entry(self, row: Sequence[Any]) -> Entry:
         key, kind, state, record, tensors, seal = row
         if seal != _sum(key, kind, state, record, tensors):
-            raise StoreError(f"The result {key[:12]} in {self.path} is not as it was written. {_repair(self.path)}")
+            raise self._not_as_written(key)
         return Entry(key, kind, state, json.loads(record), json.loads(tensors))
+
+    def _not_as_written(self, key: str) -> StoreError:
+        return StoreError(f"The result {key[:12]} in {self.path} is not as it was written. {_repair(self.path)}")
 
     def forget(self, keys: Iterable[str]) -> None:
         """Take results back, so that they are made again."""
@@ -189,9 +230,7 @@ class Ledger:
     def remember(self, name: str, description: Mapping[str, Any], graph: Graph) -> None:
         """Write down what an experiment asks for; it replaces what the experiment of this name asked for before."""
         text = canonical(description)
-        digest = hashlib.sha256(
-            canonical([text, [[k, labels] for k, labels in graph.goals], list(graph.jobs)]).encode()
-        ).hexdigest()
+        digest = _digest(text, graph.goals, graph.jobs)
         with self._told():
             known = self._db.execute("SELECT digest FROM experiments WHERE name = ?", (name,)).fetchone()
             if known == (digest,):
@@ -220,7 +259,17 @@ class Ledger:
         """(key, labels) of what an experiment asks for, in its order."""
         with self._told():
             rows = self._db.execute("SELECT key, labels FROM goals WHERE experiment = ? ORDER BY place", (experiment,))
-            return [(key, json.loads(labels)) for key, labels in rows]
+            found = [(key, json.loads(labels)) for key, labels in rows]
+            members = self._db.execute("SELECT key FROM members WHERE experiment = ?", (experiment,)).fetchall()
+            known = self._db.execute(
+                "SELECT description, digest FROM experiments WHERE name = ?", (experiment,)
+            ).fetchone()
+        if known is not None and known[1] not in (UNSEALED, _digest(known[0], found, [key for (key,) in members])):
+            raise StoreError(
+                f"What the experiment {experiment!r} asks for is not as it was written in {self.path}. "
+                f"{_repair(self.path)}"
+            )
+        return found
 
     def jobs(self) -> dict[str, tuple[str, dict[str, Any], tuple[str, ...]]]:
         """(kind, content, needs) of every job that was ever asked for."""
@@ -232,10 +281,28 @@ class Ledger:
 
     def begin(self, run: str, experiment: str, provenance: Mapping[str, Any]) -> None:
         """Enter a run."""
+        _ENDED.discard((self.path.resolve(), run))
         now = time.time()
-        row = (run, experiment, socket.gethostname(), os.getpid(), _born(os.getpid()), now, now, canonical(provenance))
+        row = (run, experiment, socket.gethostname(), os.getpid(), born(os.getpid()), now, now, canonical(provenance))
         with self._told(), self._change():
             self._db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)", row)
+
+    def note(
+        self,
+        run: str,
+        ended: float,
+        *,
+        experiment: str,
+        host: str,
+        pid: int,
+        born: float,
+        started: float,
+        provenance: Mapping[str, Any],
+    ) -> None:
+        """Enter a run that was made without a ledger: a shard's."""
+        row = (run, experiment, host, pid, born, started, ended, ended, canonical(provenance))
+        with self._told(), self._change():
+            self._db.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def beat(self, run: str) -> None:
         """Say that the run is alive."""
@@ -244,6 +311,7 @@ class Ledger:
 
     def end(self, run: str) -> None:
         """Say that the run has ended, and give back what it has claimed."""
+        _ENDED.add((self.path.resolve(), run))
         with self._told(), self._change():
             self._db.execute("UPDATE runs SET ended = ?, beat = ? WHERE id = ?", (time.time(), time.time(), run))
             self._db.execute("DELETE FROM claims WHERE run = ?", (run,))
@@ -252,7 +320,8 @@ class Ledger:
         """The runs that have not ended, and whose process is alive."""
         with self._told():
             rows = self._db.execute("SELECT id, host, pid, born, beat FROM runs WHERE ended IS NULL").fetchall()
-        return [run for run, *facts in rows if _alive(*facts)]
+        here = self.path.resolve()
+        return [run for run, *facts in rows if (here, run) not in _ENDED and _alive(*facts)]
 
     def runs(self) -> list[dict[str, Any]]:
         """Every run, the oldest first."""
@@ -325,7 +394,12 @@ class Ledger:
         """What SQLite raises becomes a sentence that says what to do."""
         try:
             yield
-        except sqlite3.Error as e:
+        except (sqlite3.Error, json.JSONDecodeError) as e:
+            if not self.write and "unable to open" in str(e):
+                raise StoreError(
+                    f"The ledger {self.path} cannot be read here: it was not closed, and its log (…-wal, …-shm) is not "
+                    "beside it, or cannot be written. Copy the store to a disk that can be written, and read it there."
+                ) from e
             raise StoreError(_sentence(self.path, e)) from e
 
 
@@ -364,6 +438,11 @@ class _Memo(MutableMapping[str, Any]):
         return len(list(iter(self)))
 
 
+def _digest(description: str, goals: Iterable[tuple[str, Mapping[str, Any]]], members: Iterable[str]) -> str:
+    """The sum over what an experiment asks for, as it can be told from its rows."""
+    return _sum(canonical([description, [[key, labels] for key, labels in goals], sorted(members)]))
+
+
 def _sum(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -375,8 +454,11 @@ def _repair(path: Path) -> str:
     )
 
 
-def _sentence(path: Path, error: sqlite3.Error) -> str:
-    said = str(error)
+def _sentence(path: Path, error: Exception) -> str:
+    said = " ".join(str(error).split())
+    # Bytes of a row that were changed: SQLite does not see it, but text and JSON do.
+    if isinstance(error, ValueError) or any(word in said for word in _DAMAGE):
+        return f"The ledger {path} is damaged ({said}). {_repair(path)}"
     if "full" in said or "disk I/O error" in said:
         return (
             f"The disk is full, or failing ({said}): {path} could not be written. What was finished before is kept. "
@@ -387,33 +469,40 @@ def _sentence(path: Path, error: sqlite3.Error) -> str:
             f"The store {path.parent} cannot be written here ({said}). It can be read: `seamripper status`, "
             "`seamripper results`. To go on with it, make it writable, or give another with --store."
         )
-    if "malformed" in said or "not a database" in said or "corrupt" in said:
-        return f"The ledger {path} is damaged ({said}). {_repair(path)}"
     if "locked" in said:
         return f"The ledger {path} has been locked by another process for {_BUSY:.0f} s. Is one hanging? ({said})"
     return f"The ledger {path} cannot be used: {said}."
 
 
-def _born(pid: int) -> float:
+def born(pid: int) -> float:
     """When a process was started, by the kernel's count: a number that is used again is then known to be another's."""
     try:
-        return float(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        return float(_stat(pid)[19])
     except (OSError, IndexError, ValueError):
         return 0.0
 
 
-def process_alive(pid: int) -> bool:
-    """Whether there is a process of this number on this machine."""
+def process_alive(pid: int, since: float) -> bool:
+    """Whether the process of this number that was started then runs on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return True
+        pass
+    # One that was killed, and that its parent has not taken note of yet, has a number still.
+    with contextlib.suppress(OSError, IndexError):
+        if _stat(pid)[0] in ("Z", "X"):
+            return False
+    return born(pid) == since
 
 
-def _alive(host: str, pid: int, born: float, beat: float) -> bool:
+def _stat(pid: int) -> list[str]:
+    """What the kernel tells of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _alive(host: str, pid: int, since: float, beat: float) -> bool:
     if host == socket.gethostname():
-        return process_alive(pid) and _born(pid) == born
+        return process_alive(pid, since)
     return time.time() - beat < SILENCE

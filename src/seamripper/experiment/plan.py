@@ -76,8 +76,8 @@ class Plan:
     @property
     def needed(self) -> dict[str, Job]:
         """The jobs that would run, each behind those that it needs."""
-        stuck = self.failed | self.blocked
-        return {key: job for key, job in self.graph.needed(self.done).items() if key not in stuck}
+        # What only serves jobs that cannot be done is not needed either.
+        return self.graph.needed(self.done | self.failed | self.blocked)
 
     @property
     def seconds(self) -> float:

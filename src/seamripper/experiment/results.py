@@ -49,6 +49,8 @@ def _rows(store: Store, name: str) -> Iterator[Row]:
         if entry is None:
             continue
         first = {"experiment": name, "kind": entry.kind, "state": entry.state}
+        # An argument of a user's own function may be called like a column of the table.
+        labels = {f"arg_{word}" if word in (*FIRST, *LAST) else word: value for word, value in labels.items()}
         last = {"key": key[:16]}
         if entry.state == "failed":
             yield {**first, **labels, "error": f"{entry.record['error']}: {entry.record['message']}", **last}
@@ -68,12 +70,12 @@ def as_pandas(store: Store, experiment: str | None = None) -> Any:
 
 def _column(pandas: Any, name: str, values: list[Any]) -> Any:
     """A column of one type, with missing values as missing."""
-    kind = _NUMBERS.get(name)
+    kinds = {type(value) for value in values if value is not None}
+    kind = _NUMBERS.get(name) if kinds <= {int, float} else None
     if kind is float:
         return pandas.array(values, dtype="Float64")
-    if kind is int:
+    if kind is int and kinds <= {int}:
         return pandas.array(values, dtype="Int64")
-    kinds = {type(value) for value in values if value is not None}
     if kinds <= {int} and kinds:
         return pandas.array(values, dtype="Int64")
     if kinds <= {int, float} and kinds:

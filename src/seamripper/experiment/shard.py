@@ -8,6 +8,7 @@ need the same network find it there, wait for the one that trains it, or train i
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import time
@@ -20,14 +21,14 @@ from seamripper.experiment.drive import Standing, Summary, drive, store_of
 from seamripper.experiment.engines import Engine
 from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
-from seamripper.experiment.job import Graph
+from seamripper.experiment.job import Graph, canonical
 from seamripper.experiment.journal import Entry, Journal, entries
 from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.ledger import SILENCE, process_alive
+from seamripper.experiment.ledger import SILENCE, born, process_alive
 from seamripper.experiment.plan import Pace, Plan, cost
 from seamripper.experiment.spec import Experiment
 from seamripper.experiment.store import DAMAGED, JOURNALS, TENSORS, WORK, Store
-from seamripper.experiment.tensors import Tensors
+from seamripper.experiment.tensors import Tensors, whole
 
 CLAIMS = "claims"
 
@@ -94,7 +95,7 @@ class ShardStore:
         except OSError as e:
             raise StoreError(f"The store {folder} cannot be written: {e.strerror or e}.") from e
         self.tensors = Tensors(self.folder / TENSORS, self.folder / DAMAGED)
-        self.ledger = ShardLedger(self.folder / CLAIMS)
+        self.ledger = ShardLedger(self.folder / CLAIMS, self.take_in)
 
     def __enter__(self) -> ShardStore:
         return self
@@ -115,6 +116,8 @@ class ShardStore:
         new = []
         for path in sorted((self.folder / JOURNALS).glob("*.jsonl")):
             start = self.ledger.read.get(path.stem, 0)
+            if path.stat().st_size <= start:
+                continue
             for end, entry in entries(path, start):
                 self.ledger.read[path.stem] = end
                 if entry is None:
@@ -139,8 +142,8 @@ class ShardStore:
 class ShardLedger:
     """Results in memory, and claims as files: who makes `claims/KEY` has the job, while it says that it is alive."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, look: Callable[[], object] = lambda: None) -> None:
+        self.folder, self.look = folder, look
         self.read: dict[str, int] = {}
         self._results: dict[str, Entry] = {}
 
@@ -166,8 +169,12 @@ class ShardLedger:
             self._results.pop(key, None)
 
     def begin(self, run: str, experiment: str, provenance: Mapping[str, Any]) -> None:
-        """Say who this is."""
-        self._write(f"{run}.alive", f"{socket.gethostname()} {os.getpid()}")
+        """Say who this is, and what with; `collect` enters it into the ledger."""
+        now = time.time()
+        facts = {"host": socket.gethostname(), "pid": os.getpid(), "born": born(os.getpid()), "started": now}
+        with whole(self.folder.parent / JOURNALS / f"{run}.json") as file:
+            file.write(canonical({"experiment": experiment, **facts, "provenance": dict(provenance)}).encode())
+        self._write(f"{run}.alive", f"{socket.gethostname()} {os.getpid()} {born(os.getpid())}")
 
     def beat(self, run: str) -> None:
         """Say that the shard is alive."""
@@ -194,15 +201,15 @@ class ShardLedger:
 
     def _lives(self, path: Path, now: float) -> bool:
         try:
-            host, pid = path.read_text().split()
+            host, pid, since = path.read_text().split()
             if host == socket.gethostname():
-                return process_alive(int(pid))
+                return process_alive(int(pid), float(since))
             return now - path.stat().st_mtime < SILENCE
         except (OSError, ValueError):
             return False
 
     def claim(self, keys: Sequence[str], run: str) -> list[str]:
-        """Claim jobs that no living shard has claimed."""
+        """Claim jobs that no living shard has claimed, and that none has done meanwhile."""
         taken, living = [], set(self.living())
         held = self.claims()
         for key in keys:
@@ -213,7 +220,11 @@ class ShardLedger:
                 self._remove(key)
             if owner == run or self._made(key, run):
                 taken.append(key)
-        return taken
+        # A shard writes to its journal before it gives a claim back: whoever has the claim then finds the result.
+        self.look()
+        done = [key for key in taken if key in self._results]
+        self.release(done, run)
+        return [key for key in taken if key not in self._results]
 
     def release(self, keys: Iterable[str], run: str) -> None:
         """Give claims back."""
@@ -253,6 +264,12 @@ class ShardLedger:
             (self.folder / name).unlink()
 
 
+def shards_living(folder: str | os.PathLike[str]) -> list[str]:
+    """The shards that are at work on a store."""
+    claims = Path(folder) / CLAIMS
+    return ShardLedger(claims).living() if claims.is_dir() else []
+
+
 def collect(folder: str | os.PathLike[str], announce: Callable[[str], None] = lambda _: None) -> tuple[int, int]:
     """Enter the journals of shards into the store's ledger: how many results are new, and how many there are.
 
@@ -260,13 +277,21 @@ def collect(folder: str | os.PathLike[str], announce: Callable[[str], None] = la
     """
     with Store(folder, write=True) as store:
         new = store.take_in(announce)
-        claims = Path(folder) / CLAIMS
-        if not (claims.is_dir() and ShardLedger(claims).living()):
+        _enter_runs(store)
+        if not store.ledger.living() and not shards_living(folder):
             helpers = [entry for entry in store.results() if kind_named(entry.kind).helps]
             store.ledger.forget([entry.key for entry in helpers])
             for name in (name for entry in helpers for name in entry.tensors.values()):
                 store.tensors.drop(name)
         return len(new), sum(1 for _ in store.results())
+
+
+def _enter_runs(store: Store) -> None:
+    """Enter what shards have said of themselves; a file that cannot be read is no reason to keep results back."""
+    for path in sorted((store.folder / JOURNALS).glob("*.json")):
+        with contextlib.suppress(ValueError, KeyError, OSError):
+            told = json.loads(path.read_bytes())
+            store.ledger.note(path.stem, path.stat().st_mtime, **told)
 
 
 def sbatch(experiment: str, shards: int, *, folder: str | os.PathLike[str], store: str | None, **slurm: Any) -> str:

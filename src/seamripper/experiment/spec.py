@@ -21,6 +21,10 @@ Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
 Value = str | bool | int | float
 
 
+Name = Annotated[str, Field(pattern=r"^[^/]+$")]
+"""Of a model: what stands behind a slash is a seed."""
+
+
 class _Part(BaseModel):
     """Frozen; an unknown key is an error, and so is a value of another type than the key's."""
 
@@ -65,9 +69,11 @@ class Network(_Part):
             raise ValueError("expected either `train` (an architecture of the zoo) or `load` (a model that there is)")
         if self.train is not None and self.data is None:
             raise ValueError("expected `data`: what the network is trained on")
-        given = self.model_fields_set - {"load"}
+        # Not whatever is set: a description that is written down and read back has every key.
+        fields = type(self).model_fields.items()
+        given = sorted(name for name, field in fields if name != "load" and getattr(self, name) != field.default)
         if self.load is not None and given:
-            raise ValueError(f"a model that is loaded takes no {sorted(given)[0]!r}: that is for one trained here")
+            raise ValueError(f"a model that is loaded takes no {given[0]!r}: that is for one trained here")
         return self
 
     @property
@@ -117,7 +123,9 @@ class Way(_Part):
         given = {name: getattr(self, name) for name in sorted(self.model_fields_set) if getattr(self, name) is not None}
         record: dict[str, Any] = {"name": given.pop("way")}
         schedule = {new: given.pop(old) for old, new in (("schedule", "kind"), ("warmup", "warmup")) if old in given}
-        training: dict[str, Any] = {name: given.pop(name) for name in _TRAINING if name in given}
+        # Direct matching solves: its `batch` is its own.
+        trained = _TRAINING if self.way != "direct" else ()
+        training: dict[str, Any] = {name: given.pop(name) for name in trained if name in given}
         if schedule:
             training["schedule"] = schedule
         record |= {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
@@ -229,7 +237,7 @@ class Experiment(_Part):
     about: str = ""
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
     data: Word | Data | None = None
-    models: Mapping[Word, Network] = {}
+    models: Mapping[Name, Network] = {}
     matchings: Mapping[Word, Way] = {}
     stitch: tuple[Stitching, ...] = ()
     compare: tuple[Comparing, ...] = ()

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from seamripper.experiment.job import Job
+from seamripper.experiment.journal import entries
 from seamripper.experiment.store import Store
 
 
@@ -32,7 +33,8 @@ def status(store: Store) -> dict[str, Any]:
     did = Counter(run for _, run, *_ in ledger.attempts())
     runs = [{**run, "alive": run["id"] in living, "did": did[run["id"]]} for run in ledger.runs()]
     read = ledger.read()
-    behind = [name for name, path in store.journals().items() if path.stat().st_size > read.get(name, 0)]
+    # Whole lines: what a writer that was killed has left of its last is nothing to wait for.
+    behind = [name for name, path in store.journals().items() if any(True for _ in entries(path, read.get(name, 0)))]
     waiting = [f"the journal {name} has results that wait to be collected" for name in behind if name not in living]
     return {"experiments": experiments, "failures": failures, "runs": runs, "waiting": waiting}
 

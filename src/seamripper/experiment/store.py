@@ -94,7 +94,7 @@ class Store:
                     )
                 elif self.holds(entry):
                     found.append(entry)
-            new += self.ledger.take_in(name, end, found)
+            new += self.ledger.take_in(name, end, found, start=start)
         return new
 
     def holds(self, entry: Entry) -> bool:

@@ -19,10 +19,17 @@ M = TypeVar("M", bound=BaseModel)
 Where = tuple[str | int, ...]
 """The way to a key: ("stitch", 0, "cuts")."""
 
-_HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
-_KEY = re.compile(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_MEMBERS, _WRAPPERS = {"Data", "str", "bool", "int", "float"}, ("constrained-", "function-")
-"""What pydantic calls the members of a union."""
+_DOTTED = r"""((?:[\w-]+|"(?:\\.|[^"\\])*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"(?:\\.|[^"\\])*"|'[^']*'))*)"""
+_HEADER = re.compile(rf"^\s*(\[\[?)\s*{_DOTTED}\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(rf"^\s*{_DOTTED}\s*=")
+_CLOSING = {
+    '"': re.compile(r'(?:\\.|[^"\\])*"'),
+    "'": re.compile(r"[^']*'"),
+    # A long string may end in quotes of its own.
+    '"""': re.compile(r'(?:\\.|[^\\])*?"{3,5}'),
+    "'''": re.compile(r".*?'{3,5}"),
+}
+"""From within a string to its end, by how it began."""
 _KINDS = {
     "string_type": "a string",
     "int_type": "a whole number",
@@ -59,8 +66,10 @@ def read_toml(path: Path, kind: type[M]) -> M:
     except ValidationError as e:
         # A union (a name or a table) tells of every member that did not fit: the deepest is the one that was meant.
         found = max(e.errors(), key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"])))
-        where = _path(found["loc"])
-        raise ExperimentError(f"{path}, line {line_of(text, where)}: {_sentence(found, where, kind)}") from e
+        where = _path(found, whole)
+        kinds = [_KINDS[o["type"]] for o in e.errors() if o["type"] in _KINDS and _path(o, whole) == where]
+        line = line_of(text, (*where, *_meant(found)))
+        raise ExperimentError(f"{path}, line {line}: {_sentence(found, where, kind, kinds)}") from e
 
 
 def _tuples(value: Any) -> Any:
@@ -70,13 +79,25 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
 
 
-def _path(loc: Sequence[str | int]) -> Where:
-    """The keys alone: pydantic also names the member of a union that it tried."""
-    return tuple(part for part in loc if part not in _MEMBERS and not str(part).startswith(_WRAPPERS))
+def _path(error: Any, value: Any) -> Where:
+    """The keys alone, those that the value has: pydantic also names the member of a union that it tried."""
+    found: list[str | int] = []
+    for part in error["loc"]:
+        if (isinstance(value, dict) and part in value) or (isinstance(value, tuple) and isinstance(part, int)):
+            found.append(part)
+            value = value[part]
+    return (*found, error["loc"][-1]) if error["type"] == "missing" else tuple(found)
 
 
-def _sentence(error: Any, where: Where, kind: type[BaseModel]) -> str:
-    """What is wrong, in words."""
+def _meant(error: Any) -> Where:
+    """The key of a table that a sentence about the whole table speaks of."""
+    if error["type"] != "value_error" or not isinstance(error["input"], dict):
+        return ()
+    return tuple(word for word in _literals(str(error["ctx"]["error"])) if word in error["input"])[:1]
+
+
+def _sentence(error: Any, where: Where, kind: type[BaseModel], kinds: Sequence[str]) -> str:
+    """What is wrong, in words; `kinds` are all that the value might have been."""
     key = next((part for part in reversed(where) if isinstance(part, str)), "")
     given, context = error["input"], error.get("ctx", {})
     if error["type"] == "extra_forbidden":
@@ -91,10 +112,14 @@ def _sentence(error: Any, where: Where, kind: type[BaseModel]) -> str:
         return f"Expected {_shown(where)} to be {listed(known, last='or')}, but got {given!r}.{hint}"
     if error["type"] == "value_error":
         return f"{_shown(where)}: {context['error']}."
+    if error["type"] == "tuple_type" and isinstance(given, dict):
+        return f"Expected {_shown(where)} to be a list of tables: write [[{key}]] for [{key}]."
     if error["type"] in _KINDS:
-        return f"Expected {_shown(where)} to be {_KINDS[error['type']]}, but got {_plain(given)!r}."
+        several = " or ".join(dict.fromkeys(kinds))
+        return f"Expected {_shown(where)} to be {several}, but got {_plain(given)!r}."
     # Bounds and lengths: "Input should be greater than or equal to 1".
-    wanted = error["msg"].replace("Input should be ", "to be ").replace("Tuple should have", "to have")
+    wanted = re.sub(r" after validation, not \d+$", "", error["msg"])
+    wanted = wanted.replace("Input should be ", "to be ").replace("Tuple should have", "to have")
     wanted = wanted.replace("String should match pattern", "to match the pattern").replace("String should", "to")
     return f"Expected {_shown(where)} {wanted}, but got {_plain(given)!r}."
 
@@ -171,7 +196,8 @@ def _lines(text: str) -> dict[Where, int]:
     counts: dict[Where, int] = {}
     table: Where = ()
     depth, quote = 0, ""
-    for number, line in enumerate(text.splitlines(), 1):
+    # Not splitlines: to TOML, and to an editor, a line ends nowhere else.
+    for number, line in enumerate(text.split("\n"), 1):
         if depth == 0 and not quote:
             header, key = _HEADER.match(line), _KEY.match(line)
             if header:
@@ -202,8 +228,13 @@ def _numbered(table: Where, counts: Mapping[Where, int]) -> Where:
 
 
 def _words(dotted: str) -> Where:
-    parts = re.findall(r'"([^"]*)"|\'([^\']*)\'|([\w-]+)', dotted)
-    return tuple(next(word for word in part if word) if any(part) else "" for part in parts)
+    """The keys of a dotted one, as TOML itself reads them: those in quotes without these."""
+    found: list[str | int] = []
+    value: Any = tomllib.loads(f"{dotted} = 0")
+    while isinstance(value, dict):
+        ((key, value),) = value.items()
+        found.append(key)
+    return tuple(found)
 
 
 def _open(line: str, depth: int, quote: str) -> tuple[int, str]:
@@ -211,10 +242,10 @@ def _open(line: str, depth: int, quote: str) -> tuple[int, str]:
     at = 0
     while at < len(line):
         if quote:
-            end = line.find(quote, at)
-            if end < 0:
+            end = _CLOSING[quote].match(line, at)
+            if end is None:
                 return depth, quote if len(quote) == 3 else ""
-            at, quote = end + len(quote), ""
+            at, quote = end.end(), ""
             continue
         mark = line[at]
         if mark == "#":

@@ -6,20 +6,25 @@ All three can be interrupted at any moment and done again.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.errors import DamagedError, StoreError
-from seamripper.experiment.journal import entries
+from seamripper.experiment.journal import Entry, entries
 from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.ledger import Ledger
-from seamripper.experiment.store import DAMAGED, LEDGER, WORK, Store
+from seamripper.experiment.ledger import SCHEMA, UNSEALED, Ledger
+from seamripper.experiment.shard import shards_living
+from seamripper.experiment.store import DAMAGED, JOURNALS, LEDGER, WORK, Store
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,38 +37,78 @@ class Report:
     problems: tuple[str, ...] = field(default_factory=tuple)
 
 
-def check(folder: str | os.PathLike[str], *, watch: Watcher = nobody) -> Report:
-    """Look at everything: the ledger's pages, every result's sum, every line of the journals, every tensor's bytes."""
-    with Store(folder) as store:
-        problems = [f"The ledger: {word}." for word in store.ledger.integrity()]
-        damaged = store.ledger.damaged()
-        problems += [f"The result {key[:12]} in the ledger is not as it was written: repair." for key in damaged]
-        problems += _journals(store)
-        wanted: dict[str, str] = {}
-        results = 0
-        if not damaged:
-            for entry in store.results():
-                results += 1
-                wanted |= dict.fromkeys(entry.tensors.values(), entry.key)
-        names = sorted(wanted)
+def check(folder: str | os.PathLike[str], *, mend: bool = False, watch: Watcher = nobody) -> Report:
+    """Look at everything: the ledger's pages, every result's sum, every line of the journals, every tensor's bytes.
+
+    With `mend`, a damaged tensor is set aside and its result taken back, so that the next run computes it anew.
+    Without, a run does so only when it comes to need the tensor.
+    """
+    with Store(folder, write=mend) as store:
+        problems = [*_ledger(store), *_journals(store)]
+        found = _entries(store)
+        names = sorted({name for entry in found for name in entry.tensors.values()})
         size = 0
         for k, name in enumerate(names, 1):
             try:
                 size += store.tensors.get(name).stat().st_size
             except DamagedError as e:
-                problems.append(f"{e} The next run sets it aside and computes it anew, if it is needed.")
+                problems.append(f"{e} {_mended(store, name, found) if mend else _UNMENDED}")
             watch(Progress("tensors", k, len(names)))
-        return Report(results, len(names), size, tuple(problems))
+        return Report(len(found), len(names), size, tuple(problems))
+
+
+_UNMENDED = "`seamripper store check --mend` sets it aside, and the next run computes it anew."
+
+
+def _mended(store: Store, name: str, found: Iterable[Entry]) -> str:
+    """Set a tensor aside and take back the results that it is part of."""
+    store.tensors.set_aside(name)
+    store.ledger.forget([entry.key for entry in found if name in entry.tensors.values()])
+    return "It was set aside, and the next run computes it anew."
+
+
+def _ledger(store: Store) -> list[str]:
+    """What is wrong with the ledger. One that cannot be read to its end keeps nobody from looking at the rest."""
+    problems = [f"The ledger: {word}." for word in _heard(store.ledger.integrity) or []]
+    try:
+        damaged = store.ledger.damaged()
+        problems += [f"The result {key[:12]} in the ledger is not as it was written." for key in damaged]
+        for name in store.ledger.experiments():
+            store.ledger.goals(name)
+    except StoreError as e:
+        problems.append(str(e))
+    else:
+        problems += [f"`seamripper store repair {store.folder}` makes the ledger anew."] if problems else []
+    return problems
+
+
+def _entries(store: Store) -> list[Entry]:
+    """Every result that can be read: of the ledger, or of the journals where the ledger is damaged."""
+    try:
+        return list(store.results())
+    except StoreError:
+        every = [entry for path in store.journals().values() for _, entry in entries(path) if entry is not None]
+        return list({entry.key: entry for entry in every if store.holds(entry)}.values())
+
+
+def _heard(ask: Callable[[], T]) -> T | None:
+    try:
+        return ask()
+    except StoreError:
+        return None
 
 
 def _journals(store: Store) -> list[str]:
     problems = []
-    states = store.ledger.states()
+    # A ledger that is damaged is told of elsewhere.
+    states, read = _heard(store.ledger.states), _heard(store.ledger.read) or {}
     for name, path in store.journals().items():
         for end, entry in entries(path):
             if entry is None:
                 problems.append(f"The journal {name}: the line that ends at byte {end} is damaged.")
-            elif entry.state == "done" and entry.key not in states and not kind_named(entry.kind).helps:
+            elif states is None or entry.state != "done" or entry.key in states or kind_named(entry.kind).helps:
+                continue
+            elif end <= read.get(name, 0):
                 problems.append(f"The journal {name} has the result {entry.key[:12]}, and the ledger has not: repair.")
     return problems
 
@@ -79,22 +124,24 @@ class Swept:
 def gc(folder: str | os.PathLike[str], *, watch: Watcher = nobody) -> Swept:
     """Remove what nothing refers to: tensors of no result, of helpers, drafts, finished work, what was set aside."""
     with Store(folder, write=True) as store:
-        living = store.ledger.living()
+        store.take_in()
+        # Listed before looking whether a run is under way: what one that begins later writes is not among these.
+        there = list(store.tensors.names())
+        left = [*store.tensors.drafts(), *_finished(store), *store.folder.glob(f"{_ANEW}*")]
+        living = [*store.ledger.living(), *shards_living(folder)]
         if living:
             raise StoreError(f"A run is under way on {folder} ({living[0]}): wait until it has ended.")
-        store.take_in()
         helpers = [entry for entry in store.results() if kind_named(entry.kind).helps]
         # The row first: a row without its tensor would be a result that is not there.
         store.ledger.forget([entry.key for entry in helpers])
         wanted = {name for entry in store.results() for name in entry.tensors.values()}
         files, size = 0, 0
-        there = list(store.tensors.names())
         for k, name in enumerate(there, 1):
             if name not in wanted:
                 size += store.tensors.drop(name)
                 files += 1
             watch(Progress("tensors", k, len(there)))
-        for path in [*store.tensors.drafts(), *_finished(store)]:
+        for path in left:
             size += _size(path)
             files += 1
             _remove(path)
@@ -126,13 +173,16 @@ def _remove(path: Path) -> None:
 def repair(folder: str | os.PathLike[str], announce: Callable[[str], None] = lambda _: None) -> int:
     """Make the ledger anew from the journals, with the damaged one set aside; how many results it then has.
 
-    What an experiment asks for is not in the journals: it is written down again by its next run. Until then `status`
-    and `results` know the results and not the experiment.
+    What an experiment asks for is not in the journals: it is copied as far as it can be read, and written down again
+    by its next run. Without it `status` and `results` know the results and not the experiment.
     """
     folder = Path(folder)
-    if not (folder / "journals").is_dir():
+    if not (folder / JOURNALS).is_dir():
         raise StoreError(f"{folder} has no journals to make a ledger from.")
-    fresh = folder / f"anew-{secrets.token_hex(4)}.sqlite"
+    _require_known(folder / LEDGER)
+    for path in folder.glob(f"{_ANEW}*"):
+        path.unlink(missing_ok=True)
+    fresh = folder / f"{_ANEW}{secrets.token_hex(4)}.sqlite"
     ledger = Ledger(fresh, write=True)
     try:
         _salvage(folder / LEDGER, ledger)
@@ -140,7 +190,10 @@ def repair(folder: str | os.PathLike[str], announce: Callable[[str], None] = lam
         ledger.close()
     aside = folder / DAMAGED / f"ledger-{secrets.token_hex(4)}"
     aside.mkdir(parents=True)
-    for suffix in ("", "-wal", "-shm", "-journal"):
+    # Never without a ledger; and first without the log of the old one, which is not the new one's.
+    if (folder / LEDGER).exists():
+        _link(folder / LEDGER, aside / LEDGER)
+    for suffix in ("-wal", "-shm", "-journal"):
         old = folder / f"{LEDGER}{suffix}"
         if old.exists():
             old.replace(aside / old.name)
@@ -150,25 +203,54 @@ def repair(folder: str | os.PathLike[str], announce: Callable[[str], None] = lam
         return sum(1 for _ in store.results())
 
 
-_KEPT = ("jobs", "experiments", "goals", "members", "runs", "memo")
-"""Tables that are not in the journals."""
+_ANEW = "anew-"
+_KEPT = ("jobs", "experiments", "goals", "members", "runs")
+"""Tables that are not in the journals. What is remembered of files and data is not copied: it is soon found again."""
+_JSON = {"jobs": (2, 3), "experiments": (1,), "goals": (3,), "runs": (8,)}
+"""The columns of them that are JSON."""
+
+
+def _require_known(old: Path) -> None:
+    """A ledger that a newer version has written is not damaged for that."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(_open(old)) as source:
+        found = source.execute("PRAGMA user_version").fetchone()[0]
+        if found > SCHEMA and source.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
+            raise StoreError(
+                f"{old} was written by a newer seamripper (its format is {found}, and this one knows {SCHEMA}): that "
+                "is no damage. Upgrade seamripper to use it; nothing of it was changed."
+            )
+
+
+def _open(old: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{old.resolve().as_uri()}?mode=ro", uri=True)
+
+
+def _link(old: Path, new: Path) -> None:
+    """The same file under a second name; a copy, where the disk has no such thing."""
+    try:
+        new.hardlink_to(old)
+    except OSError:
+        shutil.copyfile(old, new)
 
 
 def _salvage(old: Path, new: Ledger) -> None:
     """Copy what can still be read of the tables that are not in the journals."""
     if not old.is_file():
         return
-    try:
-        source = sqlite3.connect(f"{old.resolve().as_uri()}?mode=ro", uri=True)
-    except sqlite3.Error:
-        return
-    try:
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(_open(old)) as source:
         for table in _KEPT:
-            rows = _readable(source, table)
+            rows = [row for row in _readable(source, table) if _is_json(row, _JSON.get(table, ()))]
+            if table == "experiments":
+                rows = [(*row[:2], UNSEALED) for row in rows]
             if rows:
                 new.copy_in(table, rows)
-    finally:
-        source.close()
+
+
+def _is_json(row: tuple[object, ...], columns: tuple[int, ...]) -> bool:
+    try:
+        return all(json.loads(str(row[k])) is not None for k in columns)
+    except ValueError:
+        return False
 
 
 def _readable(source: sqlite3.Connection, table: str) -> list[tuple[object, ...]]:

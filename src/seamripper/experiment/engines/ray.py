@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from seamripper._words import need
 from seamripper.errors import ExperimentError, StoreError
 from seamripper.experiment.engines.base import Answer, Engine, Order, Terms
 
-_PROBE = 60.0
-"""Seconds within which a node must have looked for the store."""
+_PROBE, _KNOCK = 60.0, 5.0
+"""Seconds within which a node must have looked for the store, and within which an address must answer."""
 
 
 class Ray(Engine):
@@ -108,18 +109,19 @@ class Ray(Engine):
         address = self.address or os.environ.get("RAY_ADDRESS")
         try:
             if address:
+                _knock(address)
                 self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
             else:
                 cores = len(os.sched_getaffinity(0))
                 self._ray.init(
                     address="local", num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
                 )
-        except (ConnectionError, RuntimeError, ValueError) as e:
+        except (OSError, RuntimeError, ValueError) as e:
             where = f"at {address}" if address else "on this machine"
-            said = (str(e).splitlines() or [type(e).__name__])[0]
+            said = (str(e).splitlines() or [type(e).__name__])[0].rstrip(".")
             raise ExperimentError(
-                f"There is no Ray cluster to be had {where}: {said} Start one (`ray start --head`), or leave --address "
-                "and RAY_ADDRESS out to use Ray on this machine."
+                f"There is no Ray cluster to be had {where}: {said}. Start one (`ray start --head`), or leave "
+                "--address and RAY_ADDRESS out to use Ray on this machine."
             ) from e
         self._connected = True
 
@@ -160,6 +162,13 @@ class Ray(Engine):
                     )
         finally:
             probe.unlink(missing_ok=True)
+
+
+def _knock(address: str) -> None:
+    """See whether anybody listens at HOST:PORT: Ray itself would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_KNOCK).close()
 
 
 class _Actor:

@@ -1,0 +1,324 @@
+"""Kinds of jobs: each finds what the library's own function finds, and says it in rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import seamripper as sr
+from seamripper.audits.base import as_json
+from seamripper.controls import Case, control_named
+from seamripper.errors import DamagedError, ExperimentError
+from seamripper.experiment.desk import Desk
+from seamripper.experiment.expand import expand
+from seamripper.experiment.identity import Identities
+from seamripper.experiment.job import Graph, Job
+from seamripper.experiment.kinds import kind_named, kinds
+from seamripper.experiment.spec import Experiment
+from seamripper.experiment.tensors import Tensors
+
+STUDY = """
+[data]
+name = "digits/correlated"
+n = 120
+n_test = 80
+
+[models.digit]
+train = "zoo:R_1111?width=0.125"
+data = "digits/digit"
+n = 300
+epochs = 1
+seeds = [0, 1]
+
+[matchings.fast]
+way = "task"
+init = "direct"
+epochs = 1
+lr = 0.01
+
+[[stitch]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+cuts = ["layer1"]
+pairing = "all"
+matchings = ["direct", "fast"]
+controls = ["random_sender", "self", "shuffled"]
+
+[[stitch]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+cuts = ["layer1"]
+pairing = "all"
+matchings = ["fast"]
+freeze = ["weights"]
+
+[[compare]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+pairing = "all"
+cuts = ["layer1", "layer2"]
+measures = ["linear_cka", "opd", "minibatch_cka", "mutual_knn", "direct_functional"]
+parts = 3
+
+[[audit]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+cuts = ["layer2"]
+pairing = "all"
+conflict = "digits/digit"
+matching = "fast"
+controls = ["self", "random_sender"]
+audits = ["margin", "conflict"]
+seeds = [0]
+"""
+
+
+class Bench:
+    """Carries out the jobs of a study one after the other in this process, as a worker does."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "study.toml").write_text(STUDY)
+        self.experiment = Experiment.read(folder / "study.toml")
+        self.graph: Graph = expand(self.experiment, Identities({}, folder=str(folder)))
+        self.desk = Desk(Tensors(folder / "tensors", folder / "damaged"), lambda key: folder / "work" / key)
+        self.found: dict[str, Any] = {}
+        for job in self.graph:
+            self.found[job.key] = self.do(job)
+
+    def do(self, job: Job) -> Any:
+        inputs = {need: self.found[need].tensors for need in job.needs}
+        self.desk.turn_to(job.key, job.where, inputs)
+        return kind_named(job.kind).run(job.content, self.desk)
+
+    def of(self, kind: str, **labels: Any) -> tuple[Job, Any]:
+        (job,) = [j for j in self.graph if j.kind == kind and labels.items() <= dict(j.labels).items()]
+        return job, self.found[job.key]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("bench"))
+
+
+def halves(bench: Bench, cut: str) -> tuple[sr.Split, sr.Split, sr.Samples, sr.Samples]:
+    fit = sr.load_data("digits/correlated", "train", n=120)
+    test = sr.load_data("digits/correlated", "test", n=80)
+    models = [bench.desk.tensors.path(bench.of("train", seed=seed)[1].tensors["model"]) for seed in (1, 0)]
+    sender, receiver = (sr.split(sr.load(str(path)), cut, fit.batch(slice(0, 2))) for path in models)
+    return sender, receiver, fit, test
+
+
+def test_every_kind_of_job_is_tried_here(bench: Bench) -> None:
+    assert {job.kind for job in bench.graph} == kinds().keys() - {"call"}
+    assert {name for name, kind in kinds().items() if kind.helps} == {"activations", "pass"}
+
+
+def test_costs_are_positive_and_grow_with_the_work(bench: Bench) -> None:
+    for job in bench.graph:
+        kind = kind_named(job.kind)
+        assert kind.cost(job.content) > 0
+        assert kind.cost({**job.content, "n": 10 * job.content["n"]}) > kind.cost(job.content)
+
+
+def test_a_training_is_that_of_train(bench: Bench) -> None:
+    _, found = bench.of("train", seed=1)
+    alone = sr.train(
+        "R_1111?width=0.125", sr.load_data("digits/digit", "train", n=300), recipe=sr.Recipe(epochs=1), seed=1
+    )
+    assert found.record["weights"] == alone.fingerprint
+    loaded = sr.load(str(bench.desk.tensors.path(found.tensors["model"])))
+    assert loaded.fingerprint == alone.fingerprint
+    assert "seconds" not in loaded.record
+    rows = {row["figure"]: row for row in kind_named("train").rows(found.record)}
+    assert rows["accuracy"]["n"] == 360
+    assert 0 <= rows["accuracy"]["low"] <= rows["accuracy"]["value"] <= rows["accuracy"]["high"] <= 1
+    assert rows["loss"]["value"] == alone.record["losses"][-1]
+
+
+@pytest.mark.parametrize("matching", ["direct", "fast"])
+def test_a_stitch_is_that_of_match(bench: Bench, matching: str) -> None:
+    sender, receiver, fit, test = halves(bench, "layer1")
+    way: Any = sr.Direct() if matching == "direct" else sr.Task(sr.Training(epochs=1, lr=0.01), init="direct")
+    alone = sr.evaluate(
+        sr.match(sender, receiver, fit, matching=way), test, own=sr.load_data("digits/digit", "test", n=80)
+    )
+    _, found = bench.of("stitch", matching=matching, freeze="all")
+    theirs, ours = alone.as_record(), found.record["result"]
+    assert ours.keys() == theirs.keys()
+    for name in ("top1", "agreement", "receiver_here", "receiver_own"):
+        # The head runs in other batches, and so rounds otherwise: an answer in a hundred may turn.
+        assert ours[name]["value"] == pytest.approx(theirs[name]["value"], abs=0.0126), name
+    assert ours["receiver_here"] == theirs["receiver_here"]
+    rows = {row["figure"]: row for row in kind_named("stitch").rows(found.record)}
+    assert rows["top1"]["value"] == ours["top1"]["value"]
+    assert rows["top1"]["status"] == found.record["status"]
+    tensors = bench.desk.tensors.get(found.tensors["stitch"])
+    from seamripper._files import load_tensors
+
+    kept, record = load_tensors(tensors, kind="stitch")
+    assert record["stitch"]["name"] == "affine"
+    assert any(name.startswith("stitch.") for name in kept)
+    assert ("curve.loss" in kept) == (matching == "fast")
+
+
+def test_statistics_that_adapt_run_the_head(bench: Bench) -> None:
+    job, found = bench.of("stitch", freeze="weights")
+    assert "activations" not in {bench.graph.jobs[need].kind for need in job.needs}
+    assert found.record["figures"]["activations"] == "computed at each step (BN statistics adapt)"
+
+
+def test_a_control_is_that_of_the_case(bench: Bench) -> None:
+    sender, receiver, fit, test = halves(bench, "layer1")
+    case = Case(sender, receiver, fit, test, sr.Direct(), seeds=(0,))
+    for name in ("random_sender", "shuffled"):
+        (alone,) = control_named(name).outcomes(case)
+        _, found = bench.of("control", control=name, matching="direct")
+        (ours,) = found.record["outcomes"]
+        assert ours["result"] == as_json(alone.result.as_record())
+        assert ours["label"] == alone.label
+        rows = list(kind_named("control").rows(found.record))
+        assert {row["counterpart"] for row in rows} == {alone.label}
+
+
+def test_a_control_that_cannot_be_had_is_no_failure(bench: Bench) -> None:
+    job, _ = bench.of("control", control="shuffled", matching="direct")
+    found = bench.do(Job("control", {**job.content, "control": "shifted_labels?k=10"}, {}, job.needs, job.where))
+    assert found.record["outcomes"] == []
+    assert "a shift by 10 changes nothing" in found.record["skipped"]
+
+
+def test_a_comparison_in_parts_is_that_of_one_pass(bench: Bench) -> None:
+    job, found = bench.of("compare")
+    assert sorted(bench.graph.jobs[need].kind for need in job.needs) == ["pass", "pass", "pass", "train", "train"]
+    models = [bench.desk.model(job.content[role]) for role in ("sender", "receiver")]
+    samples = sr.load_data("digits/correlated", "test", n=80)
+    cuts = ["layer1", "layer2"]
+    alone = sr.compare(*models, samples, measures=job.content["measures"], sender_cuts=cuts, receiver_cuts=cuts)
+    for name in job.content["measures"]:
+        for a, b in zip(found.record["matrices"][name]["scores"], alone[name].scores, strict=True):
+            for ours, theirs in zip(a, b, strict=True):
+                assert theirs is not None
+                assert ours["value"] == pytest.approx(theirs.value, abs=1e-5), name
+                assert ours["n"] == theirs.n
+    assert "seconds" not in found.record["record"]
+    rows = list(kind_named("compare").rows(found.record))
+    assert len(rows) == 2 * 2 * 5
+    assert {(row["sender_cut"], row["receiver_cut"]) for row in rows} == {(a, b) for a in cuts for b in cuts}
+
+
+def test_an_audit_is_that_of_audit(bench: Bench) -> None:
+    sender, receiver, fit, test = halves(bench, "layer2")
+    alone = sr.audit(
+        sender,
+        receiver,
+        fit,
+        test,
+        conflict=sr.load_data("digits/digit", "test", n=80),
+        matching=sr.Task(sr.Training(epochs=1, lr=0.01), init="direct"),
+        seeds=(0,),
+        controls=["self", "random_sender"],
+        audits=["margin", "conflict"],
+    )
+    _, found = bench.of("audit")
+    theirs = as_json(alone.as_record())
+    assert found.record["judgement"] == theirs["judgement"]
+    assert found.record["verdicts"] == theirs["verdicts"]
+    rows = list(kind_named("audit").rows(found.record))
+    assert rows[-1]["status"] == alone.conclusion
+    assert {row["audit"] for row in rows} == {"margin", "conflict", "rule"}
+
+
+def test_nothing_in_a_record_names_a_place(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> None:
+    root = str(tmp_path_factory.getbasetemp())
+    for key, found in bench.found.items():
+        assert root not in repr(found.record), bench.graph.jobs[key]
+
+
+def test_a_job_does_not_begin_on_a_damaged_tensor(bench: Bench) -> None:
+    job, _ = bench.of("stitch", matching="direct", freeze="all")
+    name = bench.found[job.content["sender"]["trained"]].tensors["model"]
+    path = bench.desk.tensors.path(name)
+    whole = path.read_bytes()
+    bench.desk._models.clear()
+    bench.desk._halves.clear()
+    path.write_bytes(whole[:-8] + b"\0" * 8)
+    try:
+        with pytest.raises(DamagedError, match="is not as it was written") as caught:
+            bench.do(job)
+        assert caught.value.name == name
+    finally:
+        path.write_bytes(whole)
+
+
+def test_samples_that_have_changed_since_the_plan_are_refused(bench: Bench) -> None:
+    job, _ = bench.of("stitch", matching="direct", freeze="all")
+    fit = job.content["fit"]
+    where = {**job.where, f"data:{fit}": {**job.where[f"data:{fit}"], "n": 119}}
+    bench.desk._data.clear()
+    with pytest.raises(ExperimentError, match=r"digits/correlated \(train\) are not those that the experiment was"):
+        bench.do(Job("stitch", job.content, {}, job.needs, where))
+
+
+# ---- functions of one's own
+
+
+def call(folder: Path, code: str, **args: Any) -> Any:
+    import hashlib
+
+    path = folder / "mine.py"
+    path.write_text(code)
+    desk = Desk(Tensors(folder / "tensors", folder / "damaged"), lambda key: folder / key)
+    desk.turn_to("k", {"file": str(path)}, {})
+    sha = hashlib.sha256(path.read_bytes()).hexdigest()
+    return kind_named("call").run({"file": sha, "function": "f", "args": args}, desk)
+
+
+def test_a_function_s_figures_become_rows(tmp_path: Path) -> None:
+    code = "def f(x):\n    est = {'value': 0.5, 'interval': [0.4, 0.6], 'n': 9}\n"
+    found = call(tmp_path, code + "    return {'a': x, 'b': 'word', 'c': est, 'd': float('nan'), 'e': [1, 2]}\n", x=2)
+    assert found.record == {
+        "figures": {"a": 2, "b": "word", "c": {"value": 0.5, "interval": [0.4, 0.6], "n": 9}, "d": None, "e": [1, 2]}
+    }
+    rows = list(kind_named("call").rows(found.record))
+    assert rows[0] == {"figure": "a", "value": 2.0}
+    assert rows[1] == {"figure": "b", "status": "word"}
+    assert rows[2] == {"figure": "c", "value": 0.5, "low": 0.4, "high": 0.6, "n": 9}
+    assert len(rows) == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def g():\n    pass\n", "has no function 'f'"),
+        ("def f():\n    return 3\n", "to return a dict of figures by name, but got 3"),
+        ("def f():\n    return {1: 2}\n", r"to return a dict of figures by name, but got \{1: 2\}"),
+        ("def f():\n    return {'a': object()}\n", "to return numbers, words and tables of them"),
+        ("def f():\n    return 1 / 0\n", "f of mine.py failed at line 2: ZeroDivisionError"),
+        ("def f(x):\n    return {}\n", "missing 1 required positional argument: 'x'"),
+        ("def f(:\n", "could not be run at line 1: SyntaxError"),
+    ],
+)
+def test_a_function_that_does_not_do_as_it_should(tmp_path: Path, code: str, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
+        call(tmp_path, code)
+
+
+def test_a_file_that_has_changed_since_the_plan_is_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("def f():\n    raise SystemExit('it was run')\n")
+    desk = Desk(Tensors(tmp_path / "t", tmp_path / "d"), lambda key: tmp_path / key)
+    desk.turn_to("k", {"file": str(path)}, {})
+    with pytest.raises(ExperimentError, match="was changed since the experiment was planned"):
+        kind_named("call").run({"file": "0" * 64, "function": "f", "args": {}}, desk)
+
+
+def test_a_desk_keeps_what_it_has_loaded(bench: Bench) -> None:
+    job, _ = bench.of("stitch", matching="direct", freeze="all")
+    bench.do(job)
+    first = bench.desk.model(job.content["receiver"])
+    assert bench.desk.model(job.content["receiver"]) is first
+    assert bench.desk.samples(job.content["fit"]) is bench.desk.samples(job.content["fit"])
+    assert torch.is_grad_enabled()

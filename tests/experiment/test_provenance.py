@@ -1,0 +1,104 @@
+"""Provenance: what a run was made with, and that every run keeps it."""
+
+from __future__ import annotations
+
+import platform
+import socket
+import subprocess
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seamripper.experiment import Experiment, Local, Store, run
+from seamripper.experiment.provenance import provenance, revision
+
+
+def git(folder: Path, *words: str) -> str:
+    who = [
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@b.c",
+        "-c",
+        "commit.gpgsign=false",
+        "-c",
+        "core.hooksPath=/dev/null",
+    ]
+    done = subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "file").write_text("one\n")
+    git(folder, "add", "file")
+    git(folder, "commit", "-q", "-m", "one")
+    return folder
+
+
+def test_versions_host_and_command_line() -> None:
+    found = provenance()
+    assert found["packages"]["seamripper"] == version("seamripper")
+    assert found["packages"]["torch"] == version("torch")
+    assert found["packages"]["numpy"] == version("numpy")
+    assert found["python"] == platform.python_version()
+    assert found["host"] == socket.gethostname()
+    assert found["cores"] >= 1
+
+
+def test_the_revision_of_a_repository(repository: Path) -> None:
+    head = git(repository, "rev-parse", "HEAD")
+    assert revision(repository) == head
+    (repository / "new").write_text("nobody has added this\n")
+    assert revision(repository) == head
+    (repository / "file").write_text("two\n")
+    assert revision(repository) == f"{head}+"
+
+
+def test_there_is_no_revision_outside_a_repository(tmp_path: Path) -> None:
+    assert revision(tmp_path) is None
+    assert revision(tmp_path / "no-such-folder") is None
+
+
+def test_a_repository_without_a_commit_has_no_revision(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    assert revision(tmp_path) is None
+
+
+def test_a_run_keeps_it_with_the_command_line_seeds_and_timings(
+    study: Callable[..., Path], shell: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = study("f", x=[1, 2], seeds=[3, 4])
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "study.toml")
+    git(tmp_path, "commit", "-q", "-m", "the study")
+    assert shell("run", path, "--store", "store", "--workers", 1).code == 0
+    with Store(tmp_path / "store") as store:
+        (kept,) = store.ledger.runs()
+        assert kept["command"] == ["seamripper", "run", str(path), "--store", "store", "--workers", "1"]
+        assert kept["git"] == git(tmp_path, "rev-parse", "HEAD")
+        assert kept["host"] == socket.gethostname()
+        assert kept["packages"]["torch"] == version("torch")
+        assert kept["engine"] == "local"
+        assert kept["started"] < kept["ended"]
+        assert [content["args"]["seed"] for _, content, _ in store.ledger.jobs().values()].count(3) == 2
+        assert store.ledger.experiments()["study"]["call"][0]["seeds"] == [3, 4]
+        timings = store.ledger.attempts()
+        assert len(timings) == 4
+        assert {name for _, name, *_ in timings} == {kept["id"]}
+        assert all(kept["started"] <= started <= kept["ended"] and s > 0 for *_, started, s, _ in timings)
+
+
+def test_a_second_run_has_a_provenance_of_its_own(study: Callable[..., Path], tmp_path: Path) -> None:
+    run(Experiment.read(study(x=[1])), tmp_path / "store", engine=Local(1))
+    run(Experiment.read(study(x=[1, 2])), tmp_path / "store", engine=Local(1))
+    with Store(tmp_path / "store") as store:
+        first, second = store.ledger.runs()
+        assert first["started"] < second["started"]
+        assert [name for _, name, *_ in store.ledger.attempts()] == [first["id"], second["id"]]

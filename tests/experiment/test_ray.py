@@ -1,0 +1,180 @@
+"""The engine `ray`, on a real cluster of several processes: the same numbers, and workers that may die."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seamripper.errors import ExperimentError
+from seamripper.experiment import Experiment, Local, Ray, run
+from seamripper.experiment.engines import Terms
+
+REAL = """
+[data]
+name = "digits/correlated"
+n = 150
+n_test = 80
+
+[models.digit]
+train = "zoo:R_1111?width=0.125"
+data = "digits/digit"
+n = 300
+epochs = 1
+seeds = [0, 1]
+
+[[stitch]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+cuts = ["layer1", "layer2"]
+pairing = "all"
+matchings = ["direct"]
+seeds = [0, 1]
+controls = ["random_sender"]
+
+[[compare]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+pairing = "all"
+measures = ["linear_cka", "opd", "minibatch_cka"]
+parts = 4
+"""
+SLOW = """
+[[call]]
+function = "mine.py:f"
+grid = { k = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] }
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes, each a raylet of its own with one CPU."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster.add_node(num_cpus=1)
+    yield cluster
+    cluster.shutdown()
+
+
+def rows(store: Path) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(store / "ledger.sqlite") as ledger:
+        found = ledger.execute("SELECT key, kind, state, record, tensors, sum FROM results ORDER BY key").fetchall()
+    ledger.close()
+    return found
+
+
+def on_ray(path: Path, store: Path, address: str) -> list[str]:
+    words = ["run", str(path), "--store", str(store), "--engine", "ray", "--address", address, "--quiet"]
+    return [sys.executable, "-m", "seamripper", *words]
+
+
+def actors() -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().startswith(b"ray::_Actor"):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_ray_and_local_give_the_same_to_the_byte(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(REAL)
+    done = subprocess.run(on_ray(tmp_path / "study.toml", tmp_path / "ray", cluster.address), timeout=240)
+    assert done.returncode == 0
+    run(Experiment.read(tmp_path / "study.toml"), tmp_path / "local", engine=Local(2))
+    assert rows(tmp_path / "ray") == rows(tmp_path / "local")
+    assert {row[1] for row in rows(tmp_path / "ray")} == {"train", "stitch", "control", "compare"}
+    with sqlite3.connect(tmp_path / "ray" / "ledger.sqlite") as ledger:
+        workers = {worker for (worker,) in ledger.execute("SELECT DISTINCT worker FROM attempts")}
+    ledger.close()
+    assert len(workers) == 2
+    assert all(worker.startswith("ray-") for worker in workers)
+
+
+def test_workers_that_are_killed_are_replaced(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import time\ndef f(k):\n    time.sleep(0.7)\n    return {'k': k}\n")
+    (tmp_path / "study.toml").write_text(SLOW)
+    driver = subprocess.Popen(on_ray(tmp_path / "study.toml", tmp_path / "s", cluster.address), stderr=subprocess.PIPE)
+    killed = 0
+    while driver.poll() is None:
+        time.sleep(1.1)
+        there = actors()
+        if there and killed < 2 and list((tmp_path / "s").glob("journals/*")):
+            os.kill(there[0], signal.SIGKILL)
+            killed += 1
+    assert driver.stderr is not None
+    said = driver.stderr.read().decode()
+    driver.stderr.close()
+    assert (driver.returncode, killed) == (0, 2), said
+    assert "another one tries again" in said
+    assert [row[2] for row in rows(tmp_path / "s")] == ["done"] * 10
+
+
+def test_what_no_node_has_is_refused_and_not_waited_for(cluster: Any, tmp_path: Path) -> None:
+    for terms, asked in ((Terms(str(tmp_path), 1, 0.5), "1 CPU and 0.5 GPU"), (Terms(str(tmp_path), 2), "2 CPU")):
+        engine = Ray(cluster.address)
+        try:
+            with pytest.raises(ExperimentError, match=f"asks for {asked}, and no node of the Ray cluster has that"):
+                engine.require(terms)
+        finally:
+            engine.close()
+
+
+def test_a_node_that_does_not_see_the_store_is_told_of(cluster: Any, tmp_path: Path) -> None:
+    """A node whose own /…/store is another folder: it is started where something else is mounted there."""
+    store = tmp_path / "store"
+    store.mkdir()
+    inside = f"mount -t tmpfs tmpfs {store} && exec ray start --address={cluster.address} --num-cpus=1 --block"
+    unshare = shutil.which("unshare")
+    if unshare is None or subprocess.run([unshare, "-m", "true"], capture_output=True).returncode:
+        pytest.skip("this machine does not let a process have mounts of its own")
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    node = subprocess.Popen([unshare, "-m", "sh", "-c", inside], env=env, start_new_session=True, **quiet)
+    engine = Ray(cluster.address)
+    try:
+        engine.require(Terms(str(store)))
+        end = time.monotonic() + 60
+        while sum(one["Alive"] for one in engine._ray.nodes()) < 3:
+            assert node.poll() is None
+            assert time.monotonic() < end, "the node did not join"
+            time.sleep(0.2)
+        with pytest.raises(ExperimentError, match=r"does not see the store .* Put the store on a disk that all nodes"):
+            engine.begin(Terms(str(store)))
+        assert list(store.iterdir()) == []
+    finally:
+        engine.close()
+        os.killpg(node.pid, signal.SIGKILL)
+        node.wait()
+
+
+def test_an_address_where_nothing_is_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def f(k):\n    return {'k': k}\n")
+    (tmp_path / "study.toml").write_text(SLOW)
+    words = on_ray(tmp_path / "study.toml", tmp_path / "s", "127.0.0.1:1")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2
+    assert "There is no Ray cluster to be had at 127.0.0.1:1" in done.stderr
+
+
+def test_without_ray_it_says_how_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def f(k):\n    return {'k': k}\n")
+    (tmp_path / "study.toml").write_text(SLOW)
+    code = "import sys; sys.modules['ray'] = None; from seamripper.cli import main; main(sys.argv[1:])"
+    words = ["run", str(tmp_path / "study.toml"), "--store", str(tmp_path / "s"), "--engine", "ray"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "pip install 'seamripper[ray]'" in done.stderr
