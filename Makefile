@@ -19,7 +19,7 @@ demo: .venv/.core
 	@echo '== demo: senders of known truth on MNIST, stitched into one network and judged'
 	@$(BIN)/seamripper demo
 
-test: lint
+test: lint .venv/.browser
 	@echo '== tests, $(WORKERS) at a time, one thread each; warnings are errors'
 	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
@@ -30,6 +30,14 @@ lint: .venv/.dev
 	@$(BIN)/ruff format --check .
 	@echo '== mypy: types of src, strictly'
 	@$(BIN)/mypy
+
+# The report is tested in a real browser. Where it is not there and cannot be installed, those tests say so and fail.
+.venv/.browser: | $(BIN)/python
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+	echo '== installing chromium and its driver, to test the report in a real browser'; \
+	apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
+	echo 'chromium and chromedriver could not be installed: install them yourself to test the report'
+	@touch $@
 
 bench: .venv/.dev
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done

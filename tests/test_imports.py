@@ -16,7 +16,7 @@ import pytest
 import seamripper
 
 SOURCE = Path(seamripper.__file__).parent
-BASE = ("_words", "_options", "_plugins", "_own_code", "_files", "_fingerprint", "_progress", "_stats")
+BASE = ("_words", "_options", "_plugins", "_own_code", "_files", "_fingerprint", "_progress", "_stats", "_notebook")
 ORDER = (
     ("errors",),
     BASE,
@@ -50,6 +50,7 @@ EXTRAS = (
     "pyarrow",
     "ray",
     "submitit",
+    "matplotlib",
 )
 CORE = ["seamripper", *(m.name for m in pkgutil.walk_packages([str(SOURCE)], "seamripper."))]
 

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from seamripper.models import Recipe as Recipe
     from seamripper.models import load as load
     from seamripper.models import train as train
+    from seamripper.report import Run as Run
     from seamripper.stitches import stitch_named as stitch_named
 
 _HOME = {
@@ -92,6 +93,7 @@ _HOME = {
     "Pair": "measures",
     "Recipe": "models",
     "Regression": "matching",
+    "Run": "report",
     "Samples": "data",
     "Schedule": "matching",
     "Score": "measures",

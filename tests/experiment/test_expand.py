@@ -27,6 +27,7 @@ from seamripper.experiment.spec import (
     Data,
     Experiment,
     Network,
+    Picturing,
     Resources,
     Stitching,
     Way,
@@ -65,6 +66,10 @@ def comparing(**given: Any) -> tuple[Comparing]:
 
 def auditing(**given: Any) -> tuple[Auditing]:
     return (Auditing(**{**OTHERS, "cuts": ("layer1",), **given}),)
+
+
+def picturing(**given: Any) -> tuple[Picturing]:
+    return (Picturing(**{**OTHERS, "cuts": ("layer1 -> before:conv1",), **given}),)
 
 
 def graph_of(experiment: Experiment) -> Graph:
@@ -117,7 +122,7 @@ def test_an_experiment_that_asks_for_nothing(models: dict[str, Network]) -> None
     with pytest.raises(ExperimentError) as e:
         graph_of(Experiment(name="empty", models=models))
     assert str(e.value) == (
-        "The experiment 'empty' asks for nothing: add [[stitch]], [[compare]], [[audit]] or [[call]]."
+        "The experiment 'empty' asks for nothing: add [[stitch]], [[compare]], [[audit]], [[pictures]] or [[call]]."
     )
 
 
@@ -140,8 +145,9 @@ def test_an_experiment_that_asks_for_nothing(models: dict[str, Network]) -> None
 )
 def test_who_meets_whom(senders: tuple[str], receivers: tuple[str], pairing: Any, met: list[str]) -> None:
     asked: dict[str, Any] = {"senders": senders, "receivers": receivers, "pairing": pairing}
-    graph = graph_of(study(stitch=stitching(**asked), compare=comparing(**asked), audit=auditing(**asked)))
-    assert [pairs(graph, kind) for kind in ("stitch", "compare", "audit")] == [met] * 3
+    parts: dict[str, Any] = {"stitch": stitching(**asked), "compare": comparing(**asked)}
+    graph = graph_of(study(**parts, audit=auditing(**asked), pictures=picturing(**asked)))
+    assert [pairs(graph, kind) for kind in ("stitch", "compare", "audit", "pictures")] == [met] * 4
 
 
 @pytest.mark.parametrize(("senders", "receivers", "pairing"), [("a/0", "b/1", "matched"), ("a/0", "b/0", "others")])
@@ -388,6 +394,75 @@ def test_a_conflict_set_is_of_the_test_split_and_takes_its_numbers_from_the_expe
     }
 
 
+# ---- pictures
+
+
+def test_pictures_for_each_pair_cut_and_matching() -> None:
+    asked = picturing(cuts=("layer1 -> before:conv1", "layer2 -> before:conv1"), matchings=("direct", "task"), seed=3)
+    graph = graph_of(study(pictures=asked))
+    assert count(graph) == {"train": 2, "pictures": 2 * 2 * 2}
+    trained = {job.labels["seed"]: job.key for job in of_kind(graph, "train")}
+    first = of_kind(graph, "pictures")[0]
+    assert first.needs == (trained[0], trained[1])
+    assert first.content["images"] == 8
+    assert first.labels == {
+        "sender": "a",
+        "sender_seed": 0,
+        "receiver": "a",
+        "receiver_seed": 1,
+        "sender_cut": "layer1",
+        "receiver_cut": "before:conv1",
+        "matching": "direct",
+        "stitch": "auto",
+        "freeze": "all",
+        "seed": 3,
+        "data": "digits/digit",
+    }
+    assert {key for key, _ in graph.goals} == set(graph.jobs)
+
+
+def test_more_pictures_than_there_are_samples_are_all_of_them() -> None:
+    found = [keys(study(pictures=picturing(n=n)), "pictures") for n in (64, 65, 1000)]
+    assert found[0] == found[1] == found[2]
+
+
+AUTOENCODER = {
+    **NETWORK,
+    "train": "zoo:autoencoder?channels=3",
+}
+
+
+def test_pictures_of_autoencoders() -> None:
+    models = {"a": Network(**AUTOENCODER)}
+    graph = graph_of(study(models=models, pictures=picturing(cuts=("encoder",), matchings=("direct", "regression"))))
+    assert count(graph) == {"train": 2, "pictures": 4}
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            {"pictures": picturing(cuts=("layer1",))},
+            "Expected [[pictures]] to have a receiver that answers with images of 1 or 3 channels, or a receiver's cut "
+            "at which such an image arrives (`before:` its first layer), but it answers with 10, and at 'layer1' "
+            "arrives 8x7x7.",
+        ),
+        (
+            {
+                "models": {"a": Network(**AUTOENCODER)},
+                "pictures": picturing(cuts=("encoder",), matchings=("direct", "task")),
+            },
+            "The matching 'task' is for receivers that answer with scores of classes, and this one answers with "
+            "images: take 'direct' or 'regression' for its [[pictures]].",
+        ),
+    ],
+)
+def test_pictures_where_there_is_nothing_to_see_are_refused_when_planned(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExperimentError) as e:
+        graph_of(study(**asked))
+    assert str(e.value) == message
+
+
 # ---- calls
 
 
@@ -476,6 +551,9 @@ def test_a_file_that_is_not_python(tmp_path: Path) -> None:
         ({"stitch": stitching(cuts=("layer1 -> layr2",))}, CutError, "did you mean 'layer2'"),
         ({"stitch": stitching(cuts=("layer1 ->",))}, ExperimentError, "Expected cuts as NAME, or SENDER'S -> "),
         ({"audit": auditing(cuts=("layer11",))}, CutError, "did you mean 'layer1'"),
+        ({"pictures": picturing(cuts=("layer1 -> before:conv11",))}, CutError, "did you mean 'before:conv1'"),
+        ({"pictures": picturing(stitch="afine")}, ExperimentError, "There is no stitch 'afine': did you mean"),
+        ({"pictures": picturing(matchings=("dirct",))}, ExperimentError, "did you mean 'direct'"),
         ({"compare": comparing(cuts=("layer11",))}, CutError, "did you mean 'layer1'"),
         ({"compare": comparing(receiver_cuts=("layr2",))}, CutError, "did you mean 'layer2'"),
         ({"compare": comparing(sender_cuts=("layr*",))}, CutError, "No cut matches 'layr*': did you mean 'layer"),
@@ -530,6 +608,7 @@ EVERYTHING: dict[str, Any] = {
     "stitch": stitching(controls=("self", "shuffled"), seeds=(0, 1)),
     "compare": comparing(parts=2, batch=16),
     "audit": auditing(),
+    "pictures": picturing(),
 }
 
 TRAINED = [
@@ -562,6 +641,7 @@ def test_another_training_makes_other_jobs_of_all_that_use_it() -> None:
         "stitch": stitching(controls=("self", "shuffled"), seeds=(0, 1)),
         "compare": comparing(parts=2, batch=16),
         "audit": auditing(),
+        "pictures": picturing(),
     }
     one, other = graph_of(study(**asked)), graph_of(study(network={"lr": 0.01}, **asked))
     assert count(one) == count(other)
@@ -698,6 +778,25 @@ def test_every_part_of_an_audit_decides(change: dict[str, Any]) -> None:
     assert not one & other
 
 
+PICTURED = [
+    {"cuts": ("layer2 -> before:conv1",)},
+    {"pairing": "matched"},
+    {"matchings": ("regression",)},
+    {"stitch": "resize"},
+    {"seed": 1},
+    {"n": 9},
+    {"data": Data(**{**DATA, "n_test": 65})},
+    {"data": Data(**{**DATA, "n": 65})},
+]
+
+
+@pytest.mark.parametrize("change", PICTURED, ids=str)
+def test_every_part_of_pictures_decides(change: dict[str, Any]) -> None:
+    one, other = (keys(study(pictures=picturing(**c)), "pictures") for c in ({}, change))
+    assert len(one) == len(other) == 2
+    assert not one & other
+
+
 def test_every_part_of_a_call_decides(mine: Path) -> None:
     def key(function: str = "mine.py:figures", threads: int = 1, **args: Any) -> str:
         call = Calling(function=function, args=args)
@@ -722,6 +821,7 @@ FIELDS = {
     "compare": "sender receiver sender_cuts receiver_cuts measures files data n rule parts threads",
     "audit": "sender sender_cut receiver receiver_cut others fit test n n_test conflict matching stitch freeze "
     "interventions controls audits seeds threads",
+    "pictures": "sender sender_cut receiver receiver_cut fit test n n_test images stitch matching seed threads",
 }
 
 
@@ -738,9 +838,8 @@ def test_threads_decide_even_where_nothing_is_trained() -> None:
     pair: dict[str, Any] = {"senders": ("theirs",), "receivers": ("theirs",)}
     asked = {name: (part[0].model_copy(update=pair),) for name, part in EVERYTHING.items()}
     one, two = (graph_of(study(threads=threads, **asked)) for threads in (1, 2))
-    assert (
-        count(one) == count(two) == {"activations": 2, "stitch": 2, "control": 4, "pass": 2, "compare": 1, "audit": 1}
-    )
+    every = {"activations": 2, "stitch": 2, "control": 4, "pass": 2, "compare": 1, "audit": 1, "pictures": 1}
+    assert count(one) == count(two) == every
     assert not set(one.jobs) & set(two.jobs)
 
 
@@ -786,7 +885,8 @@ def test_threads_decide_even_where_nothing_is_trained() -> None:
 def test_labels_and_defaults_written_out_decide_nothing(change: dict[str, Any]) -> None:
     base = graph_of(study(**EVERYTHING))
     again = graph_of(study(**{**EVERYTHING, **change}))
-    assert count(base) == {"train": 2, "activations": 4, "stitch": 4, "control": 8, "pass": 4, "compare": 2, "audit": 2}
+    shared = {"train": 2, "activations": 4, "pass": 4}
+    assert count(base) == {**shared, "stitch": 4, "control": 8, "compare": 2, "audit": 2, "pictures": 2}
     assert set(again.jobs) == set(base.jobs)
 
 
@@ -800,6 +900,7 @@ def test_another_name_for_a_model_or_a_matching_decides_nothing() -> None:
             stitch=(EVERYTHING["stitch"][0].model_copy(update={**renamed, "matchings": ("mine",)}),),
             compare=(EVERYTHING["compare"][0].model_copy(update=renamed),),
             audit=(EVERYTHING["audit"][0].model_copy(update=renamed),),
+            pictures=(EVERYTHING["pictures"][0].model_copy(update=renamed),),
         )
     )
     assert set(again.jobs) == set(base.jobs)

@@ -73,6 +73,13 @@ matching = "fast"
 controls = ["self", "random_sender"]
 audits = ["margin", "conflict"]
 seeds = [0]
+
+[[pictures]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+cuts = ["layer1 -> before:conv1"]
+pairing = "all"
+n = 4
 """
 
 

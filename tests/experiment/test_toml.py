@@ -15,6 +15,7 @@ from seamripper.experiment.spec import (
     Data,
     Experiment,
     Network,
+    Picturing,
     Resources,
     Stitching,
     Way,
@@ -96,6 +97,12 @@ WHOLE = """
     cuts = ["layer1"]
     conflict = "digits/conflict"
 
+    [[pictures]]
+    senders = ["digit"]
+    receivers = ["digit"]
+    cuts = ["layer1 -> before:conv1"]
+    n = 4
+
     [[call]]
     function = "mine.py:f"
     seeds = [0, 1]
@@ -147,6 +154,7 @@ def test_built_in_python_equals_read_from_toml(tmp_path: Path) -> None:
         ),
         compare=(Comparing(senders=("digit",), receivers=("digit",), parts=3, interval=False),),
         audit=(Auditing(senders=("digit",), receivers=("digit",), cuts=("layer1",), conflict="digits/conflict"),),
+        pictures=(Picturing(senders=("digit",), receivers=("digit",), cuts=("layer1 -> before:conv1",), n=4),),
         call=(
             Calling(
                 function="mine.py:f", seeds=(0, 1), args={"deep": True}, grid={"width": (1, 2.5), "a word": ("x",)}
@@ -185,7 +193,7 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
         (
             "zzzzzz = 1",
             "line 1: the experiment has no key 'zzzzzz': there are: name, about, threads, data, models, matchings, "
-            "stitch, compare, audit, call, resources.",
+            "stitch, compare, audit, pictures, call, resources.",
         ),
         (
             "[models.a]\ntrain = 'x'\ndata = 'y'\n\nepoch = 2",
@@ -208,6 +216,11 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
             "[[audit]]\nconflct = 'x'",
             "line 2: the 1st [[audit]] has no key 'conflct': did you mean 'conflict' or 'controls'?",
         ),
+        (
+            "[[pictures]]\nmatching = ['x']",
+            "line 2: the 1st [[pictures]] has no key 'matching': did you mean 'matchings' or 'pairing'?",
+        ),
+        ("[[picture]]\nn = 1", "line 1: the experiment has no key 'picture': did you mean 'pictures'?"),
         ("folder = '/'", "line 1: there is no key 'folder': names of files count from the file's own."),
     ],
 )
@@ -324,6 +337,7 @@ def test_every_line_of_a_whole_study_is_found() -> None:
         (("stitch", 1, "data", "name"), 'name = "digits/colour"'),
         (("compare", 0, "parts"), "parts = 3"),
         (("audit", 0, "conflict"), 'conflict = "digits/conflict"'),
+        (("pictures", 0, "n"), "n = 4"),
         (("call", 0, "grid", "a word", 0), 'grid."a word" = ["x"]'),
     ]:
         assert lines[line_of(text, where) - 1] == line

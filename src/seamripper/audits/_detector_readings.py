@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from seamripper._stats import Estimate
 from seamripper.activations.collect import require_finite
 from seamripper.audits._detector import Detector
 from seamripper.audits._differences import Seeded, mean_over
-from seamripper.audits._ood_figures import Scores
+from seamripper.audits._ood_figures import Scores, bin_edges, counts_between
 from seamripper.controls import Case, Outcome
 from seamripper.data.samples import Samples, both
 from seamripper.matching.match import Match
@@ -71,4 +72,28 @@ def figures_of(readings: Sequence[Reading]) -> dict[str, dict[str, Any]]:
             "fpr95": statistics.fmean(one.scores[score].fpr95 for one in readings),
         }
         for score in readings[0].scores
+    }
+
+
+def histogram(found: Mapping[str, Sequence[Reading]], score: str) -> dict[str, Any]:
+    """How often one score of the first seed takes which values, for a record: 41 edges, and counts between them.
+
+    `native` and `stitched` are the sender's, of the same samples; `controls` have the counts of each control's stitched
+    activations. The edges are common to all: 40 bins of one width between the 0.5 % and the 99.5 % quantile of all
+    these scores together, and the outermost bins take what lies beyond as well.
+
+    Scores of different folds are not on one scale, nor are those of the classifiers that each control has of its own.
+    Where there are folds, all scores are therefore told in standard deviations of the native scores of their fold, from
+    the mean of these (see `Scores.on_one_scale`).
+    """
+    firsts = {name: readings[0].scores[score].on_one_scale() for name, readings in found.items()}
+    native, stitched = firsts.pop("sender")
+    controls = {name: theirs for name, (_, theirs) in firsts.items()}
+    edges = bin_edges(np.concatenate([native, stitched, *controls.values()]))
+    return {
+        "score": score,
+        "edges": edges.tolist(),
+        "native": counts_between(edges, native),
+        "stitched": counts_between(edges, stitched),
+        "controls": {name: counts_between(edges, theirs) for name, theirs in controls.items()},
     }

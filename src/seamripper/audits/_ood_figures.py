@@ -22,6 +22,9 @@ _RESAMPLES = 1000
 _FLIPS = 9999
 _AT_ONCE = 4_000_000
 """Numbers held in one table of resamples: 32 MB."""
+_BINS = 40
+_ROUNDING = 1e-12
+"""Scores that differ by less than this share of their size are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,25 @@ class Scores:
     def p_values(self, *, seed: int = 0) -> list[float]:
         """For each fold, how often its AUROC is reached when native and stitched change places at random."""
         return [flipped_p(native, stitched, seed=seed + i) for i, (native, stitched) in enumerate(self.compared())]
+
+    def on_one_scale(self) -> tuple[Array, Array]:
+        """Native and stitched scores of all samples, fit to be counted together: as they are, if there are no folds.
+
+        Those of each fold have the mean of the fold's native scores taken away and are divided by their deviation.
+
+        >>> apart = Scores(np.array([0.0, 2.0, 10.0, 30.0]), np.array([2.0, 4.0, 10.0, 50.0]), (np.r_[:2], np.r_[2:4]))
+        >>> [scores.tolist() for scores in apart.on_one_scale()]
+        [[-1.0, 1.0, -1.0, 1.0], [1.0, 3.0, -1.0, 3.0]]
+        """
+        if not self.folds:
+            return self.native, self.stitched
+        native, stitched = np.empty_like(self.native), np.empty_like(self.stitched)
+        for fold in self.folds:
+            centre, deviation = self.native[fold].mean(), self.native[fold].std()
+            # Native scores that are all the same have no scale: then the distance from them is as it is.
+            scale = deviation if deviation > _ROUNDING * abs(centre) else 1.0
+            native[fold], stitched[fold] = ((kind[fold] - centre) / scale for kind in (self.native, self.stitched))
+        return native, stitched
 
 
 def interval(value: float, spread: Array, n: int) -> Estimate:
@@ -165,6 +187,33 @@ def combined_p(values: list[float]) -> float:
     (0.03, 0.04, 1.0)
     """
     return values[0] if len(values) == 1 else min(1.0, 2 * float(np.mean(values)))
+
+
+def bin_edges(scores: Array) -> Array:
+    """41 edges of 40 bins of one width, from the 0.5 % quantile of the scores to the 99.5 % one.
+
+    The few beyond would leave no room for the others. Scores that are all the same are in the middle of a width of 1.
+
+    >>> edges = bin_edges(np.full(9, 3.0))
+    >>> len(edges), float(edges[0]), float(edges[-1])
+    (41, 2.5, 3.5)
+    """
+    low, high = np.quantile(scores[np.isfinite(scores)], [0.005, 0.995]) if np.isfinite(scores).any() else (0.0, 0.0)
+    size = max(abs(low), abs(high))
+    if high - low <= _ROUNDING * size:
+        half = max(0.5, 1e-6 * size)
+        low, high = low - half, high + half
+    return np.linspace(low, high, _BINS + 1)
+
+
+def counts_between(edges: Array, scores: Array) -> list[int]:
+    """How many scores lie in each bin, its lower edge included; the outermost bins take what lies beyond as well.
+
+    >>> counts_between(np.array([0.0, 1.0, 2.0, 3.0]), np.array([-9.0, 0.5, 1.0, 2.0, 3.0, 7.0]))
+    [2, 1, 3]
+    """
+    bins = np.searchsorted(edges, scores, side="right") - 1
+    return [int(n) for n in np.bincount(np.clip(bins, 0, len(edges) - 2), minlength=len(edges) - 1)]
 
 
 def _require_both(native: Array, stitched: Array) -> None:

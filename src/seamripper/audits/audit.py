@@ -6,14 +6,15 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seamripper._files import atomic
+from seamripper._notebook import card, draw_words, line, short, table
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json
 from seamripper.audits.choosing import chosen_audits
 from seamripper.audits.interventions import Intervention, chosen_interventions
-from seamripper.audits.rule import Judgement, judged
+from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judged
 from seamripper.controls import Case, Control, Outcome
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
@@ -22,6 +23,9 @@ from seamripper.errors import AuditError, InapplicableError, SeamripperError
 from seamripper.matching import Functional, Match, Matching, Task, Training
 from seamripper.models._version import versions
 from seamripper.stitches import Stitch
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MATCHING = Task(init="direct", training=Training(lr=1e-2, batch=64, epochs=4))
 """From the direct match on, and fast enough to be done for every control."""
@@ -60,6 +64,33 @@ class Audited:
         """Write the record to a JSON file."""
         with atomic(path) as file:
             file.write(json.dumps(self.as_record(), allow_nan=False).encode())
+
+    def plot(self) -> Figure:
+        """The controls of the verdict that decided, around what was observed, as a matplotlib figure."""
+        # By the rule: the conflict audit, where it told the two apart or found them the same; else the accuracies.
+        told = self.conclusion in (SAME, DIFFERENT) and "decided_by" in self.judgement.figures
+        verdict = self.verdicts.get("conflict" if told else "margin") or next(iter(self.verdicts.values()), None)
+        if verdict is None:
+            return draw_words(self.conclusion, f"No audit could be put to this case. {self.judgement.reason}")
+        return verdict.plot()
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, one.answer, one.observed, one.effect, one.p, one.sentence) for name, one in self.verdicts.items()
+        ]
+        skipped = [line(f"{name} was skipped: {why}", faint=True) for name, why in self.skipped.items()]
+        return card(
+            f"{self.conclusion[0].upper()}{self.conclusion[1:]}",
+            line(" → ".join(self._place(role) for role in ("sender", "receiver")), faint=True),
+            line(self.judgement.reason),
+            line(f"What would change this: {self.judgement.experiment}"),
+            table(("audit", "answer", "observed", "effect", "p", "in a sentence"), rows),
+            *skipped,
+        )
+
+    def _place(self, role: str) -> str:
+        half = self.record.get(role) or {}
+        return f"{short(half.get('source', role))} at {short(half.get('cut', {}).get('name', 'a cut'))}"
 
 
 def audit(

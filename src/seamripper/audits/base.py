@@ -6,8 +6,9 @@ import abc
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from seamripper._notebook import card, draw_strip, facts, line, table, told
 from seamripper._options import require_options
 from seamripper._stats import Estimate
 from seamripper.audits.interventions.base import Intervention
@@ -16,6 +17,9 @@ from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.matching.match import require_inputs, shared
 from seamripper.matching.task import require_classes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Answer = Literal["yes", "no", "unknown"]
 DEFAULT_CONTROLS = ("self", "other_seed", "random_sender", "clustered_noise", "shifted_labels", "shuffled", "input")
@@ -55,6 +59,27 @@ class Verdict:
             "sentence": self.sentence,
             "figures": as_json(self.figures),
         }
+
+    def plot(self) -> Figure:
+        """Each control's figures around the observed one, with their intervals, as a matplotlib figure."""
+        label = f"{self.audit}: observed, and the same of each control (95 % intervals)"
+        return draw_strip(f"{self.question} {self.answer}", self.observed, self.controls, x=label)
+
+    def _repr_html_(self) -> str:
+        rows = [("observed", self.observed), *((name, _several(each)) for name, each in self.controls.items())]
+        more: list[tuple[str, object]] = [("effect", self.effect), ("p", self.p)]
+        return card(
+            f"{self.question} {self.answer}",
+            line(self.sentence),
+            table((self.audit, "figure, 95 % interval"), rows),
+            facts(more),
+        )
+
+
+def _several(estimates: Sequence[Estimate], most: int = 4) -> str:
+    """Some estimates in words, and how many more there are."""
+    more = len(estimates) - most
+    return "; ".join(map(told, estimates[:most])) + (f"; and {more} more" if more > 0 else "")
 
 
 class Evidence:

@@ -13,7 +13,7 @@ from seamripper.audits._detector import Detector
 from seamripper.audits._detector_auxiliary import auxiliary_samples
 from seamripper.audits._detector_energy import EnergyDetector, EnergyTraining, usual_epochs
 from seamripper.audits._detector_fast import FastDetector
-from seamripper.audits._detector_readings import Reader, Reading, figures_of, headlines
+from seamripper.audits._detector_readings import Reader, Reading, figures_of, headlines, histogram
 from seamripper.audits._differences import difference, mean_over
 from seamripper.audits._ood_figures import combined_p
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
@@ -51,6 +51,10 @@ class Distribution(Audit):
 
     p is for native and stitched activations being exchangeable, not for the difference from c: how often the AUROC is
     reached if the two of each sample change places at random. Folds and seeds are joined by twice the mean of their p.
+
+    The figure `histogram` has the score's counts for the first seed, between edges that are common to native and
+    stitched activations and controls: from the 0.5 % to the 99.5 % quantile of all of them, the outermost bins taking
+    what lies beyond. Scores of the `fast` detector are counted in standard deviations of their fold's native ones.
 
     >>> Distribution(detector="fat")
     Traceback (most recent call last):
@@ -129,6 +133,7 @@ class Distribution(Audit):
         }
         figures |= {"against": rival, "made": detector.about}
         figures["scores"] = {name: figures_of(readings) for name, readings in found.items()}
+        figures["histogram"] = histogram(found, detector.headline)
         controls = {name: tuple(one for _, one in seeds) for name, seeds in each.items()}
         return Verdict(self.name, self.question, answer, observed, controls, effect, said, p, figures)
 

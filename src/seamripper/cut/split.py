@@ -144,7 +144,10 @@ class _NotWholeError(CutError):
     """Head and tail ran, and did not make the model."""
 
 
-_FAILURES = (SeamripperError, RuntimeError, TypeError, AttributeError, ValueError, LookupError, AssertionError)
+_FAILURES = (
+    *(SeamripperError, RuntimeError, TypeError, AttributeError, ValueError, LookupError, AssertionError),
+    SyntaxError,  # fx writes layers' names into code, and there are names that are none
+)
 """What tracing, stubbing or exporting a model may raise when it cannot be done; then the next way is tried."""
 
 

@@ -5,6 +5,7 @@
     train ──┬─→ activations ─→ stitch        the same network for all, the same activations for every stitch from there
             ├─→ control
             ├─→ audit
+            ├─→ pictures
             └─→ pass ─→ compare              a part of the data each
     call
 """
@@ -21,20 +22,23 @@ from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
+from seamripper.experiment.kinds.pictures import require_images, showing
 from seamripper.experiment.kinds.stitch import reusable
-from seamripper.experiment.spec import Auditing, Calling, Comparing, Data, Experiment, Pairs, Stitching
+from seamripper.experiment.spec import Auditing, Calling, Comparing, Data, Experiment, Pairs, Picturing, Stitching
 
 
 def expand(experiment: Experiment, identities: Identities) -> Graph:
     """Every job of the experiment, those that share work behind the one that does it."""
     work = _Expansion(experiment, identities)
-    grids = (experiment.stitch, experiment.compare, experiment.audit, experiment.call)
+    grids = (experiment.stitch, experiment.compare, experiment.audit, experiment.pictures, experiment.call)
     for stitching in experiment.stitch:
         work.stitches(stitching)
     for comparing in experiment.compare:
         work.comparisons(comparing)
     for auditing in experiment.audit:
         work.audits(auditing)
+    for picturing in experiment.pictures:
+        work.pictures(picturing)
     for calling in experiment.call:
         work.calls(calling)
     if not any(grids):
@@ -42,7 +46,8 @@ def expand(experiment: Experiment, identities: Identities) -> Graph:
             work.nets(word)
     if not (work.goals or work.trained):
         raise ExperimentError(
-            f"The experiment {experiment.name!r} asks for nothing: add [[stitch]], [[compare]], [[audit]] or [[call]]."
+            f"The experiment {experiment.name!r} asks for nothing: add [[stitch]], [[compare]], [[audit]], "
+            "[[pictures]] or [[call]]."
         )
     goals = [*work.trained.values(), *work.sharing(), *(job for job in work.goals if job.kind != "stitch")]
     return Graph.of(goals, work.helpers.values())
@@ -306,6 +311,45 @@ class _Expansion:
                 needs = [key for net in (sender, receiver, *apart) for key in net.needs]
                 self.goals.append(Job("audit", content, labels, tuple(dict.fromkeys(needs)), where))
 
+    def pictures(self, part: Picturing) -> None:
+        """A job for each pair, cut and matching."""
+        data = self.experiment.samples(part.data, "a [[pictures]]")
+        fit, test = self.samples(data, "train"), self.samples(data, "test")
+        require_images(test.shape, data.name)
+        ways = {word: self._matching(word) for word in part.matchings}
+        self._require_stitches([part.stitch])
+        for sender, receiver in self.pairs(part):
+            for a, b in self.cuts(part.cuts, sender, receiver, fit.shape):
+                answer, arrives = self._shapes(receiver, b, fit.shape)
+                for word, matching in ways.items():
+                    showing(answer, arrives, b, matching=matching["name"])
+                    content = {
+                        "sender": sender.ref,
+                        "sender_cut": a,
+                        "receiver": receiver.ref,
+                        "receiver_cut": b,
+                        "fit": fit.fingerprint,
+                        "test": test.fingerprint,
+                        "n": fit.n,
+                        "n_test": test.n,
+                        "images": min(part.n, test.n),
+                        "stitch": part.stitch,
+                        "matching": matching,
+                        "seed": part.seed,
+                        "threads": self.experiment.threads,
+                    }
+                    labels = {
+                        **_both(sender, receiver, a, b),
+                        "matching": word,
+                        "stitch": part.stitch,
+                        "freeze": "all",
+                        "seed": part.seed,
+                        "data": data.name,
+                    }
+                    where = {**fit.where, **test.where, **sender.where, **receiver.where}
+                    needs = tuple(dict.fromkeys((*sender.needs, *receiver.needs)))
+                    self.goals.append(Job("pictures", content, labels, needs, where))
+
     def calls(self, part: Calling) -> None:
         """A job for each point of the grid."""
         file, colon, function = part.function.rpartition(":")
@@ -401,6 +445,20 @@ class _Expansion:
         words = [list(part.audits), list(part.controls or ()), list(part.interventions or ())]
         found: list[str] = self.identities.choice("controls of audits", words, look)
         return found
+
+    def _shapes(self, net: _Net, cut: str, shape: list[int]) -> tuple[list[int], list[int]]:
+        """The shapes of one answer of a network, and of what passes at a cut of it."""
+
+        def look() -> list[list[int]]:
+            from seamripper.cut import split
+            from seamripper.models import load
+
+            network = load(self.identities.located(net.spec))
+            half = split(network, cut, network.example(2, input=tuple(shape)))
+            return [list(half.answer(half.example).shape[1:]), list(half.cut.shape)]
+
+        answer, passes = self.identities.choice("shapes", [_of(net), cut, shape], look)
+        return answer, passes
 
     def _measures(self, words: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Measures as a content has them, and where those of users' own files are."""

@@ -208,6 +208,19 @@ class Auditing(Pairs):
     seeds: Seeds = (0, 1, 2)
 
 
+class Picturing(Pairs):
+    """Images of every pair at every cut, by every matching: of `n` test samples, and of what becomes of them.
+
+    The receiver answers with images, as an autoencoder does, or an image arrives at its cut: `layer2 -> before:conv1`.
+    """
+
+    cuts: Some
+    matchings: Some = ("direct",)
+    stitch: Word = "auto"
+    seed: Seed = 0
+    n: Annotated[int, Field(ge=1, le=1000)] = 8
+
+
 class Calling(_Part):
     """A function of the user's own, `FILE.py:FUNCTION`, called for every point of a grid; it returns its figures."""
 
@@ -242,6 +255,7 @@ class Experiment(_Part):
     stitch: tuple[Stitching, ...] = ()
     compare: tuple[Comparing, ...] = ()
     audit: tuple[Auditing, ...] = ()
+    pictures: tuple[Picturing, ...] = ()
     call: tuple[Calling, ...] = ()
     resources: Resources = Resources()
     folder: str = "."

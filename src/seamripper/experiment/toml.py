@@ -30,6 +30,8 @@ _CLOSING = {
     "'''": re.compile(r".*?'{3,5}"),
 }
 """From within a string to its end, by how it began."""
+_LISTS = ("stitch", "compare", "audit", "pictures", "call")
+"""Tables that there may be several of: [[stitch]]."""
 _KINDS = {
     "string_type": "a string",
     "int_type": "a whole number",
@@ -141,7 +143,7 @@ def _shown(where: Where) -> str:
     words = [part for part in where if isinstance(part, str)]
     if not words:
         return "the experiment"
-    if len(where) > 1 and isinstance(where[1], int) and where[0] in ("stitch", "compare", "audit", "call"):
+    if len(where) > 1 and isinstance(where[1], int) and where[0] in _LISTS:
         nth = f"the {_ordinal(where[1] + 1)} [[{where[0]}]]"
         return nth if len(words) == 1 else f"`{'.'.join(words[1:])}` of {nth}"
     if words[0] in ("models", "matchings") and len(words) > 1:

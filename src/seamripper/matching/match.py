@@ -7,12 +7,13 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 from torch import Tensor, nn
 
 from seamripper._files import load_tensors, save_tensors
+from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
 from seamripper.cut.frozen import Freeze, sealed
@@ -28,6 +29,9 @@ from seamripper.models._seeded import seeded
 from seamripper.models._spec import Spec
 from seamripper.models._weights import load_weights
 from seamripper.stitches import Layer, Stitch, auto, from_record, stitch_named
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _HELD_OUT = 0.2
 _NOTHING = Found("nothing to find: the stitch has no parameters")
@@ -89,6 +93,32 @@ class Match:
             "figures": {k: _as_json(v) for k, v in self.figures.items()},
             "made_from": dict(self.made_from),
         }
+
+    def plot(self) -> Figure:
+        """The loss at each step, or the residuals of a matching that takes no steps, as a matplotlib figure."""
+        title = f"{_place(self.sender)} → {_place(self.receiver)}, {self.stitch.name} by {self.matching.name}"
+        curves = {name: curve.flatten().tolist() for name, curve in self.curves.items() if curve.numel()}
+        if curves:
+            return draw_curves(title, curves, x="step")
+        known = {k: v for k, v in self.figures.items() if k.startswith("residual") and isinstance(v, float)}
+        bars = {k.replace("_", " "): v for k, v in known.items() if math.isfinite(v)}
+        if bars:
+            return draw_bars(title, bars, x="‖Y − s(X)‖² / ‖Y‖²")
+        return draw_words(title, f"No loss and no residual to be drawn ({self.status}).")
+
+    def _repr_html_(self) -> str:
+        fit = self.made_from.get("fit") or {}
+        rows: list[tuple[str, object]] = [
+            ("sender", _joined(self.sender)),
+            ("receiver", _joined(self.receiver)),
+            ("stitch", choice(self.stitch)),
+            ("matching", choice(self.matching)),
+            ("freeze", self.freeze),
+            ("status", self.status),
+            ("fitted on", f"{short(fit.get('name', 'samples'))}, n = {len(self.fitted):,}"),
+            ("seed", str(self.made_from.get("seed", "–"))),
+        ]
+        return card("Match", facts(rows), facts(self.figures.items()))
 
 
 def match(
@@ -184,6 +214,14 @@ def load_match(
         record["made_from"],
         tensors["fitted"],
     )
+
+
+def _place(half: Split) -> str:
+    return f"{short(half.model.source, 40)} at {short(half.cut.name, 28)}"
+
+
+def _joined(half: Split) -> str:
+    return f"{short(half.model.source)}, cut at {short(str(half.cut))}"
 
 
 def _half(

@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seamripper._files import atomic
+from seamripper._notebook import Html, card, draw_matrix, line, short, spread_out, table, told
 from seamripper._words import did_you_mean
 from seamripper.errors import FileError, MeasureError
+from seamripper.measures._scale import ends_of
 from seamripper.measures.score import Score
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FILE = "comparison.json"
 """The file in a run's folder that holds the comparison."""
 
 _KIND = "comparison"
+_TABLES, _CUTS = 4, 12
+"""How many matrices a notebook shows of itself, and how many cuts of each model."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,63 @@ class Comparison:
             file.write(json.dumps(self.as_record(), allow_nan=False).encode())
         return path
 
+    def plot(self, measure: str | None = None) -> Figure:
+        """The matrix of a measure (the first, if none is named), as a matplotlib figure; bright is similar.
+
+        Outlined is the diagonal: the cell of a cut with its counterpart.
+        """
+        if not self.matrices:
+            raise MeasureError("This comparison has no matrix to be drawn: it was made with no measure.")
+        found = self[next(iter(self.matrices)) if measure is None else measure]
+        label = f"{short(found.measure, 60)} ({found.direction})"
+        return draw_matrix(
+            f"{self._compared()}: {label}",
+            (self.senders, self.receivers),
+            found.values,
+            ends=ends_of(found.measure, (value for row in found.values for value in row)),
+            label=label,
+            bright="low" if found.direction == "distance" else "high",
+            marked=self._diagonal(),
+        )
+
+    def _repr_html_(self) -> str:
+        shown = list(self.matrices.values())[:_TABLES]
+        rows, columns = (spread_out(len(names), _CUTS) for names in (self.senders, self.receivers))
+        parts = [line(self._told(len(rows), len(columns)), faint=True)]
+        for matrix in shown:
+            parts += [line(f"{matrix.measure} ({matrix.direction})"), self._table(matrix, rows, columns)]
+            if matrix.failed:
+                parts.append(line(f"Cells without a score: {len(matrix.failed)}.", faint=True))
+        others = list(self.matrices)[_TABLES:]
+        if others:
+            parts.append(line(f"And {len(others)} more: {', '.join(others)}.", faint=True))
+        return card(self._compared(), *parts)
+
+    def _table(self, matrix: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Html:
+        values = matrix.values
+        low, high = ends_of(matrix.measure, (value for row in values for value in row))
+        similar = [[_share(values[i][j], low, high, matrix.direction) for j in columns] for i in rows]
+        cells = [(self.senders[i], *(values[i][j] for j in columns)) for i in rows]
+        return table(("", *(self.receivers[j] for j in columns)), cells, shades=similar)
+
+    def _compared(self) -> str:
+        sources = ((self.record.get(role) or {}).get("source", role) for role in ("sender", "receiver"))
+        return " × ".join(short(str(source), 60) for source in sources)
+
+    def _told(self, rows: int, columns: int) -> str:
+        """What the rows and columns are, and whether they are all there are."""
+        data = (self.record.get("data") or {}).get("name", "samples")
+        all_of = f"{len(self.senders)} × {len(self.receivers)}"
+        some = f"{all_of} cuts" if f"{rows} × {columns}" == all_of else f"{rows} × {columns} of {all_of} cuts"
+        n = told(self.record.get("n"))
+        return f"{data}, n = {n}; {some}: the sender's in rows, the receiver's in columns"
+
+    def _diagonal(self) -> list[tuple[int, int]]:
+        """The cells of counterparts: cuts of one name where there are any, else of one place in equally many."""
+        named = [(i, self.receivers.index(name)) for i, name in enumerate(self.senders) if name in self.receivers]
+        same = range(len(self.senders)) if len(self.senders) == len(self.receivers) else ()
+        return named or [(k, k) for k in same]
+
 
 def load_comparison(folder: str | os.PathLike[str]) -> Comparison:
     """Read back what `Comparison.save` wrote."""
@@ -111,6 +175,14 @@ def load_comparison(folder: str | os.PathLike[str]) -> Comparison:
         raise FileError(f"Could not read {path}: {e.strerror or e}.") from e
     except (ValueError, KeyError, TypeError, AttributeError) as e:
         raise FileError(f"{path} is damaged, or no comparison of seamripper's: {e}") from e
+
+
+def _share(value: float, low: float, high: float, direction: str) -> float:
+    """How similar a value is on its scale, 0 … 1; NaN if there is no value."""
+    if math.isnan(value):
+        return math.nan
+    share = (value - low) / (high - low) if high > low else 0.5
+    return 1 - share if direction == "distance" else share
 
 
 def _matrix(name: str, record: dict[str, Any]) -> Matrix:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from seamripper._notebook import card, draw_scale, facts, short
 from seamripper.activations.sampling import Sampling as Sampling
 from seamripper.errors import MeasureError
+from seamripper.measures._scale import claims_of
 from seamripper.measures.base import Measure
 from seamripper.measures.pair import Pair
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,26 @@ class Score:
             "direction": self.direction,
         }
         return record if self.sides is None else {**record, "sides": list(self.sides)}
+
+    def plot(self) -> Figure:
+        """The value with its interval on the measure's scale, as a matplotlib figure."""
+        claims = claims_of(self.measure)
+        ends, itself = (claims.range, claims.self_score) if claims else ((-math.inf, math.inf), None)
+        label = f"{short(self.measure, 60)} ({self.direction}), 95 % interval over samples"
+        return draw_scale(str(self), self, ends, x=label, itself=itself)
+
+    def _repr_html_(self) -> str:
+        interval = f"[{self.low:.4f}, {self.high:.4f}]" if math.isfinite(self.high - self.low) else "none"
+        rows: list[tuple[str, object]] = [
+            ("value", f"{self.value:.4f}"),
+            ("95 % interval", interval),
+            ("n", self.n),
+            ("sampling", self.sampling),
+            ("direction", self.direction),
+        ]
+        if self.sides is not None:
+            rows += [("of the sender", self.sides[0]), ("of the receiver", self.sides[1])]
+        return card(short(self.measure), facts(rows))
 
 
 def score(measure: Measure, pair: Pair, *, sampling: str = "rows", interval: bool = True) -> Score:

@@ -6,10 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from seamripper.experiment.kinds._images import as_bytes, is_image
 from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from seamripper.audits import Audited
+    from seamripper.cut import Split
+    from seamripper.data import Samples
     from seamripper.experiment.desk import Desk
+
+_EXAMPLES, _APART = 12, 8
+"""How many examples are kept, and how many of them at most on which receiver and stitched network disagree."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +27,10 @@ class Auditing(Kind):
     """Audit one pair of cuts.
 
     Content: `sender`, `receiver` and their cuts, `others` (models), `fit`, `test`, `conflict` (fingerprints),
-    `matching`, `stitch`, `freeze`, `interventions`, `controls`, `audits` (in words), `seeds`, `threads`.
+    `matching`, `stitch`, `freeze`, `interventions`, `controls`, `audits` (in words), `seeds`, `threads`. The tensor
+    `examples` holds images of the set that decided the audit `conflict`, with their `labels` and the answers of the
+    `receiver` and of the `stitched` network of the first seed: where they disagree first. There is none, and null in
+    the record, where that audit has no verdict or the inputs are no images.
     """
 
     name: ClassVar[str] = "audit"
@@ -25,15 +38,17 @@ class Auditing(Kind):
 
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Audit, and keep the whole record."""
+        from seamripper._files import save_tensors
         from seamripper.audits import audit
         from seamripper.audits.base import DEFAULT_CONTROLS
         from seamripper.matching.choosing import matching_from_record
 
         fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
         conflict = None if content["conflict"] is None else desk.samples(content["conflict"])
+        receiver = desk.half(content["receiver"], content["receiver_cut"], fit)
         found = audit(
             desk.half(content["sender"], content["sender_cut"], fit),
-            desk.half(content["receiver"], content["receiver_cut"], fit),
+            receiver,
             fit,
             test,
             conflict=conflict,
@@ -46,7 +61,13 @@ class Auditing(Kind):
             controls=content["controls"] or DEFAULT_CONTROLS,
             audits=content["audits"],
         )
-        return Found(plain(found.as_record()))
+        decided = _decided(content, found, test, conflict)
+        kept = None if decided is None else _examples(found, receiver, *decided)
+        if kept is None:
+            return Found({**plain(found.as_record()), "examples": None})
+        tensors, about = kept
+        name = desk.keep(lambda path: save_tensors(path, tensors, {"key": desk.key, **about}, kind="examples"))
+        return Found({**plain(found.as_record()), "examples": about}, {"examples": name})
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """A stitch for each seed, and about as many for each control."""
@@ -62,3 +83,58 @@ class Auditing(Kind):
             yield from figure("effect", verdict["effect"], **said)
         judgement = record["judgement"]
         yield from figure("recovered", judgement["figures"]["recovered"], audit="rule", status=judgement["conclusion"])
+
+
+def _decided(
+    content: Mapping[str, Any], found: Audited, test: Samples, conflict: Samples | None
+) -> tuple[str, Samples] | None:
+    """The set that decided the audit `conflict`, by name, made as that audit makes it; None without a verdict of it."""
+    from seamripper.audits.choosing import chosen_audits
+    from seamripper.audits.conflict import Conflict
+    from seamripper.audits.interventions import chosen_interventions
+
+    if "conflict" not in found.verdicts:
+        return None
+    (chosen,) = [one for one in chosen_audits(content["audits"]) if isinstance(one, Conflict)]
+    name = found.verdicts["conflict"].figures["decided_by"]
+    if name == "conflict set":
+        assert conflict is not None
+        return name, conflict.draw(chosen.n, seed=chosen.seed)
+    words = ("default",) if content["interventions"] is None else content["interventions"]
+    (one,) = [change for change in chosen_interventions(words, test) if change.label == name]
+    return name, one.applied(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
+
+
+def _examples(
+    found: Audited, receiver: Split, name: str, shown: Samples
+) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    """Examples of a set as tensors, and what the record says of them; None if they cannot be looked at."""
+    import torch
+
+    from seamripper.audits._agreement import answers
+
+    match = found.outcomes[0].match
+    if match is None or not isinstance(shown.inputs, torch.Tensor) or not is_image(shown.shape):
+        return None
+    theirs, ours = answers(receiver.answer, shown), answers(match, shown)
+    index = torch.from_numpy(_chosen(theirs != ours))
+    tensors = {
+        "images": as_bytes(shown.inputs[index], shown),
+        "labels": shown.labels[index],
+        "receiver": torch.from_numpy(theirs)[index],
+        "stitched": torch.from_numpy(ours)[index],
+    }
+    return tensors, {"set": name, "n": len(index), "disagree": float((theirs != ours).mean())}
+
+
+def _chosen(apart: NDArray[Any]) -> NDArray[Any]:
+    """The numbers of the samples that are kept: the first that are apart, then the first that are not.
+
+    >>> import numpy as np
+    >>> _chosen(np.array([False, True, False, True])).tolist()
+    [1, 3, 0, 2]
+    """
+    import numpy as np
+
+    first = np.flatnonzero(apart)[:_APART]
+    return np.concatenate([first, np.flatnonzero(~apart)[: _EXAMPLES - len(first)]])

@@ -1,0 +1,36 @@
+"""seamripper report: a study as one HTML file, and its figures on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from seamripper.cli._parse import Output, json_option
+from seamripper.cli._show import print_json
+from seamripper.cli._study import store_argument
+
+
+@click.command("report")
+@store_argument
+@click.option("--out", type=Output(".html"), help="The file (default: report.html in STORE).")
+@click.option("--figures", "folder_out", type=click.Path(path_type=Path, file_okay=False),
+              help="Write the figures into this folder too, a file each.")  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(["png", "pdf", "svg"]), default="png", show_default=True,
+              help="Of the figures.")  # fmt: skip
+@click.option("--experiment", help="Of this experiment (default: the one that was run last).")
+@json_option
+def command(
+    folder: Path, out: Path | None, folder_out: Path | None, format_: str, experiment: str | None, as_json: bool
+) -> None:
+    """Write the report of the study kept in STORE: one HTML file that opens offline and is safe to mail."""
+    from seamripper.report import figures, report
+
+    path = report(folder, out, experiment=experiment)
+    drawn = [] if folder_out is None else figures(folder, folder_out, format=format_, experiment=experiment)
+    if as_json:
+        print_json({"report": str(path), "bytes": path.stat().st_size, "figures": [str(one) for one in drawn]})
+        return
+    print(f"the report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    if folder_out is not None:
+        print(f"{len(drawn)} figures written to {folder_out}")

@@ -1,0 +1,39 @@
+"""seamripper serve: browse studies while they fill."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from seamripper.cli._parse import json_option
+from seamripper.cli._show import print_json
+from seamripper.cli._study import terminable
+
+
+@click.command("serve")
+@click.argument("folder", type=click.Path(path_type=Path), default="runs")
+@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="0: any that is free.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="An address or name of this machine.")
+@json_option
+def command(folder: Path, port: int, host: str, as_json: bool) -> None:
+    """List the studies kept in FOLDER (default: runs) in a browser, with their reports, as they fill. Ctrl-C ends it.
+
+    It answers this machine alone, shows nothing but the studies in FOLDER, and changes nothing.
+    """
+    from seamripper.report.serve import RunServer
+
+    with terminable(), RunServer(folder, host=host, port=port) as server:
+        if server.open_to_others:
+            click.echo(
+                f"seamripper: {host} is not this machine alone: whoever reaches it can read all studies in {folder}, "
+                "without a password.",
+                err=True,
+            )
+        if as_json:
+            print_json({"address": server.address, "folder": str(folder)})
+        else:
+            click.echo(f"{folder} is served at {server.address} (Ctrl-C ends it)")
+        sys.stdout.flush()
+        server.serve_forever(poll_interval=0.2)

@@ -1,0 +1,38 @@
+"""Colours that the colour-blind can tell apart, on light and on dark ground."""
+
+from __future__ import annotations
+
+LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f")
+"""Okabe and Ito 2008, without black and yellow, which vanish on one ground or the other."""
+
+_CIVIDIS = (
+    (0, 34, 78), (8, 51, 112), (53, 69, 108), (79, 87, 108), (102, 105, 112), (125, 124, 120), (148, 142, 119),
+    (174, 163, 113), (200, 184, 102), (229, 207, 82), (254, 232, 56),
+)  # fmt: skip
+"""Cividis (Nuñez, Anderton and Renslow 2018) at eleven places, between which it is nearly straight."""
+
+
+def shade(value: float, scale: tuple[float, float], *, reverse: bool = False) -> str:
+    """The colour of a value on a scale, dark to bright; a value beyond an end has the colour of that end.
+
+    >>> shade(0.0, (0, 1)), shade(1.0, (0, 1)), shade(2.0, (0, 2), reverse=True)
+    ('#00224e', '#fee838', '#00224e')
+    """
+    low, high = scale
+    share = 0.5 if high == low else min(1.0, max(0.0, (value - low) / (high - low)))
+    place = (1 - share if reverse else share) * (len(_CIVIDIS) - 1)
+    k = min(int(place), len(_CIVIDIS) - 2)
+    mixed = (a + (b - a) * (place - k) for a, b in zip(_CIVIDIS[k], _CIVIDIS[k + 1], strict=True))
+    return "#" + "".join(f"{round(part):02x}" for part in mixed)
+
+
+def ink(colour: str) -> str:
+    """Black or white, whichever can be read on a colour (WCAG's relative luminance).
+
+    >>> ink("#00224e"), ink("#fee838")
+    ('#ffffff', '#000000')
+    """
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    bright = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if bright > 0.179 else "#ffffff"

@@ -1,0 +1,93 @@
+"""A run as one HTML file: it opens offline, asks nobody for anything, and names of others cannot run in it."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from seamripper._files import atomic
+from seamripper.report.figures import Figure, Grid, Histogram, Lines, Strip, alternative
+from seamripper.report.reading import Reading
+from seamripper.report.story import told
+from seamripper.report.svg import grid, histogram, lines, scale_bar, strip
+
+FILE = "report.html"
+
+
+def report(
+    folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, experiment: str | None = None
+) -> Path:
+    """Write the report of a store; by default as report.html in its folder. The path that was written."""
+    path = Path(folder) / FILE if out is None else Path(out)
+    text = page(folder, experiment=experiment)
+    with atomic(path) as file:
+        file.write(text.encode())
+    return path
+
+
+def page(folder: str | os.PathLike[str], *, experiment: str | None = None) -> str:
+    """The report of a store, as text."""
+    return rendered(Reading.open(folder, experiment=experiment))
+
+
+def rendered(run: Reading) -> str:
+    """The report of a run, as text."""
+    style, script = (Markup(_file(name)) for name in ("report.css", "report.js"))
+    story = told(run)
+    details = {key: value for section in story.sections for key, value in section.details.items()}
+    return str(_template("report.html").render(run=run, story=story, style=style, script=script, details=details))
+
+
+def card(run: Reading) -> str:
+    """The first screen alone, for a notebook."""
+    return str(_template("card.html").render(run=run, story=told(run)))
+
+
+@functools.cache
+def _template(name: str) -> Any:
+    # Whatever the file is called: everything that is not marked as safe is escaped.
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.globals.update(
+        drawn=drawn, alternative=alternative, data_url=data_url, scale_bar=_scale_bar, shown=shown
+    )
+    return environment.from_string(_file(name))
+
+
+@functools.cache
+def _file(name: str) -> str:
+    return (files("seamripper.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def drawn(figure: Figure) -> Markup:
+    """A figure as SVG. `svg` escapes every name itself."""
+    if isinstance(figure, Lines):
+        return Markup(lines(figure))
+    if isinstance(figure, Grid):
+        return Markup(grid(figure))
+    if isinstance(figure, Histogram):
+        return Markup(histogram(figure))
+    assert isinstance(figure, Strip)
+    return Markup(strip(figure))
+
+
+def _scale_bar(figure: Grid) -> Markup:
+    return Markup(scale_bar(figure.scale, figure.direction))
+
+
+def data_url(data: bytes) -> str:
+    """A PNG as an address that holds it."""
+    return f"data:image/png;base64,{base64.b64encode(data).decode()}"
+
+
+def shown(value: Any) -> str:
+    """A value of a table: four digits of a number, nothing for nothing."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,348 @@
+"""serve: browse the runs of a folder while they fill, from this machine alone.
+
+It answers GET and HEAD, writes nothing, and serves nothing but the list of runs, their reports and their tables. Only
+requests that name this machine as their host are answered: a page from elsewhere whose name was made to lead here (DNS
+rebinding) reads nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import ipaddress
+import json
+import os
+import re
+import socket
+import socketserver
+import threading
+from dataclasses import asdict
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from jinja2 import Environment
+
+from seamripper.errors import ExperimentError, SeamripperError
+from seamripper.experiment.results import as_csv, table
+from seamripper.experiment.store import Store
+from seamripper.report._runs import Runs, address
+from seamripper.report._snapshot import Stamp, settled, stamp
+from seamripper.report.html import page
+
+PORT = 8642
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_KEPT = 8
+"""Reports that are kept for whoever looks again."""
+_PATIENCE = 30.0
+"""Seconds that a request may take to arrive."""
+_TABLE = "results.csv"
+
+_STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #8886; vertical-align: top; }
+td { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+progress { width: 8rem; margin-right: .6rem; accent-color: #0072b2; }
+.note { display: block; font-size: .875rem; opacity: .8; }
+.failed, .damaged { color: #d55e00; }
+"""
+_SCRIPT = """
+"use strict";
+(() => {
+  const body = document.querySelector("tbody"), said = document.getElementById("said");
+  let shown = "";
+  const made = (tag, text) => {
+    const element = document.createElement(tag);
+    if (text !== undefined) element.textContent = text;
+    return element;
+  };
+  const row = run => {
+    const line = made("tr"), name = made("td"), link = made("a", run.name), state = made("td", run.state);
+    link.setAttribute("href", run.url);
+    name.append(link);
+    state.className = run.state.split(" ").pop();
+    if (run.note) { const note = made("span", run.note); note.className = "note"; state.append(note); }
+    const progress = made("td"), bar = made("progress");
+    bar.max = Math.max(run.asked, 1);
+    bar.value = run.done;
+    progress.append(bar, run.done + " of " + run.asked);
+    line.append(name, made("td", run.experiment), state, progress, made("td", run.started), made("td", run.engine));
+    return line;
+  };
+  const look = async () => {
+    try {
+      const answer = await fetch("/runs.json");
+      if (!answer.ok) throw new Error(answer.statusText);
+      const text = await answer.text();
+      if (text !== shown) {
+        const runs = JSON.parse(text).runs;
+        body.replaceChildren(...runs.map(row));
+        document.getElementById("none").hidden = runs.length > 0;
+        shown = text;
+      }
+      said.textContent = "";
+    } catch {
+      said.textContent = "No answer: seamripper serve has ended, or is busy. What is shown is as it was.";
+    }
+    setTimeout(look, 2000);
+  };
+  setTimeout(look, 2000);
+})();
+"""
+
+_PAGES = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+_FRAME = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{{ title }}</title>
+<link rel="icon" href="data:,">
+<style>{{ style|safe }}</style>
+%s</body>
+</html>
+"""
+_LIST = _PAGES.from_string(
+    _FRAME
+    % """<noscript><meta http-equiv="refresh" content="2"></noscript>
+</head>
+<body>
+<h1>Runs in {{ folder }}</h1>
+<p id="said" role="status"></p>
+<table>
+<thead><tr><th>run</th><th>experiment</th><th>state</th><th>done</th><th>started</th><th>engine</th></tr></thead>
+<tbody>
+{% for run in runs %}
+<tr><td><a href="{{ run.url }}">{{ run.name }}</a></td><td>{{ run.experiment }}</td>
+<td class="{{ run.state.split(" ")[-1] }}">{{ run.state }}
+{%- if run.note %}<span class="note">{{ run.note }}</span>{% endif %}</td>
+<td><progress max="{{ [run.asked, 1]|max }}" value="{{ run.done }}"></progress>{{ run.done }} of {{ run.asked }}</td>
+<td>{{ run.started }}</td><td>{{ run.engine }}</td></tr>
+{% endfor %}
+</tbody>
+</table>
+<p id="none"{{ " hidden" if runs else "" }}>There is none yet: <code>seamripper run STUDY.toml</code> makes one.</p>
+<script>{{ script|safe }}</script>
+"""
+)
+_SENTENCE = _PAGES.from_string(
+    _FRAME
+    % """</head>
+<body>
+<h1>{{ title }}</h1>
+<p>{{ sentence }}</p>
+<p><a href="/">All runs</a></p>
+"""
+)
+
+
+def _hash(text: str) -> str:
+    """How a policy names the one style or script that it allows."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+_NOTHING = "default-src 'none'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+_OWN = f"{_NOTHING}; form-action 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; connect-src 'self'"
+_REPORT = f"{_NOTHING}; form-action 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+"""A report is one file with its styles and scripts in it: it may use them, and close its dialogs, and reach nothing."""
+
+
+class _RefusedError(Exception):
+    """An answer that is no page: a status and a sentence."""
+
+    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+_NOT_FOUND = _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing under this address. Is the run gone, or a link?")
+
+
+class RunServer(ThreadingHTTPServer):
+    """A server that is bound and not yet serving: `serve_forever`, or `with RunServer("runs") as server`.
+
+    On an address that other machines reach, only requests that name that very host are answered.
+    """
+
+    daemon_threads = True
+    allow_reuse_port = False
+
+    def __init__(self, folder: str | os.PathLike[str], *, host: str = "127.0.0.1", port: int = PORT) -> None:
+        self.runs = Runs(folder)
+        self._rendering = threading.Lock()
+        self._pages: dict[tuple[str, str | None], tuple[Stamp, tuple[str, ...], str]] = {}
+        bare = host.strip("[]")
+        self._host = f"[{bare}]" if ":" in bare else bare
+        try:
+            self.address_family, *_, place = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
+            here = ipaddress.ip_address(str(place[0]).partition("%")[0])
+            self.open_to_others = not here.is_loopback
+            # Bound to every address (a container's, say), it is still asked for by a name of this machine's own.
+            everywhere = here.is_loopback or here.is_unspecified
+            self.hosts = frozenset({self._host.lower(), *(_LOOPBACK if everywhere else ())})
+            super().__init__((bare, port), _Handler)
+        except (OSError, OverflowError) as e:
+            self.runs.close()
+            raise ExperimentError(
+                f"{folder} cannot be served on {self._host}, port {port}: {getattr(e, 'strerror', None) or e}. "
+                "Give another --port (0 takes any that is free), or another --host."
+            ) from e
+
+    def server_bind(self) -> None:
+        """Bind, without asking the network for this machine's name as `HTTPServer` does."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self._host, int(self.server_address[1])
+
+    @property
+    def address(self) -> str:
+        """What to type into a browser."""
+        return f"http://{self._host}:{self.server_port}/"
+
+    def server_close(self) -> None:
+        """Let go of the port, and remove drafts."""
+        super().server_close()
+        self.runs.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: whoever asked has gone, and everything else was answered with a page."""
+
+    def answers_to(self, host: str) -> bool:
+        """Whether a `Host` header names this machine. Any port will do: behind a tunnel (ssh -L) it is another."""
+        found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:@/\s]+)(:[0-9]{1,5})?", host)
+        return found is not None and found[1].lower() in self.hosts
+
+    def report(self, name: str, path: Path, experiment: str | None) -> str:
+        """The report of a run, rendered anew only if the run has changed or its experiment was begun or ended."""
+        with self._rendering:
+            states = tuple(
+                f"{row.experiment}: {row.state}" for row in self.runs.rows() if row.url.startswith(address(name))
+            )
+            now = stamp(path)
+            known = self._pages.get((name, experiment))
+            if known is not None and known[:2] == (now, states):
+                return known[2]
+            with self.runs.read(name, path) as copy:
+                text = page(copy, experiment=experiment)
+            self._pages.pop((name, experiment), None)
+            if settled(now):
+                self._pages[name, experiment] = now, states, text
+            while len(self._pages) > _KEPT:
+                del self._pages[next(iter(self._pages))]
+            return text
+
+    def table(self, name: str, path: Path, experiment: str | None) -> str:
+        """The table of a run's results."""
+        with self.runs.read(name, path) as copy, Store(copy) as store:
+            return as_csv(*table(store, experiment))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    server: RunServer
+    timeout = _PATIENCE
+    server_version, sys_version = "seamripper", ""
+
+    def do_GET(self) -> None:
+        """Answer with a page, a table or a sentence."""
+        try:
+            hosts = self.headers.get_all("Host") or []
+            if len(hosts) != 1 or not self.server.answers_to(hosts[0].strip()):
+                raise _RefusedError(
+                    HTTPStatus.FORBIDDEN,
+                    f"Expected a request for {' or '.join(sorted(self.server.hosts))}, but it was for another host. "
+                    "`seamripper serve --host NAME` serves under another name.",
+                )
+            self._route(*self.path.partition("?")[::2])
+        except _RefusedError as e:
+            self._say(e.status, str(e))
+        except (ConnectionError, TimeoutError):
+            raise
+        except SeamripperError as e:
+            self._say(HTTPStatus.CONFLICT, str(e))
+        except Exception as e:
+            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, f"This could not be shown: {type(e).__name__}: {e}")
+
+    def do_HEAD(self) -> None:
+        """Answer as to GET, without what would be shown."""
+        self.do_GET()
+
+    def _route(self, path: str, query: str) -> None:
+        if path == "/":
+            rows = self.server.runs.rows()
+            folder = str(self.server.runs.given)
+            text = _LIST.render(title=f"Runs in {folder}", folder=folder, runs=rows, style=_STYLE, script=_SCRIPT)
+            self._send(text, "text/html")
+        elif path == "/runs.json":
+            self._send(json.dumps({"runs": [asdict(row) for row in self.server.runs.rows()]}), "application/json")
+        elif path.startswith("/run/"):
+            self._run(path.removeprefix("/run/"), query)
+        else:
+            raise _NOT_FOUND
+
+    def _run(self, rest: str, query: str) -> None:
+        quoted, slash, last = rest.rpartition("/")
+        name = unquote(quoted, errors="surrogateescape")
+        found = self.server.runs.found()
+        experiment = parse_qs(query).get("experiment", [None])[0]
+        if name in found and (slash or not name) and last == "":
+            self._send(self.server.report(name, found[name], experiment), "text/html", policy=_REPORT)
+        elif name in found and last == _TABLE:
+            text = self.server.table(name, found[name], experiment)
+            self._send(text, "text/csv", {"Content-Disposition": f'attachment; filename="{_TABLE}"'})
+        elif (whole := unquote(rest, errors="surrogateescape")) in found:
+            self._send("", "text/plain", {"Location": address(whole)}, status=HTTPStatus.FOUND)
+        else:
+            raise _NOT_FOUND
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is no request that this server takes; the standard library calls it."""
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            self._say(
+                HTTPStatus.METHOD_NOT_ALLOWED, "Only GET and HEAD are answered: nothing can be changed from here."
+            )
+        else:
+            self._say(HTTPStatus(code), "Expected a request as browsers send it, but this one cannot be read.")
+
+    def _say(self, status: HTTPStatus, sentence: str) -> None:
+        text = _SENTENCE.render(title=f"{status.value} {status.phrase}", sentence=sentence, style=_STYLE)
+        more = {"Allow": "GET, HEAD"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
+        self._send(text, "text/html", more, status=status)
+
+    def _send(
+        self,
+        text: str,
+        kind: str,
+        more: dict[str, str] | None = None,
+        *,
+        status: HTTPStatus = HTTPStatus.OK,
+        policy: str = _OWN,
+    ) -> None:
+        body = text.encode("utf-8", "replace")
+        headers = {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Content-Security-Policy": policy,
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+            **(more or {}),
+        }
+        self.close_connection = True
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep no log."""

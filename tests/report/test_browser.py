@@ -1,0 +1,285 @@
+"""The report in a real browser: it opens from file, asks nobody, tells on hover and click, runs no name as script."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from seamripper.report import report
+
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService("/usr/bin/chromedriver"))
+    yield driver
+    driver.quit()
+
+
+def opened(browser: webdriver.Chrome, store: Path, *, width: int = 1280, height: int = 900) -> Path:
+    """Write the report, open it from file, and wait until its script has run."""
+    path = report(store)
+    browser.set_window_size(width, height)
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)
+    browser.get(path.resolve().as_uri())
+    assert browser.execute_script("return document.documentElement.dataset.ready") == "yes"
+    return path
+
+
+def asked(browser: webdriver.Chrome) -> list[str]:
+    """Every address that the page has asked for."""
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+
+
+def one(browser: webdriver.Chrome, selector: str) -> Any:
+    return browser.find_element(By.CSS_SELECTOR, selector)
+
+
+def all_of(browser: webdriver.Chrome, selector: str) -> list[Any]:
+    return browser.find_elements(By.CSS_SELECTOR, selector)
+
+
+def hovered(browser: webdriver.Chrome, mark: Any) -> str:
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
+    told = one(browser, "#told")
+    # Scrolling itself hides what was told, a moment later: then a person moves the pointer a bit more.
+    for _ in range(20):
+        ActionChains(browser).move_to_element(mark).move_by_offset(1, 0).perform()
+        time.sleep(0.1)
+        if told.is_displayed():
+            return str(told.text)
+    pytest.fail("nothing was told")
+
+
+def test_it_opens_from_file_without_an_error_or_a_request(browser: webdriver.Chrome, study: Path) -> None:
+    path = opened(browser, study)
+    assert browser.get_log("browser") == []
+    outside = [address for address in asked(browser) if not address.startswith("data:")]
+    assert outside == [path.resolve().as_uri()]
+
+
+def test_a_request_would_have_been_seen(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    """The planted failure: a page that asks for something, and has an error."""
+    (tmp_path / "bad.html").write_text("<img src='http://127.0.0.1:9/x.png'><script>undefined_thing()</script>")
+    browser.get_log("browser")
+    browser.get_log("performance")
+    browser.get((tmp_path / "bad.html").as_uri())
+    time.sleep(0.3)
+    assert "http://127.0.0.1:9/x.png" in asked(browser)
+    assert any("undefined_thing" in entry["message"] for entry in browser.get_log("browser"))
+
+
+def test_the_first_screen_has_question_verdict_figures_and_doubt(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    assert one(browser, "h1").text == "Do “colour” and “digit” represent the same thing at layer2?"
+    verdict, doubt = one(browser, "#verdict"), one(browser, "#doubt")
+    assert verdict.text in (
+        "Different information.",
+        "Interchangeable here, information unknown.",
+        "Interchangeable, but so is noise: no evidence of similarity.",
+        "Not stitchable by this stitch: no conclusion.",
+    )
+    assert doubt.text.startswith("The strongest reason to doubt it: ")
+    figures = all_of(browser, ".headline dd")
+    assert len(figures) == 3
+    assert all(" [" in figure.text and "n = " in figure.text for figure in figures)
+    for element in (verdict, doubt, figures[-1]):
+        assert element.location["y"] + element.size["height"] < 900, "on the first screen"
+
+
+def test_the_sections_stand_in_the_order_of_the_story(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    names = [section.get_attribute("id") for section in all_of(browser, "main > section")]
+    assert names == [
+        *("accuracy", "rank", "matrices", "distribution", "controls", "conflict", "losses", "table", "provenance"),
+    ]
+    assert len(all_of(browser, "#conflict img")) == 12
+    assert all(image.get_attribute("naturalWidth") == "28" for image in all_of(browser, "#conflict img"))
+    assert len(all_of(browser, "#accuracy polyline[stroke-dasharray]")) == 1
+
+
+def test_hovering_tells_value_n_and_interval(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    told = hovered(browser, one(browser, "#matrices g[data-pair]"))
+    assert told.startswith("layer1 × layer1: linear_cka 0.")
+    assert " [" in told
+    assert "n = " in told
+    assert "n = 2 (mean over 2 training seeds)" in hovered(browser, all_of(browser, "#accuracy circle")[0])
+    ActionChains(browser).move_to_element(one(browser, "#matrices h2")).perform()
+    assert not one(browser, "#told").is_displayed()
+
+
+def test_a_click_or_a_key_on_a_cell_opens_that_pair(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    dialog = one(browser, "#pair")
+    assert not dialog.is_displayed()
+    cell = all_of(browser, "#matrices g[data-pair]")[1]
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", cell)
+    ActionChains(browser).move_to_element(cell).click().perform()
+    assert dialog.is_displayed()
+    assert one(browser, "#pair h3").text == "colour/0 → digit/0: layer1 × layer2"
+    rows = [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in all_of(browser, "#pair tbody tr")]
+    assert [row[0] for row in rows] == ["linear_cka", "opd"]
+    assert [row[1] for row in rows] == ["similarity", "distance"]
+    one(browser, "#pair button").click()
+    assert not dialog.is_displayed()
+    browser.execute_script("arguments[0].focus()", cell)
+    cell.send_keys(Keys.ENTER)
+    assert dialog.is_displayed()
+
+
+def test_measure_and_pair_can_be_switched(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+
+    def seen() -> list[str]:
+        return [one.text for one in all_of(browser, "#matrices figure:not([hidden]) figcaption")]
+
+    assert seen() == ["linear_cka: colour/0 → digit/0", "opd: colour/0 → digit/0"]
+    one(browser, "select[data-tag=measure]").send_keys("opd")
+    assert seen() == ["opd: colour/0 → digit/0"]
+    one(browser, "select[data-tag=pair]").send_keys("colour/1")
+    assert seen() == ["opd: colour/1 → digit/1"]
+    assert [option.text for option in all_of(browser, "select[data-tag=sampling] option")] == ["positions"]
+
+
+def test_tables_sort(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    table = one(browser, "#table table")
+    head = table.find_elements(By.CSS_SELECTOR, "th button")[5]
+    assert head.text == "value"
+
+    def values() -> list[float]:
+        found = browser.execute_script(
+            "return [...arguments[0].tBodies[0].rows].map(r => r.cells[5].dataset.value).filter(v => v !== undefined)",
+            table,
+        )
+        return [float(value) for value in found]
+
+    before = values()
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", head)
+    head.click()
+    assert values() == sorted(before) != before
+    head.click()
+    assert values() == sorted(before, reverse=True)
+
+
+def test_no_name_runs_as_script(browser: webdriver.Chrome, hostile: Path) -> None:
+    path = opened(browser, hostile)
+    time.sleep(0.2)
+    assert browser.title == "study – seamripper"
+    assert browser.get_log("browser") == []
+    assert "<img src=x onerror" in one(browser, "#matrices figcaption").text, "it is shown as what it is"
+    assert "</script><script>document.title" in one(browser, "#table").text
+    assert len(all_of(browser, "img[src=x], svg[onload], b[onmouseover]")) == 0
+    assert len(all_of(browser, "script")) == 2
+    for cell in all_of(browser, "#matrices g[data-pair]")[:3]:
+        assert "×" in hovered(browser, cell)
+    cell.click()
+    assert browser.title == "study – seamripper"
+    assert "<img src=x" not in path.read_text().replace("&lt;img src=x", "").replace("\\u003cimg src=x", "")
+
+
+def test_it_fits_a_phone_and_both_grounds(browser: webdriver.Chrome, study: Path, tmp_path: Path) -> None:
+    opened(browser, study, width=500)
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    )
+    try:
+        wide = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+        assert wide[0] <= wide[1] == 390, "nothing makes the page scroll sideways"
+        grounds = set()
+        for ground in ("light", "dark"):
+            media = {"features": [{"name": "prefers-color-scheme", "value": ground}]}
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+            grounds.add(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
+        assert len(grounds) == 2
+        one(browser, "#ground").click()
+        grounds.add(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
+        assert len(grounds) == 2, "the button goes back to light"
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_it_prints_every_matrix(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    assert len([f for f in all_of(browser, "#matrices figure") if f.is_displayed()]) == 2
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert len([f for f in all_of(browser, "#matrices figure") if f.is_displayed()]) == 4
+        assert not one(browser, "nav").is_displayed()
+        pdf = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert len(pdf) > 50_000
+
+
+def test_every_figure_has_a_text_alternative(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    drawn = all_of(browser, "figure > .scroll > svg")
+    assert len(drawn) > 8
+    assert all(len(svg.get_attribute("aria-label")) > 20 for svg in drawn)
+    assert all(image.get_attribute("alt") for image in all_of(browser, "img"))
+
+
+def test_a_study_of_12_by_12_and_6_measures_is_small_and_drawn_at_once(browser: webdriver.Chrome, large: Path) -> None:
+    path = opened(browser, large)
+    assert path.stat().st_size <= 6_000_000
+    assert len(all_of(browser, "#matrices figure")) == 6
+    assert len(all_of(browser, "#matrices figure:not([hidden]) g[data-pair]")) == 6 * 144
+    begun = time.perf_counter()
+    browser.get(path.resolve().as_uri())
+    browser.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))")
+    assert time.perf_counter() - begun <= 2.0
+
+
+def test_a_run_is_watched_in_the_browser_while_it_fills(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    """The list of runs, served: it follows a study from its first job to its last, and the report opens from it."""
+    from seamripper.report.serve import RunServer
+
+    (tmp_path / "mine.py").write_text("import time\ndef f(k):\n    time.sleep(0.4)\n    return {'k': k}\n")
+    (tmp_path / "study.toml").write_text('[[call]]\nfunction = "mine.py:f"\ngrid = { k = [0, 1, 2, 3, 4, 5, 6, 7] }\n')
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    words = ["run", "study.toml", "--store", str(runs / "s"), "--workers", "1", "--quiet"]
+    with RunServer(runs, port=0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser.get_log("browser")
+        browser.get(f"http://127.0.0.1:{server.server_address[1]}/")
+        study = subprocess.Popen([sys.executable, "-m", "seamripper", *words], cwd=tmp_path)
+        seen = set()
+        end = time.monotonic() + 60
+        while "finished" not in (text := one(browser, "body").text):
+            seen.add(text)
+            assert time.monotonic() < end, text
+            time.sleep(0.2)
+        assert study.wait(30) == 0
+        assert len(seen) >= 2, "it was seen to fill"
+        assert "8" in text
+        one(browser, "a[href*='/run/']").click()
+        assert one(browser, "#verdict").text == "8 of 8 jobs are done: 8 of the kind call."
+        assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+        server.shutdown()

@@ -1,0 +1,484 @@
+"""Results in a notebook: HTML that is short and safe whatever things are called, and figures that can be seen."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from seamripper._notebook import choice, draw_scale, draw_strip, told
+from seamripper._stats import Estimate
+from seamripper.audits import Audited, Verdict, audit
+from seamripper.cut import Split, split
+from seamripper.data import Samples, load_data
+from seamripper.errors import MeasureError
+from seamripper.matching import Direct, Task, Training, load_match, match
+from seamripper.measures import Comparison, Pair, Score, compare, load_comparison, measure_named, measures, score
+from seamripper.measures._scale import claims_of
+from seamripper.measures.comparison import Matrix
+from seamripper.models import Model
+from seamripper.models._seeded import seeded
+from seamripper.stitches import stitch_named
+from seamripper.stitches.low_rank import LowRank
+
+HOSTILE = "<script>alert('1')</script>&amp;\"$x$ $\\frac$\n_"
+"""HTML, and what matplotlib would take for a formula (and fail on it)."""
+QUICK = Task(Training(epochs=8, batch=32, lr=0.02))
+
+
+def network(seed: int, hidden: str) -> nn.Module:
+    """A small network for the digits, with a layer of this name, trained for a moment."""
+    data = load_data("digits/digit", n=200)
+    with seeded(seed):
+        parts = [("flat", nn.Flatten()), ("first", nn.Linear(3 * 28 * 28, 12)), (hidden, nn.ReLU())]
+        net = nn.Sequential(OrderedDict([*parts, ("deep", nn.Linear(12, 12)), ("out", nn.Linear(12, 10))]))
+        optimiser = torch.optim.Adam(net.parameters(), 0.005)
+        for _ in range(30):
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(net(data.batch(slice(None))), data.labels).backward()
+            optimiser.step()
+    return net.eval()
+
+
+def halves(seed: int, name: str) -> Split:
+    example = load_data("digits/digit", "test", n=2).batch(slice(None))
+    # By hooks: fx writes the names of layers into code.
+    return split(Model(network(seed, name), name, (3, 28, 28), 10), name, example, way="hooks")
+
+
+def fit(name: str) -> Samples:
+    return replace(load_data("digits/digit", n=160), name=name)
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[Split, Split]:
+    return halves(0, "hidden"), halves(1, "hidden")
+
+
+@pytest.fixture(scope="module")
+def hostile() -> tuple[Split, Split]:
+    return halves(0, HOSTILE), halves(1, HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def audited(pair: tuple[Split, Split]) -> Audited:
+    test = load_data("digits/digit", "test", n=120)
+    return audit(
+        *pair,
+        fit("digits/digit"),
+        test,
+        matching=QUICK,
+        seeds=(0, 1),
+        controls=("self", "random_sender", "clustered_noise"),
+        audits=("margin", "conflict", "stability"),
+    )
+
+
+@pytest.fixture(scope="module")
+def compared() -> Comparison:
+    return compare(
+        Model(network(0, HOSTILE), HOSTILE),
+        Model(network(1, HOSTILE), HOSTILE),
+        fit(HOSTILE),
+        measures=["linear_cka", "procrustes", "svcca", "cca_mean", "debiased_cka", "effective_rank"],
+        sender_cuts=["first", HOSTILE, "deep"],
+        receiver_cuts=["first", HOSTILE, "deep", "out"],
+    )
+
+
+# ---- looking at what was made
+
+
+class Reader(HTMLParser):
+    """Reads HTML as a browser would: its tags, its attributes, its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.attributes: set[str] = set()
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.open.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read(thing: Any) -> str:
+    """The text of a thing's HTML, which must be whole, harmless and short."""
+    page = thing._repr_html_()
+    assert type(page) is str
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    assert set(reader.tags) <= {"div", "table", "tr", "th", "td"}
+    assert reader.attributes <= {"style"}
+    for no in ("url(", "http", "src=", "black", "white", "#000", "#fff"):
+        assert no not in page.replace("&lt;script", "")
+    assert len(page) < 60_000
+    return "\n".join(reader.text)
+
+
+def pixels(figure: Figure) -> Any:
+    """The figure, rendered; something must be seen in it."""
+    assert type(figure) is Figure
+    canvas = FigureCanvasAgg(figure)
+    file = io.BytesIO()
+    canvas.print_png(file)
+    assert file.getvalue().startswith(b"\x89PNG")
+    seen = np.asarray(canvas.buffer_rgba())[..., :3]
+    assert seen.shape[0] > 100
+    assert (seen != 255).any(axis=2).mean() > 0.01
+    return seen
+
+
+def texts(figure: Figure) -> str:
+    import matplotlib.text
+
+    return "\n".join(text.get_text() for text in figure.findobj(matplotlib.text.Text))
+
+
+def has(seen: Any, colour: str) -> bool:
+    wanted = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+    return bool((np.abs(seen.astype(int) - wanted).max(axis=2) < 3).sum() > 10)
+
+
+# ---- match
+
+
+def test_a_match_says_what_was_joined_to_what(pair: tuple[Split, Split]) -> None:
+    found = match(*pair, fit("digits/digit"), stitch=LowRank(rank=3), matching=QUICK, seed=7)
+    said = read(found)
+    for word in ("hidden, cut at hidden (12, nd)", "low_rank (rank=3)", "task (lr=0.02, epochs=8, batch=32)", "all"):
+        assert word in said
+    for word in ("ok", "loss_end", told(found.figures["loss_end"]), "digits/digit, n = 160", "\n7"):
+        assert word in said
+
+
+def test_showing_a_match_runs_no_model(pair: tuple[Split, Split]) -> None:
+    found = match(*pair, fit("digits/digit"), matching=Direct())
+
+    def ran(module: nn.Module, given: tuple[Tensor, ...]) -> None:
+        raise AssertionError("a module was run")
+
+    halves = (found.sender.head, found.sender.tail, found.receiver.head, found.receiver.tail)
+    hooks = [part.register_forward_pre_hook(ran) for part in (*halves, found.layer)]
+    try:
+        with pytest.raises(AssertionError, match="was run"):
+            found(load_data("digits/digit", "test", n=2).batch(slice(None)))
+        begun = time.perf_counter()
+        read(found)
+        assert time.perf_counter() - begun < 0.1
+        pixels(found.plot())
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def test_a_hostile_match_is_harmless(hostile: tuple[Split, Split]) -> None:
+    found = match(*hostile, fit(HOSTILE), matching=QUICK)
+    assert "<script>" not in found._repr_html_()
+    assert "<script>alert('1')</script>" in read(found)
+    assert "</script>" in texts(found.plot())
+    pixels(found.plot())
+
+
+def test_a_match_is_plotted_by_its_loss(pair: tuple[Split, Split]) -> None:
+    found = match(*pair, fit("digits/digit"), matching=QUICK)
+    figure = found.plot()
+    (drawn,) = figure.axes[0].lines
+    assert list(drawn.get_ydata()) == found.curves["loss"].tolist()
+    assert figure.axes[0].get_xlabel() == "step"
+    pixels(figure)
+    long = replace(found, curves={"loss": torch.rand(1000) + 1, "_other": torch.rand(1000) + 1})
+    assert len(long.plot().axes[0].lines) == 4
+    assert "_other" in texts(long.plot())
+    pixels(long.plot())
+
+
+def test_a_match_without_steps_is_plotted_by_its_residuals(pair: tuple[Split, Split], tmp_path: Path) -> None:
+    found = match(*pair, fit("digits/digit"), matching=Direct())
+    widths = [bar.get_width() for bar in found.plot().axes[0].patches]
+    assert widths == [found.figures["residual_in_sample"], found.figures["residual_held_out"]]
+    assert has(pixels(found.plot()), "#0072b2")
+    found.save(tmp_path / "a.safetensors")
+    again = load_match(tmp_path / "a.safetensors", sender=pair[0].model, receiver=pair[1].model)
+    assert sorted(read(again).split()) == sorted(read(found).split())
+    none = replace(found, figures={"residual_in_sample": None, "residual_held_out": math.nan})
+    assert "No loss and no residual" in texts(none.plot())
+
+
+def test_a_stitch_without_parameters_has_its_say(pair: tuple[Split, Split]) -> None:
+    found = match(*pair, fit("digits/digit"), stitch="identity")
+    assert "nothing to find" in read(found)
+    assert "nothing to find" in texts(found.plot())
+    pixels(found.plot())
+
+
+def test_a_choice_is_told_by_what_is_not_the_default() -> None:
+    assert choice(Task()) == "task"
+    assert choice(Task(Training(lr=0.5), init="direct")) == "task (lr=0.5, init=direct)"
+    assert choice(stitch_named("affine")) == "affine"
+
+
+# ---- score
+
+
+def scored(words: str = "linear_cka", **more: Any) -> Score:
+    data = load_data("digits/digit", n=60)
+    x = data.batch(slice(None)).flatten(1)[:, 300:340]
+    return score(measure_named(words), Pair.of(x, x[:, ::2]), **more)
+
+
+def test_a_score_says_what_it_is() -> None:
+    one = scored()
+    said = read(one)
+    for word in ("linear_cka", f"{one.value:.4f}", f"[{one.low:.4f}, {one.high:.4f}]", "60", "rows", "similarity"):
+        assert word in said
+    assert "none" in read(scored(interval=False))
+    assert "of the receiver" in read(scored("effective_rank"))
+
+
+def test_a_score_stands_on_the_scale_of_its_measure() -> None:
+    axes = scored().plot().axes[0]
+    low, high = axes.get_xlim()
+    assert (round(low, 1), round(high, 1)) == (0, 1)
+    assert "of itself" in texts(axes.figure)
+    endless = scored("effective_rank")
+    low, high = endless.plot().axes[0].get_xlim()
+    assert low < 0 < endless.high < high < math.inf
+    for one in (scored(), endless, scored(interval=False), scored("svcca?dims=5")):
+        assert has(pixels(one.plot()), "#0072b2")
+
+
+def test_every_measure_is_found_by_its_label() -> None:
+    known = [variant for cls in measures().values() for variant in cls.variants()]
+    assert len(known) > 25
+    assert [m.label for m in known if claims_of(m.label) != m.claims] == []
+
+
+@pytest.mark.parametrize(
+    "label", [HOSTILE, "svcca?dims", "svcca?dims=x", "../../etc/passwd.py:M", "", "direct_functional"]
+)
+def test_a_score_of_an_unknown_measure_is_shown_all_the_same(label: str) -> None:
+    one = Score(label, 3.0, 2.0, 5.0, 9, HOSTILE, HOSTILE)
+    assert "<script>" in read(one)
+    low, high = one.plot().axes[0].get_xlim()
+    assert low < 2 < 5 < high
+    pixels(one.plot())
+
+
+@pytest.mark.parametrize("values", [(math.nan,) * 3, (0.0,) * 3, (1.0, math.nan, math.nan), (2.0, 0.5, 1.0)])
+def test_odd_figures_can_be_drawn(values: tuple[float, float, float]) -> None:
+    one = Estimate(*values, 5)
+    for ends in ((0.0, 1.0), (-math.inf, math.inf), (0.0, math.inf)):
+        pixels(draw_scale("odd", one, ends, x="x", itself=1.0))
+    pixels(draw_strip("odd", one, {"a": (one, one), "b": ()}, x="x"))
+
+
+# ---- verdict and audited
+
+
+def test_a_verdict_says_question_answer_and_figures(audited: Audited) -> None:
+    verdict = audited.verdicts["margin"]
+    said = read(verdict)
+    for word in (verdict.question, verdict.answer, verdict.sentence, told(verdict.observed), told(verdict.effect)):
+        assert word in said
+    for name, each in verdict.controls.items():
+        assert name in said
+        assert told(each[0]) in said
+
+
+def test_a_verdict_is_plotted_with_each_control_around_it(audited: Audited) -> None:
+    verdict = audited.verdicts["margin"]
+    figure = verdict.plot()
+    dots = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert dots == [verdict.observed.value, *(one.value for each in verdict.controls.values() for one in each)]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["observed", *verdict.controls]
+    seen = pixels(figure)
+    assert has(seen, "#0072b2")
+    assert has(seen, "#d55e00")
+
+
+def test_a_hostile_verdict_is_harmless() -> None:
+    one = Estimate(0.5, 0.4, 0.6, 9)
+    verdict = Verdict(HOSTILE, HOSTILE, "no", one, {HOSTILE: (one,) * 50}, one, HOSTILE * 9)
+    said = read(verdict)
+    assert "and 46 more" in said
+    assert "p\n–" in said
+    pixels(verdict.plot())
+
+
+def test_an_audited_comparison_shows_its_conclusion_and_every_verdict(audited: Audited) -> None:
+    said = read(audited)
+    assert said.lower().startswith(audited.conclusion)
+    assert "hidden at hidden → hidden at hidden" in said
+    assert audited.judgement.reason in said
+    assert f"What would change this: {audited.judgement.experiment}" in said
+    assert len(audited.verdicts) >= 2
+    for name, verdict in audited.verdicts.items():
+        assert name in said
+        assert verdict.sentence in said
+    for name, why in audited.skipped.items():
+        assert f"{name} was skipped: {why}" in said
+
+
+def test_an_audited_comparison_is_plotted_by_what_decided(audited: Audited) -> None:
+    pixels(audited.plot())
+    for conclusion, by in (("different information", "conflict"), ("same information", "conflict")):
+        judgement = replace(audited.judgement, conclusion=conclusion, figures={"decided_by": "greyscale"})
+        assert by in replace(audited, judgement=judgement).plot().axes[0].get_xlabel()
+    noise = replace(audited.judgement, conclusion="interchangeable here, information unknown")
+    assert replace(audited, judgement=noise).plot().axes[0].get_xlabel().startswith("margin")
+    nothing = replace(audited, verdicts={}, skipped={HOSTILE: HOSTILE})
+    assert "No audit could be put" in texts(nothing.plot())
+    assert "<script>" in read(nothing)
+
+
+# ---- comparison
+
+
+def test_a_comparison_shows_a_table_a_measure_and_no_more_than_four(compared: Comparison) -> None:
+    page, said = compared._repr_html_(), read(compared)
+    assert page.count("<table") == 4
+    assert "And 2 more: debiased_cka, effective_rank." in said
+    assert "n = 160; 3 × 4 cuts" in said
+    assert told(compared.score("linear_cka", "first", "out").value) in said
+    assert "<script>" in said
+    assert page.count("background:rgba") == 4 * 12
+
+
+def test_the_more_similar_the_darker_whatever_the_direction() -> None:
+    def shades(direction: str) -> list[str]:
+        cells = tuple(Score("own", v, math.nan, math.nan, 5, "rows", direction) for v in (0.0, 1.0))
+        matrix = Matrix("own", direction, ((*cells, None),))
+        page = Comparison(("a",), ("x", "y", "z"), {"own": matrix}, {})._repr_html_()
+        return [part.split(")")[0] for part in page.split("rgba(0,114,178,")[1:]]
+
+    assert shades("similarity") == ["0.04", "0.54"]
+    assert shades("distance") == ["0.54", "0.04"]
+
+
+def test_a_large_comparison_stays_short() -> None:
+    cell = Score("own", 0.25, 0.2, 0.3, 5, "rows", "similarity")
+    names = tuple(f"{HOSTILE}.{k}" for k in range(60))
+    grids = {str(k): Matrix("own", "similarity", ((cell,) * 60,) * 60, {"a": "b"}) for k in range(6)}
+    large = Comparison(names, names, grids, {})
+    said = read(large)
+    assert "12 × 12 of 60 × 60 cuts" in said
+    assert "$\n_.59" in said
+    assert "Cells without a score: 1." in said
+    pixels(large.plot())
+    assert len(large.plot().axes[0].texts) == 0
+
+
+def test_a_matrix_is_plotted_with_its_diagonal_and_its_values(compared: Comparison) -> None:
+    figure = compared.plot("linear_cka")
+    axes, bar = figure.axes
+    assert len(axes.texts) == 12
+    assert axes.texts[3].get_text() == f"{compared.score('linear_cka', 'first', 'out').value:.2f}"
+    assert [patch.get_xy() for patch in axes.patches] == [(-0.5, -0.5), (0.5, 0.5), (1.5, 1.5)]
+    assert (axes.images[0].get_cmap().name, axes.images[0].get_clim()) == ("cividis", (0.0, 1.0))
+    assert "linear_cka (similarity)" in bar.get_ylabel()
+    assert has(pixels(figure), "#d55e00")
+    assert compared.plot("procrustes").axes[0].images[0].get_cmap().name == "cividis_r"
+    assert compared.plot().get_suptitle() == figure.get_suptitle()
+
+
+def test_cells_without_a_score_and_cuts_of_other_names_are_drawn() -> None:
+    cell = Score("own", 5000.0, 1.0, 1.0, 5, "rows", "similarity")
+    odd = Comparison(("a", "b"), ("c", "d"), {"own": Matrix("own", "similarity", ((cell, None), (None, cell)))}, {})
+    axes = odd.plot().axes[0]
+    assert [text.get_text() for text in axes.texts] == ["5e+03", "–", "–", "5e+03"]
+    assert len(axes.patches) == 2
+    pixels(odd.plot())
+    empty = Comparison(("a",), ("c",), {"own": Matrix("own", "similarity", ((None,),))}, {})
+    pixels(empty.plot())
+    read(empty)
+
+
+def test_a_measure_that_is_not_there_is_named(compared: Comparison) -> None:
+    with pytest.raises(MeasureError, match="did you mean 'linear_cka'"):
+        compared.plot("linear_ck")
+    with pytest.raises(MeasureError, match="no matrix"):
+        Comparison(("a",), ("b",), {}, {}).plot()
+
+
+def test_a_comparison_that_was_read_back_looks_the_same(compared: Comparison, tmp_path: Path) -> None:
+    compared.save(tmp_path)
+    assert load_comparison(tmp_path)._repr_html_() == compared._repr_html_()
+
+
+# ---- figures in a notebook
+
+
+def test_a_figure_shows_itself_and_can_be_kept(audited: Audited) -> None:
+    figure = audited.plot()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert pickle.loads(pickle.dumps(figure))._repr_png_().startswith(b"\x89PNG")
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    quiet = {"PYTHONWARNINGS": "error", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=os.environ | quiet,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_a_plot_leaves_pyplot_alone() -> None:
+    ran = python(
+        """
+        import sys
+        from seamripper import Score
+        one = Score("linear_cka", 0.5, 0.4, 0.6, 9, "rows", "similarity")
+        one._repr_html_()
+        print("matplotlib" in sys.modules)
+        print(len(one.plot()._repr_png_()) > 1000, "matplotlib.pyplot" in sys.modules)
+        """
+    )
+    assert ran.stdout.split() == ["False", "True", "False"], ran.stderr
+
+
+def test_without_matplotlib_html_is_there_and_a_plot_says_how_to_get_it() -> None:
+    ran = python(
+        """
+        import sys
+        sys.modules["matplotlib"] = None
+        from seamripper import Score
+        one = Score("linear_cka", 0.5, 0.4, 0.6, 9, "rows", "similarity")
+        print("0.5000" in one._repr_html_())
+        one.plot()
+        """
+    )
+    assert ran.stdout.split() == ["True"]
+    wanted = "A plot needs the library 'matplotlib', which is not installed: pip install 'seamripper[report]'."
+    assert wanted in ran.stderr.splitlines()[-1]
