@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -121,6 +122,40 @@ def test_workers_that_are_killed_are_replaced(cluster: Any, tmp_path: Path) -> N
     assert (driver.returncode, killed) == (0, 2), said
     assert "another one tries again" in said
     assert [row[2] for row in rows(tmp_path / "s")] == ["done"] * 10
+
+
+def test_a_driver_that_is_killed_loses_nothing(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import time\ndef f(k):\n    time.sleep(0.4)\n    return {'k': k}\n")
+    (tmp_path / "study.toml").write_text(SLOW)
+    words = on_ray(tmp_path / "study.toml", tmp_path / "s", cluster.address)
+    driver = subprocess.Popen(words)
+    end = time.monotonic() + 60
+    while (
+        not (lines := [line for path in tmp_path.glob("s/journals/*") for line in path.read_text().splitlines()])
+        or len(lines) < 4
+    ):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    driver.kill()
+    driver.wait()
+    assert subprocess.run(words, timeout=120).returncode == 0
+    done = [
+        json.loads(line)["entry"]["key"]
+        for path in tmp_path.glob("s/journals/*")
+        for line in path.read_text().splitlines()
+    ]
+    assert len(done) == len(set(done)) == 10, "nothing that was finished ran again"
+    assert [row[2] for row in rows(tmp_path / "s")] == ["done"] * 10
+
+
+def test_without_a_cluster_ray_is_started_here(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def f(k):\n    return {'k': k}\n")
+    (tmp_path / "study.toml").write_text(SLOW)
+    words = ["run", str(tmp_path / "study.toml"), "--store", str(tmp_path / "s"), "--engine", "ray", "--workers", "1"]
+    env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    done = subprocess.run([sys.executable, "-m", "seamripper", *words], env=env, timeout=120)
+    assert done.returncode == 0
+    assert len(rows(tmp_path / "s")) == 10
 
 
 def test_what_no_node_has_is_refused_and_not_waited_for(cluster: Any, tmp_path: Path) -> None:

@@ -48,6 +48,31 @@ receivers = ["digit"]
 cuts = ["layer1", "layer2", "layer3"]
 measures = ["linear_cka", "opd"]
 
+[models.auto]
+train = "zoo:autoencoder?channels=3"
+data = "digits/greyscale"
+n = 400
+lr = 0.002
+batch = 16
+epochs = 4
+seeds = [0, 1]
+
+[[pictures]]
+senders = ["auto/0"]
+receivers = ["auto/1"]
+pairing = "all"
+cuts = ["encoder"]
+data = "digits/greyscale"
+n = 6
+
+[[pictures]]
+senders = ["digit/0"]
+receivers = ["digit/1"]
+pairing = "all"
+cuts = ["layer1 -> before:conv1"]
+data = "digits/digit"
+n = 6
+
 [[audit]]
 senders = ["colour/0"]
 receivers = ["digit/0"]

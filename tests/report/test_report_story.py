@@ -40,6 +40,7 @@ def test_every_section_is_there_with_figures_of_its_kind(reading: Reading) -> No
         "controls": {Strip},
         "conflict": {Strip, Pictures},
         "losses": {Lines},
+        "pictures": {Pictures},
         "table": {Sheet},
         "provenance": {Sheet},
     }

@@ -252,6 +252,8 @@ class _Driver:
         """Hand out what is ready and not claimed by another run."""
         while self.ready and (free := self.engine.free):
             some = [self.ready.popleft() for _ in range(min(free, len(self.ready)))]
+            # What was laid out anew meanwhile may name a job that is under way.
+            some = [key for key in some if key in self.pending and key not in self.running]
             claimed = set(self.store.ledger.claim(some, self.name))
             self.theirs |= set(some) - claimed
             for key in some:
