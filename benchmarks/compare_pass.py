@@ -59,7 +59,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=10_240)
     parser.add_argument("--batch", type=int, default=BATCH, help="of the plain forward passes, and other libraries")
-    parser.add_argument("--parts", type=int, default=16, help="how many times the two sides take turns")
+    parser.add_argument("--parts", type=int, default=8, help="how many times the two sides take turns")
     parser.add_argument("--no-interval", action="store_true", help="values without their intervals")
     parser.add_argument("--no-others", action="store_true", help="leave out the other libraries and the run a pair")
     parser.add_argument("--memory", action="store_true", help="measure memory, not time")
@@ -96,7 +96,7 @@ def _time(options: argparse.Namespace) -> list[str]:
         times["… in slices"] += _timed(lambda part=part: _forwards(a, b, part, SLICE))
         first = k * size // rule.batch
         times["the pass"] += _timed(lambda part=part, first=first: accumulate(sums, *some, part, first=first))
-    times["the values"] = _timed(lambda: scored(sums, measures))
+    times["the values"] = _timed(lambda: (sums.settle(), scored(sums, measures)))
     if not options.no_others:
         times |= _others(a, b, samples, options)
     whole = times["two forwards"]

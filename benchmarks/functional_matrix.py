@@ -95,7 +95,7 @@ def _measure(a: Heads, b: Heads, samples: Samples, rule: Rule) -> tuple[dict[str
 
     matrices = FunctionalMatrices([DIRECT], a, b, samples, rule, Stitching(), announce=print, watch=watch)
     sums = Sums(Plan.of(a.cuts, b.cuts, [], rule, moments=True))
-    passed = _timed(lambda: accumulate(sums, a, b, samples))
+    passed = _timed(lambda: (accumulate(sums, a, b, samples), sums.settle()))
     tails = [_tails(b, j, matrices.held_out, rule.batch) for j in range(len(b.cuts))]
     since = time.perf_counter()
     matrices.filled(sums.moments)

@@ -47,9 +47,9 @@ load = "mine.py:deep?seed=1"
 [[compare]]
 senders = ["a"]
 receivers = ["b"]
-cuts = ["block*"]
+cuts = [CUTS]
 measures = ["linear_cka", "opd", "cca_mean", "minibatch_cka", "mutual_knn", "procrustes"]
-"""
+""".replace("CUTS", ", ".join(f'"block{k}"' for k in range(12)))
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 
 

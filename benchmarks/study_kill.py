@@ -77,7 +77,7 @@ def main() -> None:
         (place / "study.toml").write_text(STUDY)
         whole, seconds = _undisturbed(place, options)
         print(
-            f"undisturbed, engine {options.engine}: {_jobs(whole)} jobs in {seconds:.1f} s, {len(rows(whole))} results"
+            f"undisturbed, engine local: {_jobs(whole)} jobs in {seconds:.1f} s, {len(rows(whole))} results"
         )
         broken = place / "killed"
         if options.engine == "ray":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import torch
 
 import seamripper as sr
 from seamripper._files import load_tensors, save_tensors
-from seamripper.errors import MeasureError
+from seamripper._progress import Progress
+from seamripper.errors import DataError, MeasureError
 from seamripper.measures import Rule
-from seamripper.measures.compare import Prepared, Sums
+from seamripper.measures.compare import Prepared, Sums, lanes_of
 from seamripper.models import Architecture
 
 RULE = Rule(batch=16, folds=3, keep=40, products="float64", optimise=False)
@@ -65,3 +67,63 @@ def test_a_part_that_there_is_not_is_refused() -> None:
     for part, parts in ((3, 3), (-1, 2), (0, 8)):
         with pytest.raises(MeasureError, match=r"no more parts than the 7 batches of 16 that the 100 samples make"):
             ready.add_to(Sums(ready.plan), part=part, parts=parts)
+
+
+@pytest.mark.parametrize("sampling", ["positions", "pool"])
+def test_lanes_come_to_what_one_lane_does(sampling: str) -> None:
+    threads = torch.get_num_threads()
+    found = {}
+    for n in (1, 2, 3):
+        torch.set_num_threads(n)
+        try:
+            rule = replace(RULE, sampling=sampling, optimise=True)  # type: ignore[arg-type]
+            ready, seen = prepared(rule), list[Progress]()
+            ready = replace(ready, watch=seen.append)
+            assert lanes_of(ready.a, ready.b, ready.plan, 7) == min(n, 2)
+            sums = Sums(ready.plan)
+            ready.add_to(sums)
+            found[n] = ready.finished(sums)
+            assert torch.get_num_threads() == n
+        finally:
+            torch.set_num_threads(threads)
+        assert sorted(now.done for now in seen if now.task == "the pass") == list(range(1, 8))
+    for n in (2, 3):
+        assert found[n].record["n"] == 100
+        for name in found[1].matrices:
+            for a, b in zip(found[n][name].values, found[1][name].values, strict=True):
+                assert a == pytest.approx(b, abs=1e-9, nan_ok=True), name
+
+
+def test_the_plain_way_and_too_little_room_leave_one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        plain, fused = prepared(), prepared(replace(RULE, optimise=True))
+        assert lanes_of(plain.a, plain.b, plain.plan, 7) == 1
+        assert lanes_of(fused.a, fused.b, fused.plan, 1) == 1
+        assert lanes_of(fused.a, fused.b, fused.plan, 7) == 2
+        module = sys.modules["seamripper.measures.compare"]
+        monkeypatch.setattr(module, "available", lambda: fused.plan.footprint.total + 1)
+        assert lanes_of(fused.a, fused.b, fused.plan, 7) == 1
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_a_lane_that_fails_ends_the_others_and_is_told() -> None:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        ready = prepared(replace(RULE, optimise=True), n=16 * 40)
+        counted: list[Progress] = []
+
+        def watch(now: Progress) -> None:
+            counted.append(now)
+            if now.done == 5:
+                raise DataError("enough")
+
+        with pytest.raises(DataError, match="enough"):
+            replace(ready, watch=watch).add_to(Sums(ready.plan))
+        assert len(counted) == 5
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)

@@ -23,7 +23,7 @@ from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import Form, forms
 from seamripper.measures._grids import Grid
 from seamripper.measures._order import order_of
-from seamripper.measures._side_by_side import side_by_side
+from seamripper.measures._side_by_side import Tally, in_lanes, side_by_side
 from seamripper.measures.base import Measure
 from seamripper.measures.choosing import asked_for
 from seamripper.measures.comparison import Comparison, Matrix
@@ -37,6 +37,8 @@ from seamripper.models._version import versions
 from seamripper.models.model import Model
 
 _STITCHING = Stitching()
+_LANES = 2
+"""More would take as many times the memory, and networks use some threads well."""
 
 
 def compare(
@@ -75,8 +77,10 @@ def compare(
     )
     plan = prepared.plan
     size = f"{len(plan.senders)} × {len(plan.receivers)}"
-    announce(f"memory for {size} cuts, whatever the number of samples: {plan.footprint}")
-    plan.footprint.require(available())
+    batches = batches_in(len(samples), plan.rule.batch)
+    footprint = plan.footprint.in_lanes(lanes_of(prepared.a, prepared.b, plan, batches))
+    announce(f"memory for {size} cuts, whatever the number of samples: {footprint}")
+    footprint.require(available())
     seconds: dict[str, float] = {}
     sums = Sums(plan)
     with _timed("pass", seconds):
@@ -148,6 +152,7 @@ class Prepared:
         a, b, samples, plan, functional = self.a, self.b, self.samples, self.plan, self.functional
         seconds = {} if seconds is None else seconds
         with _timed("measures", seconds):
+            sums.settle()
             matrices = scored(sums, self.asked, self.watch)
         names = tuple(c.name for c in a.cuts), tuple(c.name for c in b.cuts)
         if self.folder is not None and functional.words and matrices:
@@ -227,6 +232,13 @@ class Sums:
         self.singles = Singles(x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed)
         self.n = 0
         self.dtype = "float32"
+        self._lanes: list[Sums] = []
+
+    def lane(self, k: int) -> Sums:
+        """The sums of lane k of a pass: these for the first, others for the rest, until `settle` merges them."""
+        while len(self._lanes) < k:
+            self._lanes.append(Sums(self.plan))
+        return self if k == 0 else self._lanes[k - 1]
 
     def add(
         self,
@@ -255,6 +267,8 @@ class Sums:
         """Take in what was added up over the samples that come after these."""
         if self.plan != other.plan:
             raise MeasureError("Sums merge only if they were made by one plan: the same cuts, measures and rule.")
+        self.settle()
+        other.settle()
         self.n += other.n
         if self.moments is not None and other.moments is not None:
             self.moments.merge(other.moments)
@@ -280,13 +294,18 @@ class Sums:
         return sums
 
     def settle(self) -> None:
-        """Add up what still waits for a full batch: pairs that are measured side by side must find nothing to do."""
+        """Merge the lanes, and add up what waits for a full batch: pairs measured side by side find nothing to do."""
+        lanes, self._lanes = self._lanes, []
+        for lane in lanes:
+            self.merge(lane)
         if self.moments is not None:
             self.moments.settle()
         self.singles.settle()
 
     def pair(self, kind: str, i: int, j: int) -> Pair:
         """Sender i and receiver j as a measure of this kind (see `source`) sees them."""
+        if self._lanes:
+            self.settle()
         if kind == "rows":
             return self.singles.pair(i, j)
         if kind == "batches":
@@ -339,24 +358,51 @@ def accumulate(
 ) -> None:
     """Run both models over the samples, batch by batch, and add up.
 
-    A machine that shares the work takes a part of the `order`, and `first` is the number of its first batch.
+    A machine that shares the work takes a part of the `order`, and `first` is the number of its first batch. Fused
+    networks are run in lanes side by side (see `lanes_of`), each over a stretch of the order with sums of its own,
+    which `Sums.settle` merges.
     """
     rule = sums.plan.rule
     if not sums.plan.adds:
         return
     order = order_of(samples.ids, seed=rule.seed) if order is None else order
-    total = batches_in(len(order), rule.batch)
-    for k, batch in enumerate(torch.split(order, rule.batch)):
-        for few in torch.split(batch, SLICE):
-            inputs, ids = samples.batch(few), samples.ids[few]
-            sent = a(inputs)
-            # A model compared with itself runs once.
-            received = sent if a is b else b(inputs)
-            for half, values in ((a, sent),) if a is b else ((a, sent), (b, received)):
-                for cut, rows in zip(half.cuts, values, strict=True):
-                    require_finite(rows, cut.name, ids)
-            sums.add(sent, received, ids, fold=(first + k) % rule.folds, mask=_mask(inputs))
-        watch(Progress("the pass", k + 1, total))
+    batches = torch.split(order, rule.batch)
+    lanes = lanes_of(a, b, sums.plan, len(batches))
+    ends = [len(batches) * k // lanes for k in range(lanes + 1)]
+    tally = Tally(watch, "the pass", len(batches))
+
+    def lane(k: int) -> None:
+        for number in range(ends[k], ends[k + 1]):
+            _add_batch(sums.lane(k), a, b, samples, batches[number], fold=(first + number) % rule.folds)
+            tally.count()
+
+    in_lanes(lane, lanes, tally)
+
+
+def _add_batch(sums: Sums, a: Heads, b: Heads, samples: Samples, batch: Tensor, *, fold: int) -> None:
+    for few in torch.split(batch, SLICE):
+        inputs, ids = samples.batch(few), samples.ids[few]
+        sent = a(inputs)
+        # A model compared with itself runs once.
+        received = sent if a is b else b(inputs)
+        for half, values in ((a, sent),) if a is b else ((a, sent), (b, received)):
+            for cut, rows in zip(half.cuts, values, strict=True):
+                require_finite(rows, cut.name, ids)
+        sums.add(sent, received, ids, fold=fold, mask=_mask(inputs))
+
+
+def lanes_of(a: Heads, b: Heads, plan: Plan, batches: int) -> int:
+    """In how many lanes a pass is made: two where there are two threads, and room for twice the sums.
+
+    A lane computes by itself, so that threads wait for each other once a pass and not at every layer. The plain way of
+    running a network (by hooks) is not made for two at a time.
+    """
+    if not (a.way.startswith("fused") and b.way.startswith("fused")):
+        return 1
+    lanes, room = min(_LANES, torch.get_num_threads(), batches), available()
+    while lanes > 1 and room is not None and plan.footprint.in_lanes(lanes).total > room:
+        lanes -= 1
+    return max(lanes, 1)
 
 
 def _heads(

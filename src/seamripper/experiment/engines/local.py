@@ -37,8 +37,8 @@ class _Hand:
 class Local(Engine):
     """So many processes side by side, each with `threads` threads; by default as many as there are cores for.
 
-    On two cores, two processes of one thread finish a study of small networks 1.6 times as fast as one process of two:
-    maps of 28 × 28 give two threads little to share. `benchmarks/study_workers.py` measures it.
+    One thread each is best for studies of small networks: on two cores, two workers of one thread took 26.7 s for 24
+    stitches, one worker of two threads 32.9 s (`benchmarks/study_workers.py`).
     """
 
     name = "local"
