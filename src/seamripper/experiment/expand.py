@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
+from seamripper.experiment.choices import Choices
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds.pictures import require_images, showing
@@ -81,6 +81,7 @@ class _Expansion:
 
     def __init__(self, experiment: Experiment, identities: Identities) -> None:
         self.experiment, self.identities = experiment, identities
+        self.choices = Choices(experiment, identities)
         self.trained: dict[str, Job] = {}
         self.helpers: dict[str, Job] = {}
         self.goals: list[Job] = []
@@ -154,9 +155,9 @@ class _Expansion:
         """A job for each pair, cut, matching, stitch, freeze and seed; and for each control."""
         data = self.experiment.samples(part.data, "a [[stitch]]")
         fit, test = self.samples(data, "train"), self.samples(data, "test")
-        controls = {word: self._control(word) for word in part.controls}
-        ways = {word: self._matching(word) for word in part.matchings}
-        self._require_stitches(part.stitches)
+        controls = {word: self.choices.control(word) for word in part.controls}
+        ways = {word: self.choices.matching(word) for word in part.matchings}
+        self.choices.require_stitches(part.stitches)
         for word, matching in ways.items():
             if "weights" in part.freeze and matching["name"] != "task":
                 raise ExperimentError(
@@ -237,8 +238,8 @@ class _Expansion:
         """A job for each pair; with parts, one for each part, and one that merges them."""
         data = self.experiment.samples(part.data, "a [[compare]]")
         samples = self.samples(data, part.split)
-        measures, where = self._measures(part.measures)
-        rule = self._rule(part, samples.n)
+        measures, where = self.choices.measures(part.measures)
+        rule = self.choices.rule(part, samples.n)
         for sender, receiver in self.pairs(part):
             content = {
                 "sender": sender.ref,
@@ -271,9 +272,9 @@ class _Expansion:
         conflict = None
         if part.conflict is not None:
             conflict = self.samples(self.experiment.samples(part.conflict, "an [[audit]]"), "test")
-        matching = self._audit_matching(part.matching)
-        self._require_stitches([part.stitch])
-        controls = self._audit_controls(part)
+        matching = self.choices.audit_matching(part.matching)
+        self.choices.require_stitches([part.stitch])
+        controls = self.choices.audit_controls(part)
         others = [net for word in part.others for net in self.nets(word)]
         for sender, receiver in self.pairs(part):
             apart = [net for net in others if net.ref not in (sender.ref, receiver.ref)]
@@ -316,8 +317,8 @@ class _Expansion:
         data = self.experiment.samples(part.data, "a [[pictures]]")
         fit, test = self.samples(data, "train"), self.samples(data, "test")
         require_images(test.shape, data.name)
-        ways = {word: self._matching(word) for word in part.matchings}
-        self._require_stitches([part.stitch])
+        ways = {word: self.choices.matching(word) for word in part.matchings}
+        self.choices.require_stitches([part.stitch])
         for sender, receiver in self.pairs(part):
             for a, b in self.cuts(part.cuts, sender, receiver, fit.shape):
                 answer, arrives = self._shapes(receiver, b, fit.shape)
@@ -369,83 +370,6 @@ class _Expansion:
             labels = {"call": f"{file}:{function}", **{k: v for k, v in args.items() if k not in ("call", "figure")}}
             self.goals.append(Job("call", content, labels, (), {"file": path}))
 
-    # ---- what words mean
-
-    def _matching(self, word: str) -> dict[str, Any]:
-        """A matching with all its options: those that are not given may have other values in another version."""
-        record = self.experiment.matching(word)
-
-        def look() -> dict[str, Any]:
-            from seamripper.experiment.kinds.base import plain
-            from seamripper.matching.choosing import matching_from_record
-
-            whole: dict[str, Any] = plain(matching_from_record(record).as_record())
-            # Where activations are kept is for the machine to say.
-            whole.get("training", {}).pop("memory", None)
-            return whole
-
-        found: dict[str, Any] = self.identities.choice("matching", record, look)
-        return found
-
-    def _audit_matching(self, word: str | None) -> dict[str, Any]:
-        if word is not None:
-            return self._matching(word)
-
-        def look() -> dict[str, Any]:
-            from seamripper.audits.audit import MATCHING
-            from seamripper.experiment.kinds.base import plain
-
-            whole: dict[str, Any] = plain(MATCHING.as_record())
-            whole["training"].pop("memory")
-            return whole
-
-        found: dict[str, Any] = self.identities.choice("matching of audits", None, look)
-        return found
-
-    def _control(self, word: str) -> bool:
-        """Whether a control has to do with the sender; an error if there is none of that name."""
-
-        def look() -> bool:
-            from seamripper.controls import control_named
-
-            return control_named(word).of_sender
-
-        if word.partition("?")[0] == "other_seed":
-            raise ExperimentError("For networks of other seeds as senders, add a [[stitch]] with pairing = 'others'.")
-        return bool(self.identities.choice("control", word, look))
-
-    def _require_stitches(self, words: Sequence[str]) -> None:
-        def look() -> list[str]:
-            from seamripper.stitches import stitches
-
-            return ["auto", *stitches()]
-
-        known = self.identities.choice("stitches", None, look)
-        for word in words:
-            if word not in known:
-                raise ExperimentError(f"There is no stitch {word!r}: {did_you_mean(word, known)}")
-
-    def _audit_controls(self, part: Auditing) -> list[str]:
-        """The controls of an audit, all of its words seen to be right."""
-
-        def look() -> list[str]:
-            from seamripper.audits.base import DEFAULT_CONTROLS
-            from seamripper.audits.choosing import chosen_audits
-            from seamripper.audits.interventions import intervention_named
-            from seamripper.controls import control_named
-
-            chosen_audits(part.audits)
-            for word in part.controls or ():
-                control_named(word)
-            for word in part.interventions or ():
-                if word != "default":
-                    intervention_named(word)
-            return list(part.controls or DEFAULT_CONTROLS)
-
-        words = [list(part.audits), list(part.controls or ()), list(part.interventions or ())]
-        found: list[str] = self.identities.choice("controls of audits", words, look)
-        return found
-
     def _shapes(self, net: _Net, cut: str, shape: list[int]) -> tuple[list[int], list[int]]:
         """The shapes of one answer of a network, and of what passes at a cut of it."""
 
@@ -459,59 +383,6 @@ class _Expansion:
 
         answer, passes = self.identities.choice("shapes", [_of(net), cut, shape], look)
         return answer, passes
-
-    def _measures(self, words: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Measures as a content has them, and where those of users' own files are."""
-        located, plain_words, files, shas = list[str](), list[str](), list[str](), list[str]()
-        for word in words:
-            file, colon, name = word.rpartition(":")
-            if colon and file.endswith(".py"):
-                path, sha = self.identities.file(file)
-                files.append(path)
-                shas.append(sha)
-                located.append(f"{path}:{name}")
-                plain_words.append(f"{len(files)}:{name}")
-            else:
-                located.append(word)
-                plain_words.append(word)
-
-        def look() -> list[str]:
-            from seamripper.measures.choosing import asked_for
-
-            measures, functional = asked_for(located)
-            return [*(measure.label for measure in measures), *functional]
-
-        self.identities.choice("measures", [plain_words, shas], look)
-        return {"measures": plain_words, "files": shas}, {"measures": located, "files": files}
-
-    def _rule(self, part: Comparing, n: int) -> dict[str, Any]:
-        def look() -> dict[str, Any]:
-            from dataclasses import asdict
-
-            from seamripper.measures.rule import Rule, batch_for
-
-            batch = part.batch or batch_for(n, part.folds)
-            if part.parts > -(-n // batch):
-                raise ExperimentError(
-                    f"Expected `parts` of a [[compare]] to be at most {-(-n // batch)}, the batches of {batch} that "
-                    f"its {n} samples make, but got {part.parts}."
-                )
-            return asdict(
-                Rule(
-                    part.sampling,
-                    batch,
-                    part.folds,
-                    part.keep,
-                    part.interval,
-                    not part.exact,
-                    "float64" if part.exact else "float32",
-                    part.seed,
-                )
-            )
-
-        words = part.model_dump(include={"sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts"})
-        found: dict[str, Any] = self.identities.choice("rule", [words, n], look)
-        return found
 
 
 def _met(senders: Sequence[_Net], receivers: Sequence[_Net], pairing: str) -> Iterator[tuple[_Net, _Net]]:
