@@ -76,9 +76,7 @@ def main() -> None:
         place = Path(folder)
         (place / "study.toml").write_text(STUDY)
         whole, seconds = _undisturbed(place, options)
-        print(
-            f"undisturbed, engine local: {_jobs(whole)} jobs in {seconds:.1f} s, {len(rows(whole))} results"
-        )
+        print(f"undisturbed, engine local: {_jobs(whole)} jobs in {seconds:.1f} s, {len(rows(whole))} results")
         broken = place / "killed"
         if options.engine == "ray":
             kills = _kill_workers(place, broken, options, moments)
