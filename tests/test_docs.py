@@ -1,0 +1,32 @@
+"""What the documentation shows is what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from seamripper.cli import _COMMANDS
+from seamripper.experiment import Experiment
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_study_of_the_documentation_can_be_read(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "experiments.md").read_text(), re.S)
+    (tmp_path / "study.toml").write_text(block)
+    study = Experiment.read(tmp_path / "study.toml")
+    shown = {name for name in ("stitch", "compare", "audit", "pictures", "call") if getattr(study, name)}
+    assert shown == {"stitch", "compare", "audit", "pictures", "call"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_scripts_that_are_named_are_there(page: Path) -> None:
+    text = page.read_text()
+    commands = set(re.findall(r"^ {4}seamripper ([a-z]+)", text, re.M))
+    assert commands <= set(_COMMANDS)
+    for script in re.findall(r"benchmarks/\w+\.py", text):
+        assert (ROOT / script).is_file(), script
+    assert commands or page.name == "README.md"
