@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
@@ -420,6 +421,32 @@ def test_activations_that_are_not_finite_name_layer_and_sample() -> None:
     broken = Samples("broken", pixels, samples.labels, samples.ids, classes=4)
     with pytest.raises(DataError, match=r"activations at 'layer\d' hold NaN or Inf, first for the sample with id 137"):
         compare(net(0), net(1), broken, sender_cuts=NAMES, receiver_cuts=NAMES, rule=QUICK)
+
+
+class _Standardised(nn.Module):
+    """Divides each image by its own deviation, which an image of one colour does not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = net(0)
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        answer: torch.Tensor = self.net(pixels / pixels.std(dim=(1, 2, 3), keepdim=True, correction=0))
+        return answer
+
+
+@pytest.mark.parametrize("optimise", [True, False])
+def test_a_division_by_zero_inside_a_model_names_layer_and_sample(optimise: bool) -> None:
+    """Finite images, and a network that makes NaN of one of them, which fused kernels used to turn into numbers."""
+    samples = images()
+    pixels = samples.inputs.clone()  # type: ignore[union-attr]
+    pixels[37] = 0.5
+    plain = Samples("one colour", pixels, samples.labels, samples.ids, classes=4)
+    with pytest.raises(
+        DataError, match=r"activations at 'net\.layer1' hold NaN or Inf, first for the sample with id 137"
+    ):
+        compare(_Standardised(), net(1), plain, sender_cuts=["net.layer1"], receiver_cuts=["layer1"],
+                rule=dataclasses.replace(QUICK, optimise=optimise))  # fmt: skip
 
 
 def test_files_that_are_no_comparison(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 The plain way runs the frozen model with hooks and stops behind the last cut. The fused way is the same computation
 traced, with batch normalisation folded and convolutions done the way that is fastest on the machine; it is used where
-it is true to the plain one within `TOLERANCE`, and the result says which was used.
+it is true to the plain one within `TOLERANCE` and shows NaN where that does, and the result says which was used.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from torch import Tensor, fx, nn
 
 from seamripper._fingerprint import model_fingerprint
 from seamripper._words import did_you_mean
+from seamripper.cut._keeping import keep_not_finite
 from seamripper.cut._winograd import use_winograd
 from seamripper.cut.fast import TOLERANCE, fold_norms
 from seamripper.cut.flow import Flow, Spot
@@ -197,14 +198,17 @@ def _fused(module: nn.Module, spots: Sequence[Spot], example: Inputs, plain: _Ru
             warnings.simplefilter("ignore")
             graph = _graph(module, spots)
             use_winograd(graph, example)
+            keep_not_finite(graph)
             script = torch.jit.trace(graph, probes(example)[0], check_trace=False)  # type: ignore[no-untyped-call]
             script = torch.jit.optimize_for_inference(torch.jit.freeze(script.eval()))
             with torch.no_grad():
                 gap = max(_gap(plain(probe), script(probe)) for probe in probes(example))
+                bad = torch.full_like(example, torch.nan) if example.is_floating_point() else example
+                hidden = _finite(script(bad)) != _finite(plain(bad))
     except Exception:
         # Whatever stops a trace, the plain way needs none.
         return None
-    if not gap <= TOLERANCE:
+    if hidden or not gap <= TOLERANCE:
         return None
     return f"fused (differs from the plain one by {gap:.0e} at most)", script
 
@@ -223,6 +227,10 @@ def _graph(module: nn.Module, spots: Sequence[Spot]) -> fx.GraphModule:
     traced.graph.eliminate_dead_code()
     fold_norms(traced)
     return traced.eval()
+
+
+def _finite(values: Sequence[Tensor]) -> list[bool]:
+    return [bool(value.isfinite().all()) for value in values]
 
 
 def _gap(expected: Sequence[Tensor], got: Sequence[Tensor]) -> float:
