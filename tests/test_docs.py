@@ -18,8 +18,11 @@ def test_the_study_of_the_documentation_can_be_read(tmp_path: Path) -> None:
     (block,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "experiments.md").read_text(), re.S)
     (tmp_path / "study.toml").write_text(block)
     study = Experiment.read(tmp_path / "study.toml")
-    shown = {name for name in ("stitch", "compare", "audit", "pictures", "call") if getattr(study, name)}
-    assert shown == {"stitch", "compare", "audit", "pictures", "call"}
+    tables = {name for name, field in Experiment.model_fields.items() if field.default == ()}
+    assert {"stitch", "control", "noise", "compare", "audit", "pictures", "call"} <= tables
+    assert {name for name in tables if getattr(study, name)} == tables
+    assert study.stitch[0].rank
+    assert study.noise[0].rank
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -31,8 +31,8 @@ ORDER = (
     ("audits",),
     ("benchmark",),
     ("experiment",),
-    ("papers",),
     ("report",),
+    ("papers",),
     ("cli",),
     ("__main__",),
 )
@@ -45,6 +45,7 @@ EXTRAS = (
     "transformers",
     "sklearn",
     "PIL",
+    "soundfile",
     "pytorch_ood",
     "pandas",
     "pyarrow",
@@ -317,6 +318,7 @@ def test_cuts_of_a_zoo_model_need_no_extra() -> None:
         (("cuts", "torchvision:resnet18"), "torchvision", "vision"),
         (("cuts", "hf:somewhere"), "transformers", "hf"),
         (("train", "zoo:lenet", "--data", "digits/digit", "--out", "a.safetensors"), "sklearn", "digits"),
+        (("train", "zoo:lenet", "--data", "speech", "--out", "a.safetensors"), "soundfile", "audio"),
     ],
 )
 def test_what_needs_an_extra_says_how_to_get_it(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,9 @@ from seamripper.audits.audit import MATCHING
 from seamripper.audits.base import DEFAULT_CONTROLS
 from seamripper.audits.identification import identified
 from seamripper.audits.interventions import interventions
+from seamripper.cli.audit_command import _matching
 from seamripper.errors import AuditError
+from seamripper.matching import matchings
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -193,6 +196,22 @@ def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
     assert list(found["verdicts"]) == ["margin", "conflict"]
     assert list(found["verdicts"]["conflict"]["figures"]["sets"]) == ["conflict set", *record["interventions"]]
     assert found["verdicts"]["conflict"]["observed"]["n"] in (2, 30)
+
+
+@pytest.mark.parametrize("matching", ["class_mapping", "embedding_mapping"])
+def test_a_mapping_keeps_its_own_training_but_for_what_is_asked_for(matching: str) -> None:
+    own: Any = matchings()[matching]()
+    none = {"matching_name": matching, **dict.fromkeys(("epochs", "lr", "batch", "init"))}
+    assert _matching(none) == own
+    found = _matching({**none, "epochs": 3, "lr": 0.5, "batch": 17})
+    assert found == replace(own, training=replace(own.training, epochs=3, lr=0.5, batch=17))
+
+
+def test_a_mapping_can_be_audited(run: Run, pair: tuple[str, str]) -> None:
+    words = ("--audits", "margin", "--controls", "random_sender", "--epochs", 1)
+    ran = run("audit", *pair, *DATA, "--matching", "embedding_mapping", *words)
+    assert ran.code == 0
+    assert "matching 'embedding_mapping' (epochs 1, lr 1e-05, batch 128), freeze" in ran.out
 
 
 @pytest.mark.parametrize(("matching", "init"), [("direct", None), ("regression", "random")])

@@ -34,6 +34,12 @@ def test_the_json_is_what_the_library_finds(run: Run) -> None:
     assert [(cut["before"], cut["after"]) for cut in ran.json["cuts"]] == [(cut.before, cut.after) for cut in found]
 
 
+def test_the_help_names_every_kind_of_model(run: Run) -> None:
+    said = " ".join(run("cuts", "--help").out.split())
+    kinds = ("zoo:", "imagenet:NAME", "torchvision:", "timm:", "hf:FOLDER", "FILE.py:FUNCTION", "FILE.safetensors")
+    assert all(kind in said for kind in kinds)
+
+
 def test_every_listed_cut_can_be_cut(run: Run) -> None:
     model = sr.load("zoo:lenet")
     images = torch.randn(3, 3, 28, 28, generator=torch.Generator().manual_seed(0))

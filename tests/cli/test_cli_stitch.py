@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
 import seamripper as sr
-from seamripper.cli.stitch_command import sentence
+from seamripper.cli.stitch_command import _matching, sentence
+from seamripper.matching import EmbeddingMapping, Matching, matchings
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -53,13 +55,15 @@ def test_the_sentence_follows_the_interval(penalty: sr.Estimate, told: str) -> N
     assert sentence(result).startswith(f"The stitched network {told}. That a stitch works does not show ")
 
 
-@pytest.mark.parametrize("matching", ["task", "direct", "regression"])
+@pytest.mark.parametrize("matching", ["task", "direct", "regression", "embedding_mapping"])
 def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], matching: str) -> None:
     ran = run("stitch", *pair, *FEW, "--matching", matching, "--json")
     assert (ran.code, ran.err) == (0, "")
     sender, receiver = (sr.split(sr.load(path), cut) for path, _, cut in (name.rpartition("@") for name in pair))
     training = sr.Training(epochs=2)
-    way = {"task": sr.Task(training), "direct": sr.Direct(), "regression": sr.Regression(training)}[matching]
+    mapping = EmbeddingMapping(replace(EmbeddingMapping().training, epochs=2))
+    ways: dict[str, Matching] = {"task": sr.Task(training), "direct": sr.Direct(), "embedding_mapping": mapping}
+    way = ways.get(matching, sr.Regression(training))
     found = sr.match(sender, receiver, sr.load_data("digits/correlated", "train", n=200), matching=way)
     test, own = (sr.load_data(f"digits/{kind}", "test", n=100) for kind in ("correlated", "digit"))
     assert ran.json["result"] == sr.evaluate(found, test, own=own).as_record()
@@ -86,7 +90,7 @@ def test_samples_held_out_are_not_said_to_be_fitted_on(run: Run, pair: tuple[str
     assert "residual_held_out" in said
 
 
-@pytest.mark.parametrize("matching", ["task", "direct", "regression"])
+@pytest.mark.parametrize("matching", ["task", "direct", "regression", "embedding_mapping"])
 def test_a_written_match_is_the_same_network(run: Run, pair: tuple[str, str], matching: str) -> None:
     ran = run("stitch", *pair, *FEW, "--matching", matching, "--out", "match.safetensors", "--json")
     assert ran.json["file"] == "match.safetensors"
@@ -120,6 +124,60 @@ def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
     assert training["schedule"]["kind"] == "cosine"
     assert (made["matching"]["init"], made["freeze"], made["stitch"]["name"]) == ("random", "weights", "bn_affine")
     assert (made["made_from"]["seed"], made["made_from"]["fit"]["n"]) == (7, 100)
+
+
+@pytest.mark.parametrize("matching", ["task", "regression", "class_mapping", "embedding_mapping"])
+def test_a_matching_has_its_own_training_but_for_what_is_asked_for(matching: str) -> None:
+    none = dict.fromkeys(("epochs", "lr", "batch", "optimiser", "schedule", "init"))
+    usual: Any = matchings()[matching]()
+    assert _matching({"matching_name": matching, **none}) == usual
+    asked = {"epochs": 3, "lr": 0.5, "batch": 17, "optimiser": "adam", "schedule": "cosine"}
+    found = _matching({"matching_name": matching, **none, **asked})
+    training = replace(usual.training, **{**asked, "schedule": sr.Schedule("cosine")})
+    assert found == replace(usual, training=training)
+    one = _matching({"matching_name": matching, **none, "epochs": 3})
+    assert one == replace(usual, training=replace(usual.training, epochs=3))
+
+
+def test_a_mapping_goes_by_its_own_defaults(run: Run, pair: tuple[str, str]) -> None:
+    few = ("--data", "digits/correlated", "--n", 40, "--n-test", 40, "--matching", "embedding_mapping", "--json")
+    own = json.loads(json.dumps(EmbeddingMapping().as_record()))
+    assert run("stitch", *pair, *few).json["match"]["matching"] == own
+    asked = run("stitch", *pair, *few, "--epochs", 1, "--lr", 0.001).json["match"]["matching"]
+    assert asked == {**own, "training": {**own["training"], "epochs": 1, "lr": 0.001}}
+
+
+@pytest.mark.parametrize("command", ["stitch", "audit"])
+def test_the_help_names_every_matching(run: Run, command: str) -> None:
+    said = " ".join(run(command, "--help").out.split())
+    told = said.partition("--matching TEXT")[2].partition("--stitch")[0]
+    assert set(matchings()) <= set(re.findall(r"\w+", told))
+
+
+def test_the_help_knows_the_defaults_of_a_training(run: Run) -> None:
+    said = " ".join(run("stitch", "--help").out.split())
+    usual = sr.Training()
+    for default in (usual.epochs, usual.lr, usual.batch, usual.optimiser):
+        assert f"Default: the matching's own; task and regression: {default}." in said
+    assert f"Default: {usual.schedule.kind}." in said
+    assert f"Default: {sr.Task().init}." in said
+
+
+@pytest.mark.parametrize("command", ["stitch", "audit"])
+@pytest.mark.parametrize("matching", ["direct", "class_mapping", "embedding_mapping"])
+def test_a_start_that_a_matching_does_not_have_is_refused(
+    run: Run, pair: tuple[str, str], command: str, matching: str
+) -> None:
+    words = ("--data", "digits/correlated", "--matching", matching, "--init", "identity")
+    ran = run(command, *pair, *words)
+    assert ran.code == 2
+    assert f"The matching {matching!r} has no --init: 'task' and 'regression' have one." in ran.err
+
+
+def test_a_mapping_into_images_is_not_for_a_classifier(run: Run, pair: tuple[str, str]) -> None:
+    ran = run("stitch", *pair, *FEW, "--matching", "class_mapping")
+    assert ran.code == 2
+    assert "The matching 'class_mapping' is for receivers that answer with images such as they are given" in ran.err
 
 
 def test_a_ridge_damps(run: Run, pair: tuple[str, str]) -> None:

@@ -190,7 +190,7 @@ def test_only_the_images_that_are_drawn_are_read(classes: Path, monkeypatch: pyt
         ("folder:", {}, "needs a path: 'folder:PATH'"),
         ("folder:/no/such/place", {}, "There is no folder"),
         ("folder:{}", {}, "has no images, nor folders of images"),
-        ("folder:{}", {"size": 0}, "size to be a whole number of pixels"),
+        ("folder:{}", {"size": 0}, "size of the data set .folder. to be a whole number of at least 1, but got 0"),
         ("folder:{}", {"std": 0.0}, "std above 0"),
         ("folder:{}", {"sise": 3}, "no option 'sise': did you mean 'size'"),
         ("folder:{}", {"path": "x"}, "no option 'path'"),

@@ -94,7 +94,7 @@ def test_without_scikit_learn_the_fetching_is_what_failed(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("nothing")
-@pytest.mark.parametrize("name", ["fashion", "cifar10"])
+@pytest.mark.parametrize("name", ["fashion", "cifar10", "speech"])
 def test_nothing_stands_in_for_other_sets(name: str) -> None:
     with pytest.raises(UnfetchedError, match=f"{name} could not be fetched"):
         load_data(name)

@@ -122,7 +122,8 @@ def test_an_experiment_that_asks_for_nothing(models: dict[str, Network]) -> None
     with pytest.raises(ExperimentError) as e:
         graph_of(Experiment(name="empty", models=models))
     assert str(e.value) == (
-        "The experiment 'empty' asks for nothing: add [[stitch]], [[compare]], [[audit]], [[pictures]] or [[call]]."
+        "The experiment 'empty' asks for nothing: add [[stitch]], [[control]], [[noise]], [[compare]], [[audit]], "
+        "[[pictures]] or [[call]]."
     )
 
 
@@ -453,7 +454,33 @@ def test_pictures_of_autoencoders() -> None:
                 "pictures": picturing(cuts=("encoder",), matchings=("direct", "task")),
             },
             "The matching 'task' is for receivers that answer with scores of classes, and this one answers with "
-            "images: take 'direct' or 'regression' for its [[pictures]].",
+            "images: take 'direct', 'regression', 'class_mapping' or 'embedding_mapping' for its [[pictures]].",
+        ),
+        (
+            {"pictures": picturing(matchings=("embedding_mapping", "class_mapping"))},
+            "The matching 'class_mapping' is for receivers that answer with images, and this one answers with 10: take "
+            "'embedding_mapping', which needs no answer, for its [[pictures]].",
+        ),
+        (
+            {"pictures": picturing(matchings=("direct",), receiver_data="digits/colour")},
+            "The matching 'direct' goes by what both networks make of the same samples, and with `receiver_data` each "
+            "has its own: take 'class_mapping' or 'embedding_mapping' for these [[pictures]].",
+        ),
+        (
+            {
+                "models": {"a": Network(**AUTOENCODER)},
+                "matchings": {"m": Way(way="class_mapping", label_map=(0, 1))},
+                "pictures": picturing(cuts=("encoder",), matchings=("m",)),
+            },
+            "Expected 'class_mapping' to pair each of the 10 classes of the sender's data with one of the 10 of the "
+            "receiver's (0 … 9), but got label_map = [0, 1].",
+        ),
+        (
+            {
+                "models": {"a": Network(**NETWORK), "j": Network(load=f"{R}&classes=5")},
+                "pictures": picturing(judge="j"),
+            },
+            "Expected the judge 'j' of a [[pictures]] to tell the 10 classes of digits/digit apart, but it knows 5.",
         ),
     ],
 )
@@ -461,6 +488,57 @@ def test_pictures_where_there_is_nothing_to_see_are_refused_when_planned(asked: 
     with pytest.raises(ExperimentError) as e:
         graph_of(study(**asked))
     assert str(e.value) == message
+
+
+def test_pictures_of_two_data_sets() -> None:
+    models = {"a": Network(**AUTOENCODER), "j": Network(**{**NETWORK, "seeds": (4, 1)})}
+    ways = ("class_mapping", "embedding_mapping")
+    own = Data(name="digits/greyscale", n=50, n_test=6)
+    asked = picturing(cuts=("encoder",), matchings=ways, receiver_data=own, judge="j")
+    graph = graph_of(study(models=models, pictures=asked))
+    # The receiver of seed 1 has a judge of its seed, that of seed 0 the judge's first.
+    assert count(graph) == {"train": 4, "pictures": 4}
+    trained = {(job.labels["model"], job.labels["seed"]): job.key for job in of_kind(graph, "train")}
+    for job in of_kind(graph, "pictures"):
+        seed = 1 if job.labels["receiver_seed"] == 1 else 4
+        assert job.content["judge"] == {"trained": trained["j", seed]}
+        assert job.needs[-1] == trained["j", seed]
+        assert job.where[f"data:{job.content['fit']}"]["name"] == "digits/digit"
+        assert job.where[f"data:{job.content['receiver_fit']}"] == {
+            "name": "digits/greyscale",
+            "split": "train",
+            "n": 50,
+            "seed": 0,
+        }
+        assert job.where[f"data:{job.content['receiver_test']}"]["split"] == "test"
+        # As many of the one as of the other.
+        assert (job.content["n"], job.content["n_test"], job.content["images"]) == (50, 64, 6)
+        assert (job.labels["receiver_data"], job.labels["judge"]) == ("digits/greyscale", "j")
+
+
+def test_a_judge_of_one_seed_or_of_none() -> None:
+    models = {"a": Network(**NETWORK), "j": Network(**{**NETWORK, "seeds": (4, 1)}), "theirs": Network(load=R)}
+    one = graph_of(study(models=models, pictures=picturing(judge="j/4")))
+    assert {str(job) for job in of_kind(one, "train")} == {"train a 0", "train a 1", "train j 4"}
+    other = graph_of(study(models=models, pictures=picturing(judge="theirs")))
+    assert count(other) == {"train": 2, "pictures": 2}
+    assert all(f"model:{job.content['judge']['loaded']}" in job.where for job in of_kind(other, "pictures"))
+    with pytest.raises(ExperimentError, match="There is no model 'jay'"):
+        graph_of(study(models=models, pictures=picturing(judge="jay")))
+    auto = {**models, "j": Network(**AUTOENCODER)}
+    with pytest.raises(ExperimentError, match=r"zoo:autoencoder\?channels=3.* and not with classes"):
+        graph_of(study(models=auto, pictures=picturing(judge="j")))
+
+
+def test_judged_images_are_of_the_shape_of_the_receivers_samples(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\n\n\ndef net():\n"
+        "    return nn.Sequential(nn.Conv2d(3, 3, 4, 4), nn.Flatten(), nn.Linear(147, 10))\n"
+    )
+    models = {"mine": Network(load="mine.py:net")}
+    asked = picturing(senders=("mine",), receivers=("mine",), cuts=("0",), judge="mine")
+    with pytest.raises(ExperimentError, match="to be 3x28x28, as the receiver's samples are, but they are 3x7x7"):
+        graph_of(study(models=models, pictures=asked, folder=tmp_path))
 
 
 # ---- calls
@@ -787,6 +865,7 @@ PICTURED = [
     {"n": 9},
     {"data": Data(**{**DATA, "n_test": 65})},
     {"data": Data(**{**DATA, "n": 65})},
+    {"judge": "b"},
 ]
 
 
@@ -795,6 +874,19 @@ def test_every_part_of_pictures_decides(change: dict[str, Any]) -> None:
     one, other = (keys(study(pictures=picturing(**c)), "pictures") for c in ({}, change))
     assert len(one) == len(other) == 2
     assert not one & other
+
+
+def test_the_receivers_own_samples_decide() -> None:
+    """Even if they are the sender's: rows of the two do not belong together."""
+    every = [
+        {},
+        {"receiver_data": "digits/digit"},
+        {"receiver_data": "digits/colour"},
+        {"receiver_data": Data(name="digits/colour", n=65, n_test=64)},
+        {"receiver_data": Data(name="digits/colour", n=64, n_test=65)},
+    ]
+    found = [keys(study(pictures=picturing(matchings=("embedding_mapping",), **one)), "pictures") for one in every]
+    assert len(set.union(*found)) == 2 * len(every)
 
 
 def test_every_part_of_a_call_decides(mine: Path) -> None:

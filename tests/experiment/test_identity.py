@@ -261,6 +261,9 @@ def test_too_many_files_to_look_at(study: Path, monkeypatch: pytest.MonkeyPatch)
         (R, R),
         ("timm:resnet18?pretrained=1", "timm:resnet18?pretrained=1"),
         ("torchvision:resnet18", "torchvision:resnet18"),
+        ("imagenet:mobilenet_v2", "imagenet:mobilenet_v2"),
+        ("imagenet:mobilenet_v2?input=3x64x64", "imagenet:mobilenet_v2?input=3x64x64"),
+        ("recordings:words", "recordings:{0}/words"),
         ("folder:photos", "folder:{0}/photos"),
         ("folder:../photos", "folder:{1}/photos"),
         ("folder:/photos", "folder:/photos"),
@@ -291,6 +294,48 @@ def test_the_users_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 # ---- answers that are remembered
+
+
+def test_what_a_model_is_made_for_and_how_many_classes_it_tells_apart() -> None:
+    memo: dict[str, Any] = {}
+    words = Identities(memo)
+    assert words.made_for("zoo:lenet?channels=1") == {"input": [1, 28, 28]}
+    assert words.made_for(R) == {"input": []}
+    assert words.made_for(f"{R}&input=3x20x20") == {"input": [3, 20, 20]}
+    assert words.classes({"loaded": "x"}, f"{R}&classes=7", [3, 28, 28]) == 7
+    asked = len(memo)
+    # Remembered, by what the model is and not by what it is called.
+    assert words.made_for(R) == {"input": []}
+    assert words.classes({"loaded": "x"}, "zoo:no such", [3, 28, 28]) == 7
+    assert len(memo) == asked
+    assert json.loads(json.dumps(memo)) == memo
+
+
+def test_what_a_model_is_made_for_is_asked_again_of_a_file_that_has_changed(study: Path) -> None:
+    words = Identities({}, folder=str(study))
+    assert words.made_for("theirs.safetensors") == {"input": []}
+    save_checkpoint(load("zoo:lenet"), study / "theirs.safetensors")
+    later(study / "theirs.safetensors")
+    assert words.made_for("theirs.safetensors") == {"input": [3, 28, 28]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "shape", "message"),
+    [
+        (
+            R,
+            [1, 28, 28],
+            r"does not run on inputs of shape 1x28x28: .* to have 3 channels, but got 1 channels instead\.$",
+        ),
+        ("zoo:autoencoder?channels=1", [1, 28, 28], r"answers with shape \[1, 28, 28\], and not with classes\.$"),
+    ],
+)
+def test_a_model_that_tells_no_classes_apart(spec: str, shape: list[int], message: str) -> None:
+    memo: dict[str, Any] = {}
+    for _ in range(2):
+        with pytest.raises(ExperimentError, match=message):
+            Identities(memo).classes({"loaded": "x"}, spec, shape)
+    assert memo == {}
 
 
 def test_an_answer_is_looked_for_once_and_kept_as_json() -> None:

@@ -55,6 +55,17 @@ pairing = "all"
 matchings = ["fast"]
 freeze = ["weights"]
 
+[matchings.plain]
+way = "task"
+epochs = 1
+
+[[noise]]
+receivers = ["digit/0"]
+cuts = ["layer3"]
+matchings = ["plain"]
+per_class = 10
+per_class_test = 5
+
 [[compare]]
 senders = ["digit/1"]
 receivers = ["digit/0"]
@@ -127,7 +138,8 @@ def test_costs_are_positive_and_grow_with_the_work(bench: Bench) -> None:
     for job in bench.graph:
         kind = kind_named(job.kind)
         assert kind.cost(job.content) > 0
-        assert kind.cost({**job.content, "n": 10 * job.content["n"]}) > kind.cost(job.content)
+        samples = "per_class" if job.kind == "noise" else "n"
+        assert kind.cost({**job.content, samples: 10 * job.content[samples]}) > kind.cost(job.content)
 
 
 def test_a_training_is_that_of_train(bench: Bench) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import seamripper as sr
 from seamripper._files import load_tensors
-from seamripper._stats import over_seeds
+from seamripper._stats import over_seeds, proportion
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.desk import Desk
@@ -19,9 +21,20 @@ from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.kinds._images import as_bytes
-from seamripper.experiment.kinds.pictures import _error, _rows, require_images, showing
+from seamripper.experiment.kinds._images import as_bytes, brought_to
+from seamripper.experiment.kinds._judge import FIGURES, nearest
+from seamripper.experiment.kinds.pictures import (
+    _error,
+    _rows,
+    require_classes_of,
+    require_images,
+    require_judged,
+    require_mapping,
+    showing,
+)
 from seamripper.experiment.tensors import Tensors
+from seamripper.matching import ClassMapping
+from seamripper.models import predict
 
 STUDY = """
 [data]
@@ -74,12 +87,68 @@ seed = 2
 """
 AUTO, NET = {"receiver": "auto"}, {"receiver": "net"}
 
+APART = """
+[data]
+name = "digits/colour-only"
+n = 240
+n_test = 100
+
+[models.theirs]
+train = "zoo:autoencoder?channels=3"
+data = "digits/colour-only"
+n = 240
+lr = 0.002
+batch = 16
+epochs = 2
+
+[models.own]
+train = "zoo:autoencoder?channels=3"
+data = "digits/greyscale"
+n = 400
+lr = 0.002
+batch = 16
+epochs = 4
+
+[models.judge]
+train = "zoo:lenet?channels=3"
+data = "digits/greyscale"
+lr = 0.05
+epochs = 6
+seeds = [3, 0, 1]
+
+[matchings.classes]
+way = "class_mapping"
+label_map = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
+optimiser = "adam"
+lr = 0.01
+weight_decay = 0.0
+epochs = 10
+batch = 32
+
+[matchings.embeddings]
+way = "embedding_mapping"
+lr = 5e-6
+epochs = 20
+batch = 64
+
+[[pictures]]
+senders = ["theirs"]
+receivers = ["own"]
+cuts = ["encoder"]
+receiver_data = {name = "digits/greyscale", n = 300, n_test = 90}
+matchings = ["classes", "embeddings"]
+judge = "judge"
+n = 6
+"""
+"""Patches of one colour into grey digits: nothing that a sample of one set shows is in one of the other."""
+PAIRED = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
+
 
 class Bench:
     """Carries out the jobs of the study in this process."""
 
-    def __init__(self, folder: Path) -> None:
-        (folder / "study.toml").write_text(STUDY)
+    def __init__(self, folder: Path, study: str = STUDY) -> None:
+        (folder / "study.toml").write_text(study)
         experiment = Experiment.read(folder / "study.toml")
         self.graph: Graph = expand(experiment, Identities({}, folder=str(folder)))
         self.desk = Desk(Tensors(folder / "tensors", folder / "damaged"), lambda key: folder / "work" / key)
@@ -233,6 +302,215 @@ def test_the_same_again_is_the_same_file(bench: Bench) -> None:
     assert (again.tensors, again.record) == (found.tensors, found.record)
 
 
+# ---- two data sets
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("apart"), APART)
+
+
+@pytest.fixture(scope="module")
+def again(apart: Bench) -> tuple[sr.Match, sr.Samples, sr.Samples, sr.Samples]:
+    """The class mapping by the library's own functions; the two test sets, and the receiver's train set."""
+    theirs, own = (
+        [sr.load_data(name, split, n=n) for split, n in (("train", train), ("test", test))]
+        for name, train, test in (("digits/colour-only", 240, 100), ("digits/greyscale", 300, 90))
+    )
+    job, *_ = apart.of(matching="classes")
+    apart.desk.turn_to(job.key, job.where, {need: apart.found[need].tensors for need in job.needs})
+    sender, receiver = (
+        sr.split(apart.desk.model(job.content[role]), "encoder", part[0].batch(slice(0, 2)))
+        for role, part in (("sender", theirs), ("receiver", own))
+    )
+    training = sr.Training(lr=0.01, weight_decay=0.0, epochs=10, batch=32)
+    # As many of each: 240 of the receiver's 300.
+    fit = replace(own[0].draw(240, seed=0), shown=theirs[0])
+    return sr.match(sender, receiver, fit, matching=ClassMapping(training, PAIRED)), theirs[1], own[1], own[0]
+
+
+def light(values: torch.Tensor, samples: sr.Samples) -> Any:
+    """Black is 0 and white 1, a row an image."""
+    return values.double().numpy().reshape(len(values), -1) * samples.std + samples.mean
+
+
+def test_each_row_is_of_its_own_samples(apart: Bench, again: Any) -> None:
+    match, theirs, own, _ = again
+    _, found, tensors = apart.of(matching="classes")
+    assert found.record["rows"] == ["input", "sender itself", "stitched", "receiver itself"]
+    inputs, images = theirs.batch(slice(0, 6)), own.batch(slice(0, 6))
+    with torch.no_grad():
+        stitched = match(images, inputs)
+        wanted = {
+            "input": as_bytes(inputs, theirs),
+            "sender itself": as_bytes(match.sender.answer(inputs), theirs),
+            "stitched": as_bytes(stitched, own),
+            "receiver itself": as_bytes(match.receiver.answer(images), own),
+        }
+    for name, row in wanted.items():
+        assert torch.equal(tensors[name], row), name
+    error = ((light(stitched, own) - light(inputs, theirs)) ** 2).mean(1)
+    assert found.record["error"]["value"] == pytest.approx(error.mean())
+    assert found.record["figures"] == pytest.approx(dict(match.figures))
+
+
+def test_what_a_judge_says_by_hand(apart: Bench, again: Any) -> None:
+    """Over all test samples, with distances one by one."""
+    match, theirs, own, train = again
+    job, found, _ = apart.of(matching="classes")
+    judge = apart.desk.model(job.content["judge"]).module
+    with torch.no_grad():
+        made = match(own.batch(slice(0, 2)), theirs.batch(slice(None)))
+    scores = predict(judge, sr.Samples("made", made, theirs.labels, theirs.ids, 10)).double().softmax(1)
+    real = predict(judge, own).double().softmax(1)
+    known = light(train.batch(slice(None)), own)
+
+    def apart_from(rows: Any) -> Any:
+        return [min(np.sqrt(((row - one) ** 2).sum()) for one in known) for row in rows]
+
+    images, grey = light(made, own), light(own.batch(slice(None)), own)
+    wanted = {
+        "judge_confidence": over_seeds(scores.amax(1).tolist()),
+        "judge_confidence_own": over_seeds(real.amax(1).tolist()),
+        "nearest": over_seeds(apart_from(images)),
+        "nearest_own": over_seeds(apart_from(grey)),
+        "nearest_input": over_seeds(apart_from(light(theirs.batch(slice(None)), theirs))),
+        "contrast": over_seeds(images.std(1).tolist()),
+        "contrast_own": over_seeds(grey.std(1).tolist()),
+    }
+    hits = int((scores.argmax(1) == (theirs.labels + 1) % 10).sum())
+    wanted["judged_as_paired"] = proportion(hits, 100)
+    assert set(found.record["judged"]) == set(wanted)
+    for name, estimate in wanted.items():
+        told = found.record["judged"][name]
+        numbers = [told["value"], *told["interval"], told["n"]]
+        assert numbers == pytest.approx([estimate.value, estimate.low, estimate.high, estimate.n], rel=1e-6), name
+    assert {told["n"] for name, told in found.record["judged"].items() if name.endswith("own")} == {90}
+
+
+def test_class_mapping_makes_images_of_the_paired_class(apart: Bench) -> None:
+    """More often than by chance, a tenth, after a moment's training; nearer to digits than patches are, and blurred."""
+    judged = apart.of(matching="classes")[1].record["judged"]
+    assert judged["judged_as_paired"]["interval"][0] > 0.2
+    assert judged["nearest"]["value"] < judged["nearest_input"]["value"] / 2
+    assert judged["contrast"]["interval"][1] < judged["contrast_own"]["interval"][0]
+
+
+def test_embedding_mapping_knows_of_no_classes(apart: Bench) -> None:
+    _, found, tensors = apart.of(matching="embeddings")
+    assert found.record["status"] == "ok"
+    assert found.record["figures"]["loss_end"] < found.record["figures"]["loss_start"]
+    judged = found.record["judged"]
+    classes = apart.of(matching="classes")[1].record["judged"]
+    assert judged["judged_as_paired"]["interval"][1] < classes["judged_as_paired"]["interval"][0]
+    assert judged["nearest"]["value"] < judged["nearest_input"]["value"] / 2
+    assert list(tensors["stitched"].shape) == [6, 3, 28, 28]
+
+
+def test_rows_of_the_table_with_a_judge(apart: Bench) -> None:
+    _, found, _ = apart.of(matching="classes")
+    rows = list(kind_named("pictures").rows(found.record))
+    assert [row["figure"] for row in rows] == ["reconstruction_error", *FIGURES]
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+    assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_the_judge_is_of_the_receivers_seed_and_no_other_is_trained(apart: Bench) -> None:
+    trained = [(job.labels["model"], job.labels["seed"]) for job in apart.graph if job.kind == "train"]
+    assert trained == [("theirs", 0), ("own", 0), ("judge", 0)]
+    job, *_ = apart.of(matching="classes")
+    assert job.needs[-1] == job.content["judge"]["trained"]
+
+
+def test_a_judge_of_one_data_set(apart: Bench) -> None:
+    """Both sides are shown the same: the inputs are real images themselves, and are not told of twice."""
+    job, *_ = apart.of(matching="embeddings")
+    content = {k: v for k, v in job.content.items() if not k.startswith("receiver_") or k == "receiver_cut"}
+    own = {"fit": job.content["receiver_fit"], "test": job.content["receiver_test"]}
+    same = Job("pictures", {**content, **own, "sender": content["receiver"]}, {}, job.needs, job.where)
+    found = apart.do(same)
+    assert found.record["rows"] == ["input", "sender itself", "receiver itself", "stitched"]
+    assert list(found.record["judged"]) == [name for name in FIGURES if name != "nearest_input"]
+    assert found.record["judged"]["nearest_own"] == apart.of(matching="classes")[1].record["judged"]["nearest_own"]
+
+
+@pytest.fixture
+def photographs(tmp_path: Path) -> Path:
+    """A folder of images of 32x32 in two classes."""
+    from PIL import Image
+
+    pixels = np.random.RandomState(0).randint(0, 256, (24, 32, 32, 3), dtype=np.uint8)
+    for k, image in enumerate(pixels):
+        place = tmp_path / "photographs" / ("train" if k < 16 else "test") / f"kind {k % 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(place / f"{k}.png")
+    return tmp_path
+
+
+SIZES = """
+[models.theirs]
+load = "zoo:autoencoder?channels=3&size=32"
+
+[models.own]
+load = "zoo:autoencoder?channels=3"
+
+[models.judge]
+load = "zoo:lenet?channels=3"
+
+[matchings.quick]
+way = "embedding_mapping"
+epochs = 1
+
+[matchings.classes]
+way = "class_mapping"
+epochs = 1
+
+[[pictures]]
+senders = ["theirs"]
+receivers = ["own"]
+cuts = ["encoder"]
+data = "folder:photographs?size=32"
+receiver_data = "digits/greyscale"
+matchings = ["quick", "classes"]
+judge = "judge"
+n = 3
+"""
+
+
+def test_images_of_another_shape(photographs: Path) -> None:
+    """32x32 into 28x28, as CIFAR-10 into MNIST; by an engine, and in its table."""
+    (photographs / "study.toml").write_text(SIZES)
+    experiment = Experiment.read(photographs / "study.toml")
+    done = run(experiment, photographs / "store", engine=Local(1))
+    assert (done.did, done.failed) == (2, ())
+    with Store(photographs / "store") as store:
+        _, told = table(store)
+    # The two are not of one shape, so there is no error between them.
+    assert [row["figure"] for row in told if row["matching"] == "quick"] == list(FIGURES)
+    assert {(row["data"], row["receiver_data"], row["judge"]) for row in told} == {
+        ("folder:photographs?size=32", "digits/greyscale", "judge")
+    }
+    by_name = {row["figure"]: row for row in told if row["matching"] == "classes"}
+    assert (by_name["nearest"]["n"], by_name["nearest_input"]["n"], by_name["nearest_own"]["n"]) == (8, 8, 360)
+
+
+def test_images_are_brought_to_a_shape() -> None:
+    images = torch.rand(2, 3, 4, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert brought_to(images, (3, 4, 6)) is images
+    grey = images.mean(1, keepdim=True)
+    assert torch.equal(brought_to(images, (1, 4, 6)), grey)
+    assert torch.equal(brought_to(grey, (3, 4, 6)), grey.expand(-1, 3, -1, -1))
+    halved = brought_to(images, (3, 2, 3))
+    torch.testing.assert_close(halved, images.unflatten(2, (2, 2)).unflatten(4, (3, 2)).mean((3, 5)))
+
+
+def test_the_nearest_of_many() -> None:
+    images, known = (torch.rand(n, 5, generator=torch.Generator().manual_seed(n)).double() for n in (7, 40))
+    wanted = [min(float((image - one).norm()) for one in known) for image in images]
+    assert nearest(images, known).tolist() == pytest.approx(wanted)
+    assert float(nearest(known[:1], known)) == pytest.approx(0, abs=1e-6)
+
+
 # ---- what cannot be shown
 
 
@@ -242,11 +520,39 @@ def test_the_same_again_is_the_same_file(bench: Bench) -> None:
         ((10,), (8, 7, 7), "direct", "but it answers with 10, and at 'c' arrives 8x7x7"),
         ((64, 7, 7), (128,), "direct", "but it answers with 64x7x7, and at 'c' arrives 128"),
         ((1, 28, 28), (3, 28, 28), "task", "'task' is for receivers that answer with scores of classes"),
+        ((10,), (3, 28, 28), "class_mapping", "'class_mapping' is for receivers that answer with images, and this one"),
     ],
 )
 def test_nothing_to_look_at(answer: Any, arrives: Any, matching: str, message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
         showing(answer, arrives, "c", matching=matching)
+
+
+def test_samples_that_do_not_belong_together_are_for_mappings() -> None:
+    require_mapping("class_mapping")
+    require_mapping("embedding_mapping")
+    with pytest.raises(ExperimentError, match="'direct' goes by what both networks make of the same samples, and with"):
+        require_mapping("direct")
+
+
+@pytest.mark.parametrize("label_map", [None, (0, 2), (2, 2)])
+def test_classes_that_can_be_paired(label_map: tuple[int, ...] | None) -> None:
+    require_classes_of(label_map, sender=2, receiver=3)
+
+
+@pytest.mark.parametrize(
+    ("label_map", "said"), [(None, "their own numbers"), ((0, 1), r"\[0, 1\]"), ((0, 1, 2, 9), r"\[0, 1, 2, 9\]")]
+)
+def test_classes_that_cannot_be_paired(label_map: tuple[int, ...] | None, said: str) -> None:
+    message = rf"each of the 4 classes of the sender's data with one of the 3 .*\(0 … 2\), but got .*{said}\."
+    with pytest.raises(ExperimentError, match=message):
+        require_classes_of(label_map, sender=4, receiver=3)
+
+
+def test_a_judge_looks_at_images_that_it_knows() -> None:
+    require_judged((3, 28, 28), [3, 28, 28])
+    with pytest.raises(ExperimentError, match="to be 3x28x28, as the receiver's samples are, but they are 3x7x7"):
+        require_judged((3, 7, 7), (3, 28, 28))
 
 
 def test_a_job_that_was_not_planned_is_refused_too(bench: Bench) -> None:

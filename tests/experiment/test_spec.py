@@ -188,6 +188,7 @@ def test_a_word_that_means_no_network(word: str, message: str) -> None:
 
 def test_a_matching_is_one_of_the_studys_or_goes_by_its_own_name() -> None:
     assert STUDY.matching("regression") == {"name": "regression"}
+    assert STUDY.matching("embedding_mapping") == {"name": "embedding_mapping"}
     assert STUDY.matching("ridged") == {"name": "direct", "ridge": 0.5}
     assert STUDY.matching("direct") == {"name": "direct"}
     # A study may say what it means by a name that there is.
@@ -219,6 +220,10 @@ def test_the_record_of_a_matching_puts_each_option_where_it_belongs() -> None:
         ("task", "ridge", 0.1),
         ("regression", "augment", "none"),
         ("regression", "rank", 2),
+        ("class_mapping", "init", "direct"),
+        ("class_mapping", "squared", True),
+        ("embedding_mapping", "label_map", (1, 0)),
+        ("task", "squared", True),
     ],
 )
 def test_a_matching_has_its_own_options_alone(way: str, option: str, value: Any) -> None:
@@ -233,6 +238,8 @@ def test_a_matching_has_its_own_options_alone(way: str, option: str, value: Any)
         {"way": "regression", "init": "direct", "optimiser": "sgd", "epochs": 0},
         {"way": "direct", "form": "reduced_rank", "rank": 2, "rtol": 1e-6},
         {"way": "direct", "ridge": 0.1, "batch": 16},
+        {"way": "class_mapping", "lr": 0.1, "epochs": 3, "batch": 8},
+        {"way": "embedding_mapping", "squared": False, "weight_decay": 0.0},
     ],
 )
 def test_every_record_is_one_that_a_matching_is_made_from(given: dict[str, Any]) -> None:

@@ -12,9 +12,11 @@ from seamripper.experiment.spec import (
     Auditing,
     Calling,
     Comparing,
+    Controlling,
     Data,
     Experiment,
     Network,
+    Noising,
     Picturing,
     Resources,
     Stitching,
@@ -76,6 +78,7 @@ WHOLE = """
     matchings = ["long", "direct"]
     freeze = ["all", "weights"]
     controls = ["self"]
+    rank = true
 
     [[stitch]]
     senders = ["digit/0"]
@@ -84,6 +87,22 @@ WHOLE = """
     seeds = [5]
     [stitch.data]
     name = "digits/colour"
+
+    [[control]]
+    senders = ["digit"]
+    receivers = ["digit"]
+    cuts = ["layer2"]
+    controls = ["shuffled"]
+
+    [[noise]]
+    receivers = ["digit"]
+    cuts = ["layer2"]
+    radius = [0, 0.5]
+    classes = [2, 10]
+    per_class = 60
+    per_class_test = 10
+    input = [3, 28, 28]
+    rank = true
 
     [[compare]]
     senders = ["digit"]
@@ -102,6 +121,11 @@ WHOLE = """
     receivers = ["digit"]
     cuts = ["layer1 -> before:conv1"]
     n = 4
+    judge = "digit"
+
+    [pictures.receiver_data]
+    name = "digits/colour"
+    n = 32
 
     [[call]]
     function = "mine.py:f"
@@ -143,6 +167,7 @@ def test_built_in_python_equals_read_from_toml(tmp_path: Path) -> None:
                 matchings=("long", "direct"),
                 freeze=("all", "weights"),
                 controls=("self",),
+                rank=True,
             ),
             Stitching(
                 senders=("digit/0",),
@@ -152,9 +177,31 @@ def test_built_in_python_equals_read_from_toml(tmp_path: Path) -> None:
                 data=Data(name="digits/colour"),
             ),
         ),
+        control=(Controlling(senders=("digit",), receivers=("digit",), cuts=("layer2",), controls=("shuffled",)),),
+        noise=(
+            Noising(
+                receivers=("digit",),
+                cuts=("layer2",),
+                radius=(0.0, 0.5),
+                classes=(2, 10),
+                per_class=60,
+                per_class_test=10,
+                input=(3, 28, 28),
+                rank=True,
+            ),
+        ),
         compare=(Comparing(senders=("digit",), receivers=("digit",), parts=3, interval=False),),
         audit=(Auditing(senders=("digit",), receivers=("digit",), cuts=("layer1",), conflict="digits/conflict"),),
-        pictures=(Picturing(senders=("digit",), receivers=("digit",), cuts=("layer1 -> before:conv1",), n=4),),
+        pictures=(
+            Picturing(
+                senders=("digit",),
+                receivers=("digit",),
+                cuts=("layer1 -> before:conv1",),
+                n=4,
+                judge="digit",
+                receiver_data=Data(name="digits/colour", n=32),
+            ),
+        ),
         call=(
             Calling(
                 function="mine.py:f", seeds=(0, 1), args={"deep": True}, grid={"width": (1, 2.5), "a word": ("x",)}
@@ -193,7 +240,7 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
         (
             "zzzzzz = 1",
             "line 1: the experiment has no key 'zzzzzz': there are: name, about, threads, data, models, matchings, "
-            "stitch, compare, audit, pictures, call, resources.",
+            "stitch, control, noise, compare, audit, pictures and 2 more.",
         ),
         (
             "[models.a]\ntrain = 'x'\ndata = 'y'\n\nepoch = 2",
@@ -221,11 +268,45 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
             "line 2: the 1st [[pictures]] has no key 'matching': did you mean 'matchings' or 'pairing'?",
         ),
         ("[[picture]]\nn = 1", "line 1: the experiment has no key 'picture': did you mean 'pictures'?"),
+        ("[[noize]]\nradius = [1]", "line 1: the experiment has no key 'noize': did you mean 'noise'?"),
+        (
+            "[[controls]]\nradius = [1]",
+            "line 1: the experiment has no key 'controls': did you mean 'control' or 'pictures'?",
+        ),
+        (
+            "[[noise]]\nreceivers = ['a']\ncuts = ['x']\nradii = [0.1]",
+            "line 4: the 1st [[noise]] has no key 'radii': did you mean 'radius'?",
+        ),
+        (
+            "[[noise]]\nreceivers = ['a']\nper_clas = 3\ncuts = ['x']",
+            "line 3: the 1st [[noise]] has no key 'per_clas': did you mean 'per_class', 'per_class_test' or 'classes'?",
+        ),
+        (
+            "[[noise]]\n\nsender = ['a']",
+            "line 3: the 1st [[noise]] has no key 'sender': did you mean 'seeds'?",
+        ),
+        (
+            "[[control]]\ncontrol = ['self']",
+            "line 2: the 1st [[control]] has no key 'control': did you mean 'controls'?",
+        ),
+        (
+            "[[control]]\ncontrols = ['self']\nrank = true",
+            "line 3: the 1st [[control]] has no key 'rank': there are: senders, receivers, pairing, data, cuts, "
+            "matchings, stitches, freeze, seeds, controls.",
+        ),
         ("folder = '/'", "line 1: there is no key 'folder': names of files count from the file's own."),
     ],
 )
 def test_an_unknown_key(tmp_path: Path, text: str, message: str) -> None:
     assert said(tmp_path, text) == message
+
+
+def test_every_list_of_tables_is_told_as_one(tmp_path: Path) -> None:
+    """A table of the experiment that errors have not heard of would be called `noise`, and not the 1st [[noise]]."""
+    lists = [name for name, field in Experiment.model_fields.items() if field.default == ()]
+    assert len(lists) == 7
+    for name in lists:
+        assert said(tmp_path, f"\n[[{name}]]\nzzzzzz = 1").startswith(f"line 3: the 1st [[{name}]] has no key 'zzzzzz'")
 
 
 STITCH = """[[stitch]]
@@ -238,6 +319,7 @@ cuts = ["x"]
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (f"{STITCH}rnak = true", "line 5: the 1st [[stitch]] has no key 'rnak': did you mean 'rank'?"),
         (f"{STITCH}{STITCH}cutz = 1", "line 9: the 2nd [[stitch]] has no key 'cutz': did you mean 'cuts'?"),
         (f"{STITCH}cutz = 1\n{STITCH}", "line 5: the 1st [[stitch]] has no key 'cutz': did you mean 'cuts'?"),
         (f"{STITCH * 3}cutz = 1", "line 13: the 3rd [[stitch]] has no key 'cutz': did you mean 'cuts'?"),
@@ -335,6 +417,8 @@ def test_every_line_of_a_whole_study_is_found() -> None:
         (("stitch", 0, "pairing"), 'pairing = "all"'),
         (("stitch", 1, "seeds", 0), "seeds = [5]"),
         (("stitch", 1, "data", "name"), 'name = "digits/colour"'),
+        (("noise", 0, "radius", 1), "radius = [0, 0.5]"),
+        (("control", 0, "controls", 0), 'controls = ["shuffled"]'),
         (("compare", 0, "parts"), "parts = 3"),
         (("audit", 0, "conflict"), 'conflict = "digits/conflict"'),
         (("pictures", 0, "n"), "n = 4"),
@@ -359,6 +443,8 @@ def test_lines_within_an_array_are_no_headers(inner: str) -> None:
 # ---- wrong types and values
 
 
+NOISE = "[[noise]]\nreceivers = ['a']\ncuts = ['x']\n"
+CONTROL = STITCH.replace("stitch", "control")
 NETWORK = "[models.a]\ntrain = 'x'\ndata = 'y'\n"
 
 
@@ -389,6 +475,16 @@ NETWORK = "[models.a]\ntrain = 'x'\ndata = 'y'\n"
         (
             "[[stitch]]\nsenders = [\n  'a',\n  3,\n]\nreceivers = ['b']\ncuts = ['x']",
             "line 2: Expected `senders` of the 1st [[stitch]] to be a string, but got 3.",
+        ),
+        (f"{STITCH}rank = 1", "line 5: Expected `rank` of the 1st [[stitch]] to be true or false, but got 1."),
+        (f"{NOISE}radius = 0.1", "line 4: Expected `radius` of the 1st [[noise]] to be a list, but got 0.1."),
+        (
+            f"{NOISE}classes = [2.5]",
+            "line 4: Expected `classes` of the 1st [[noise]] to be a whole number, but got 2.5.",
+        ),
+        (
+            "[noise]\nreceivers = ['a']\ncuts = ['x']",
+            "line 1: Expected `noise` to be a list of tables: write [[noise]] for [noise].",
         ),
         (
             "[[stitch]]\nsenders = 'a'\nreceivers = ['b']\ncuts = ['x']",
@@ -443,6 +539,23 @@ def test_a_wrong_type(tmp_path: Path, text: str, message: str) -> None:
             "line 5: Expected `matchings` of the 1st [[stitch]] to have at least 1 character, but got ''.",
         ),
         (
+            f"{NOISE}radius = [0.1, -1]",
+            "line 4: Expected `radius` of the 1st [[noise]] to be greater than or equal to 0, but got -1.",
+        ),
+        (
+            f"{NOISE}radius = [inf]",
+            "line 4: Expected `radius` of the 1st [[noise]] to be a finite number, but got inf.",
+        ),
+        (f"{NOISE}radius = []", "line 4: Expected `radius` of the 1st [[noise]] to have at least 1 item, but got []."),
+        (
+            f"{NOISE}classes = [1]",
+            "line 4: Expected `classes` of the 1st [[noise]] to be greater than or equal to 2, but got 1.",
+        ),
+        (
+            f"{CONTROL}controls = []",
+            "line 5: Expected `controls` of the 1st [[control]] to have at least 1 item, but got [].",
+        ),
+        (
             "[[compare]]\nsenders = ['a']\nreceivers = ['b']\nfolds = 1",
             "line 4: Expected `folds` of the 1st [[compare]] to be greater than or equal to 2, but got 1.",
         ),
@@ -478,8 +591,8 @@ def test_a_value_out_of_bounds(tmp_path: Path, text: str, message: str) -> None:
         ),
         (
             "[matchings.d]\nway = 'regresion'",
-            "line 2: Expected `way` of [matchings.d] to be 'task', 'direct' or 'regression', but got 'regresion'. "
-            "Did you mean 'regression'?",
+            "line 2: Expected `way` of [matchings.d] to be 'task', 'direct', 'regression', 'class_mapping' or "
+            "'embedding_mapping', but got 'regresion'. Did you mean 'regression'?",
         ),
         (
             f"{STITCH}freeze = ['all', 'weight']",
@@ -506,6 +619,8 @@ def test_a_wrong_word(tmp_path: Path, text: str, message: str) -> None:
     [
         ("[[stitch]]\nsenders = ['a']\ncuts = ['x']", "line 1: the 1st [[stitch]] needs the key 'receivers'."),
         (f"{STITCH}\n[[audit]]\nsenders = ['a']\nreceivers = ['b']", "line 6: the 1st [[audit]] needs the key 'cuts'."),
+        (CONTROL, "line 1: the 1st [[control]] needs the key 'controls'."),
+        ("[[noise]]\nreceivers = ['a']", "line 1: the 1st [[noise]] needs the key 'cuts'."),
         ("\n[[call]]\nseeds = [1]", "line 2: the 1st [[call]] needs the key 'function'."),
         ("\n[matchings.d]\nridge = 0.1", "line 2: [matchings.d] needs the key 'way'."),
         ("threads = 1\ndata = {n = 3}", "line 2: `data` needs the key 'name'."),

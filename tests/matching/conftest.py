@@ -31,6 +31,17 @@ class Planted:
     bias: Tensor
 
 
+class Nothing(nn.Module):
+    """Front and back leave everything as it is, so that a stitch between two of them alone decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.back = nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.back(x * 1.0)
+
+
 class Make:
     """Makes what tests are made of."""
 
@@ -125,6 +136,11 @@ class Make:
             planted.bias.mul_(math.pi).add_(offset)
         weight, bias = planted.weight.detach().flatten(1), planted.bias.detach()
         return Planted(split(sender, "1", example), split(receiver, "2", example), weight, bias)
+
+    @staticmethod
+    def nothing(*shape: int) -> Split:
+        """A float64 network that does nothing, split: its activations are its inputs, its answers its activations."""
+        return split(Nothing(), "before:back", torch.zeros(2, *shape, dtype=torch.float64))
 
     def halves(self, model: nn.Module | Model, cut: str, samples: Samples) -> Split:
         """The model split for these samples."""

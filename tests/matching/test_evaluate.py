@@ -177,6 +177,12 @@ def test_another_set_may_use_the_same_ids(make, stitched: Match) -> None:
         ("mnist/digit", "fashion/digit", False),
         ("folder:data/cats", "folder:data/dogs", False),
         ("folder:data/cats", "folder:data/cats", True),
+        ("cifar10?size=64", "cifar10", True),
+        ("mnist?size=32", "mnist/digit", True),
+        ("mnist/digit", "mnist/colour?size=32&classes=5", True),
+        ("mnist?size=32", "fashion?size=32", False),
+        ("folder:data/cats?size=64", "folder:data/cats", True),
+        ("folder:data/cats?size=64", "folder:data/dogs?size=64", False),
     ],
 )
 def test_variants_of_a_set_show_the_same_samples(make, pair, fitted: str, scored: str, same: bool) -> None:

@@ -18,7 +18,9 @@ from seamripper.cut import split
 from seamripper.data import Samples
 from seamripper.errors import CheckpointError, DataError, FileError, MatchError
 from seamripper.matching import (
+    ClassMapping,
     Direct,
+    EmbeddingMapping,
     Match,
     Matching,
     Regression,
@@ -113,6 +115,18 @@ def test_zoo_models_load_by_name_alone(make, tmp_path: Path, stitch: str, freeze
     found = match(sender, receiver, fit, stitch=choice, matching=Task(QUICK), freeze=freeze)
     found.save(tmp_path / "match.safetensors")
     same(load_match(tmp_path / "match.safetensors"), found, make.images(20, seed=3).batch(slice(None)))
+
+
+@pytest.mark.parametrize("stitch", ["identity", "affine", "bn_affine", "conv", "orthogonal"])
+def test_loading_leaves_the_global_generator_alone(make, tmp_path: Path, stitch: str) -> None:
+    fit = make.images(20)
+    sender, receiver = (make.halves(make.resnet(seed), "layer2", fit) for seed in (0, 1))
+    match(sender, receiver, fit, stitch=stitch, matching=Task(Training(epochs=0))).save(tmp_path / "match.safetensors")
+    for seed in (5, 6):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        load_match(tmp_path / "match.safetensors")
+        assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_timm_models_load_by_name_alone(make, tmp_path: Path) -> None:
@@ -313,7 +327,7 @@ def test_a_forged_recipe_is_not_followed(saved: Path, evil: tuple[Path, Path], r
 
 
 def test_all_matchings_are_found() -> None:
-    assert list(matchings()) == ["direct", "regression", "task"]
+    assert list(matchings()) == ["class_mapping", "direct", "embedding_mapping", "regression", "task"]
     assert all(cls.name == name for name, cls in matchings().items())
 
 
@@ -324,11 +338,23 @@ def test_all_matchings_are_found() -> None:
         Direct(form="orthogonal", rtol=1e-8),
         Regression(Training(lr=0.5), init="direct"),
         Task(Training(schedule=Schedule("cosine", warmup=0.2)), label_map=(2, 0, 1), augment="flip_crop"),
+        ClassMapping(),
+        ClassMapping(Training(lr=0.5), label_map=(2, 0, 1)),
+        EmbeddingMapping(Training(epochs=3), squared=False),
     ],
     ids=str,
 )
 def test_records_survive_json(way: Matching) -> None:
     assert matching_from_record(json.loads(json.dumps(way.as_record()))) == way
+
+
+@pytest.mark.parametrize(
+    ("name", "rate"), [("class_mapping", 1e-2), ("embedding_mapping", 1e-5), ("task", 1e-3), ("regression", 1e-3)]
+)
+def test_what_a_record_does_not_say_of_a_training_is_the_matchings_own(name: str, rate: float) -> None:
+    way = matching_from_record({"name": name, "training": {"epochs": 2, "schedule": {"kind": "cosine"}}})
+    assert way.training == dataclasses.replace(matchings()[name]().training, epochs=2, schedule=Schedule("cosine"))
+    assert way.training.lr == rate
 
 
 def test_wrong_names_and_options() -> None:

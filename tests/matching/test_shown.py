@@ -17,7 +17,7 @@ from seamripper.activations import collect
 from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.errors import DataError
-from seamripper.matching import Direct, Matching, Regression, Task, Training, evaluate, match
+from seamripper.matching import Direct, EmbeddingMapping, Matching, Regression, Task, Training, evaluate, match
 from seamripper.measures import compare
 
 TRAINING = Training(epochs=3, batch=32, lr=0.01)
@@ -73,6 +73,7 @@ WAYS = {
     "direct": (Direct(), "all"),
     "direct, ridge": (Direct(ridge=0.1), "all"),
     "regression": (Regression(TRAINING), "all"),
+    "embeddings": (EmbeddingMapping(TRAINING), "all"),
     "task": (Task(TRAINING), "all"),
     "task from direct": (Task(TRAINING, init="direct"), "all"),
     "task, plain tail": (Task(TRAINING, optimise=False), "all"),
@@ -96,7 +97,9 @@ def test_every_matching_finds_the_same_as_side_by_side(world: World, way: str) -
     assert torch.equal(found(test.inputs, test.shown.inputs), wanted(whole.inputs))
 
 
-@pytest.mark.parametrize("matching", [Direct(), Regression(TRAINING), Task(TRAINING)], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "matching", [Direct(), Regression(TRAINING), Task(TRAINING), EmbeddingMapping(TRAINING)], ids=lambda m: m.name
+)
 def test_what_is_shown_makes_a_difference(world: World, matching: Matching) -> None:
     sender, receiver, fit, test = world.shown
     found, plain = (match(sender, receiver, samples, matching=matching) for samples in (fit, fit.as_it_is))

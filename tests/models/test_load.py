@@ -58,6 +58,8 @@ def test_the_input_can_be_given_in_the_spec_or_as_an_argument() -> None:
         load("zoo:R_1111?width=0.125&input=3,32")
     with pytest.raises(ModelError, match="built for"):
         load(LENET, input=(1, 32, 32))
+    with pytest.raises(ModelError, match=r"an image of 3 channels, .* but got \(1, 32, 32\)"):
+        load("zoo:R_1111?width=0.125", input=(1, 32, 32))
 
 
 # weights

@@ -79,6 +79,9 @@ def test_an_autoencoder_learns_to_reconstruct(blobs: Samples) -> None:
     [
         "resnet34?width=0.0625",
         "resnet50?width=0.0625",
+        "resnet50?width=0.0625&form=keras&normalise=caffe",
+        "mobilenet_v2?width=0.125&normalise=torchvision",
+        "efficientnet_lite0?width=0.125",
         "vgg19?width=0.03125",
         "vit_tiny?patch=16",
         "R_1212?stem=3x3&width=0.0625",

@@ -16,6 +16,8 @@ from seamripper.models import Architecture
 from seamripper.models._seeded import seeded
 from seamripper.models._torchvision import import_timm, import_torchvision
 from seamripper.models.zoo import FAMILIES
+from seamripper.models.zoo.efficientnet_lite import SamePad
+from seamripper.models.zoo.normalise import Normalise
 
 pytestmark = pytest.mark.filterwarnings("ignore:The compiled part of torchvision:UserWarning")
 
@@ -25,6 +27,10 @@ SMALL = {
     "resnet34": "resnet34?width=0.125",
     "resnet50": "resnet50?width=0.125",
     "vgg19": "vgg19?width=0.125",
+    "mobilenet_v2": "mobilenet_v2?width=0.125&normalise=torchvision",
+    "efficientnet_lite0": "efficientnet_lite0?width=0.125&normalise=lite",
+    "efficientnet_lite1": "efficientnet_lite1?width=0.125",
+    "efficientnet_lite2": "efficientnet_lite2?width=0.125",
     "lenet": "lenet",
     "vit_tiny": "vit_tiny?patch=8",
     "autoencoder": "autoencoder?channels=3",
@@ -63,6 +69,78 @@ def test_resnets_are_torchvisions(name: str) -> None:
     # A strict equality of the initial weights too: same order of layers, same initialisation.
     assert model_fingerprint(ours) == model_fingerprint(theirs)
     assert_same_network(ours, theirs, inputs(2, 3, 64, 64))
+
+
+def test_mobilenet_is_torchvisions() -> None:
+    models = import_torchvision().models
+    for width in (1.0, 0.35, 1.4):
+        with seeded(0):
+            theirs = models.mobilenet_v2(weights=None, width_mult=width, num_classes=7)
+        ours = Architecture("mobilenet_v2", {"width": width, "classes": 7}).build(0)
+        assert model_fingerprint(ours) == model_fingerprint(theirs)
+        assert_same_network(ours, theirs, inputs(2, 3, 45, 64))
+
+
+@pytest.mark.parametrize("name", ["efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2"])
+def test_efficientnet_lites_are_timms(name: str) -> None:
+    with seeded(0):
+        theirs = import_timm().create_model(f"tf_{name}")
+    ours = Architecture.parse(f"{name}?classes=1000").build(0)
+    # Even and odd maps are padded differently, and either side by itself.
+    assert_same_network(ours, theirs, inputs(2, 3, 64, 45))
+    x = inputs(1, 3, 33, 50)
+    with torch.no_grad():
+        assert torch.equal(ours(x), theirs(x))
+
+
+@pytest.mark.parametrize("size", [3, 5])
+@pytest.mark.parametrize("n", range(1, 9))
+def test_same_padding_is_tensorflows(size: int, n: int) -> None:
+    """⌈n/2⌉ places come out, and of what is added the larger half goes behind (TensorFlow's own words for "same")."""
+    added = max((-(-n // 2) - 1) * 2 + size - n, 0)
+    padded = SamePad(size)(torch.ones(1, 1, n, n + 1))
+    assert padded.shape[2] == n + added
+    assert padded[0, 0, :, size // 2].tolist() == [0.0] * (added // 2) + [1.0] * n + [0.0] * (added - added // 2)
+    assert nn.functional.max_pool2d(padded, size, 2).shape[2:] == (-(-n // 2), -(-(n + 1) // 2))
+
+
+def test_a_resnet50_in_keras_form_differs_where_keras_does() -> None:
+    ours, keras = (Architecture.parse(f"resnet50?width=0.125&form={f}").build(0) for f in ("torchvision", "keras"))
+    strides = {
+        name: (part.stride, part.bias is not None)
+        for name, part in keras.named_modules()
+        if isinstance(part, nn.Conv2d)
+    }
+    twos = [f"layer{k}.0.{part}" for k in (2, 3, 4) for part in ("conv1", "downsample.0")]
+    assert {name for name, (stride, _) in strides.items() if stride == (2, 2)} == {"conv1", *twos}
+    assert all(biased for _, biased in strides.values())
+    for net, eps in ((ours, 1e-5), (keras, 1e-3)):
+        assert {part.eps for part in net.modules() if isinstance(part, nn.BatchNorm2d)} == {eps}
+    shapes = {k: v.shape for k, v in keras.state_dict().items() if k in ours.state_dict()}
+    assert shapes == {k: v.shape for k, v in ours.state_dict().items()}
+
+
+def test_normalising_inside_is_normalising_before() -> None:
+    colours = torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    numbers = (255 * colours).double()
+    blue_first = numbers[:, [2, 1, 0]] - torch.tensor([103.939, 116.779, 123.68], dtype=torch.float64).view(3, 1, 1)
+    mean, std = (torch.tensor(v).view(3, 1, 1) for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    for way, expected in (
+        ("caffe", blue_first),
+        ("lite", (numbers - 127) / 128),
+        ("torchvision", (colours - mean) / std),
+    ):
+        torch.testing.assert_close(Normalise(way)(colours), expected.float(), rtol=1e-5, atol=1e-4)
+        net, plain = (Architecture("mobilenet_v2", {"width": 0.125, "normalise": w}).build(0) for w in (way, "none"))
+        with torch.no_grad():
+            assert torch.equal(net.eval()(colours), plain.eval()(Normalise(way)(colours)))
+        assert not list(Normalise(way).parameters())
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0", "resnet50"])
+def test_normalising_is_of_three_colours(name: str) -> None:
+    with pytest.raises(ModelError, match=r"Expected channels to be 3 with normalise=lite, .* but got 1"):
+        Architecture.parse(f"{name}?channels=1&normalise=lite&width=0.125").build(0)
 
 
 def test_vgg19_is_torchvisions() -> None:
@@ -200,6 +278,10 @@ def test_autoencoders_have_no_classes() -> None:
         ("resnet18?classes=0", "whole number of at least 1"),
         ("resnet18?stem=5x5", "Expected option 'stem' to be 'imagenet' or '3x3', but got '5x5'"),
         ("autoencoder?size=30", "'28' or '32'"),
+        ("resnet50?form=pytorch", "Expected option 'form' to be 'torchvision' or 'keras', but got 'pytorch'"),
+        ("resnet18?form=keras", "The zoo's 'resnet18' has no option 'form'"),
+        ("mobilenet_v2?normalise=tf", "to be 'none', 'torchvision', 'lite' or 'caffe', but got 'tf'"),
+        ("mobilenet_v3", "did you mean 'mobilenet_v2'"),
         ("resnet18?width", "Expected options like"),
         ("resnet18?width=1&width=2", "given twice"),
     ],

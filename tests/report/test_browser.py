@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from planted_paper import hostile as hostile_paper
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from seamripper.papers.page import save
 from seamripper.report import report
 
 FLAGS = (
@@ -39,7 +41,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 def opened(browser: webdriver.Chrome, store: Path, *, width: int = 1280, height: int = 900) -> Path:
     """Write the report, open it from file, and wait until its script has run."""
-    path = report(store)
+    return looked_at(browser, report(store), width=width, height=height)
+
+
+def looked_at(browser: webdriver.Chrome, path: Path, *, width: int = 1280, height: int = 900) -> Path:
+    """Open a page from file, and wait until its script has run."""
     browser.set_window_size(width, height)
     for kind in ("browser", "performance"):
         browser.get_log(kind)
@@ -284,3 +290,26 @@ def test_a_run_is_watched_in_the_browser_while_it_fills(browser: webdriver.Chrom
         assert one(browser, "#verdict").text == "8 of 8 jobs are done: 8 of the kind call."
         assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
         server.shutdown()
+
+
+# ---- the page of a paper
+
+
+def test_a_reproduction_opens_without_an_error_or_a_request_and_runs_no_name(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    path = looked_at(browser, save(hostile_paper(tmp_path))[0])
+    assert browser.get_log("browser") == []
+    assert [one for one in asked(browser) if not one.startswith("data:")] == [path.resolve().as_uri()]
+    assert browser.title == "<script>document.title = 'ran'</script> – seamripper"
+    assert one(browser, "#verdict").text == "Of 2 claims: 1 reproduced, 1 not reproduced."
+    counted = [figure.text.split()[0] for figure in all_of(browser, ".headline dd")]
+    assert counted == ["1", "1", "0"]
+    assert [section.get_attribute("id") for section in all_of(browser, "main > section")] == ["table-1"]
+    rows = [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in all_of(browser, "tbody tr")]
+    assert rows[0][0] == "<script>document.title = 'ran'</script>"
+    assert rows[0][1] == "reproduced"
+    assert len(all_of(browser, "#table-1 polyline")) == 1
+    told = hovered(browser, all_of(browser, "#table-1 circle")[0])
+    assert "mean over 3 seeds" in told
+    assert all(image.get_attribute("naturalWidth") == "2" for image in all_of(browser, "#table-1 img"))

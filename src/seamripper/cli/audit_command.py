@@ -11,6 +11,7 @@ import click
 
 from seamripper._files import atomic
 from seamripper.cli._audited import show_audited
+from seamripper.cli._matching import NAMES, with_options
 from seamripper.cli._parse import Output, json_option, model_at, split_for, words_of
 from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import AuditError, FileError, InapplicableError
@@ -39,7 +40,7 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
 @click.option("--other-seed", "other_names", multiple=True,
               help="A network trained as the receiver was, from another seed: MODEL, cut where the receiver is, or "
                    "MODEL@CUT. Repeatable.")  # fmt: skip
-@click.option("--matching", "matching_name", default="task", show_default=True, help="task, direct or regression.")
+@click.option("--matching", "matching_name", default="task", show_default=True, help=NAMES)
 @click.option("--stitch", "stitch_name", default="auto", show_default=True, help="See: seamripper list stitches.")
 @click.option("--freeze", type=click.Choice(["all", "weights"]), default="all", show_default=True,
               help="weights: BN statistics adapt, as in Smith's code.")  # fmt: skip
@@ -52,11 +53,11 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
                    "seamripper list controls.")  # fmt: skip
 @click.option("--audits", "audit_names", multiple=True, default=("all",), show_default="all",
               help="Names with options: margin,rank?n=500. Repeatable. See: seamripper list audits.")  # fmt: skip
-@click.option("--epochs", type=click.IntRange(min=0), help="Of the stitch. Default: 4.")
-@click.option("--lr", type=float, help="Default: 0.01.")
-@click.option("--batch", type=click.IntRange(min=1), help="Default: 64.")
+@click.option("--epochs", type=click.IntRange(min=0), help="Of the stitch. Default: 4. Both mappings have their own.")
+@click.option("--lr", type=float, help="Default: 0.01. Both mappings have their own.")
+@click.option("--batch", type=click.IntRange(min=1), help="Default: 64. Both mappings have their own.")
 @click.option("--init", type=click.Choice(["random", "identity", "direct"]),
-              help="Where a stitch starts. Default: direct; regression: random.")  # fmt: skip
+              help="Where a stitch starts. Default: direct; regression: random. The mappings have none.")  # fmt: skip
 @click.option("--out", type=Output(".json"), help="Write all of it to this file (.json).")
 @json_option
 @click.pass_context
@@ -128,14 +129,13 @@ def _matching(options: dict[str, Any]) -> Matching:
     from seamripper.matching import Regression, Task, matching_named
 
     asked = {name: options[name] for name in ("epochs", "lr", "batch") if options[name] is not None}
-    training = dataclasses.replace(MATCHING.training, **asked)
     way = matching_named(options["matching_name"])
     if isinstance(way, Task):
-        return dataclasses.replace(MATCHING, training=training, init=options["init"] or MATCHING.init)
-    if isinstance(way, Regression):
-        # From the direct match there is nothing left for it to find.
-        return dataclasses.replace(way, training=training, init=options["init"] or way.init)
-    return way
+        way = MATCHING
+    elif isinstance(way, Regression):
+        # From where it starts itself: from the direct match there is nothing left for it to find.
+        way = dataclasses.replace(way, training=MATCHING.training)
+    return with_options(way, training=asked, init=options["init"])
 
 
 def _interventions(given: tuple[str, ...]) -> list[Intervention | str] | None:

@@ -19,7 +19,7 @@ from seamripper.cli._show import print_json, print_table
 def command(model: str, shape: tuple[int, ...] | None, aliases: bool, as_json: bool) -> None:
     """List the places where MODEL can be cut, in the order in which it reaches them.
 
-    MODEL is zoo:resnet18, torchvision:…, timm:…, hf:FOLDER, FILE.py:FUNCTION or FILE.safetensors.
+    MODEL is zoo:resnet18, imagenet:NAME, torchvision:…, timm:…, hf:FOLDER, FILE.py:FUNCTION or FILE.safetensors.
     """
     from seamripper.cut import cuts
     from seamripper.models import load

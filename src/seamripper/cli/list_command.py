@@ -55,10 +55,7 @@ def _known(what: str) -> dict[str, str]:
 
         return datasets()
     if what == "models":
-        from seamripper.models.zoo import FAMILIES
-
-        options = {name: ", ".join(family.options) for name, family in FAMILIES.items()}
-        return {f"zoo:{name}": f"options: {words}" for name, words in options.items()} | _ELSEWHERE
+        return _models()
     if what == "stitches":
         from seamripper.stitches import stitches
 
@@ -66,6 +63,18 @@ def _known(what: str) -> dict[str, str]:
     from seamripper.matching import matchings
 
     return {name: _first_line(cls) for name, cls in matchings().items()}
+
+
+def _models() -> dict[str, str]:
+    from seamripper.models.imagenet import WEIGHTS
+    from seamripper.models.zoo import FAMILIES
+
+    zoo = {f"zoo:{name}": f"options: {', '.join(family.options)}" for name, family in FAMILIES.items()}
+    trained = {
+        f"imagenet:{name}": f"trained on ImageNet, top-1 {known.top1} % as published; {known.source}"
+        for name, known in WEIGHTS.items()
+    }
+    return zoo | trained | _ELSEWHERE
 
 
 def _list_asked(what: str, as_json: bool) -> None:

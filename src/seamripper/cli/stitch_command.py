@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from seamripper.cli._matching import NAMES, with_options
 from seamripper.cli._parse import SEED, Output, json_option, model_at, split_for
 from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import DataError
@@ -18,21 +19,26 @@ if TYPE_CHECKING:
     from seamripper.models import Model
 
 
+def _own_default(of_task: object) -> str:
+    return f"Default: the matching's own; task and regression: {of_task}."
+
+
 @click.command("stitch")
 @click.argument("sender")
 @click.argument("receiver")
 @click.option("--data", "data_name", required=True, help="Train split: the stitch is fitted. Test split: it is scored.")
-@click.option("--matching", "matching_name", default="task", show_default=True, help="task, direct or regression.")
+@click.option("--matching", "matching_name", default="task", show_default=True, help=NAMES)
 @click.option("--stitch", "stitch_name", default="auto", show_default=True, help="See: seamripper list stitches.")
 @click.option("--n", type=click.IntRange(min=2), default=10_000, show_default=True, help="Samples to fit on.")
 @click.option("--n-test", type=click.IntRange(min=2), help="Samples to score on (default: all).")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the stitch.")
-@click.option("--epochs", type=click.IntRange(min=0), default=10, show_default=True)
-@click.option("--lr", type=float, default=1e-3, show_default=True)
-@click.option("--batch", type=click.IntRange(min=1), default=256, show_default=True)
-@click.option("--optimiser", type=click.Choice(["adam", "sgd"]), default="adam", show_default=True)
-@click.option("--schedule", type=click.Choice(["constant", "steps", "cosine"]), default="constant", show_default=True)
-@click.option("--init", type=click.Choice(["random", "identity", "direct"]), default="random", show_default=True)
+@click.option("--epochs", type=click.IntRange(min=0), help=_own_default(10))
+@click.option("--lr", type=float, help=_own_default(0.001))
+@click.option("--batch", type=click.IntRange(min=1), help=_own_default(256))
+@click.option("--optimiser", type=click.Choice(["adam", "sgd"]), help=_own_default("adam"))
+@click.option("--schedule", type=click.Choice(["constant", "steps", "cosine"]), help="Default: constant.")
+@click.option("--init", type=click.Choice(["random", "identity", "direct"]),
+              help="Task and regression: where the stitch starts. Default: random.")  # fmt: skip
 @click.option("--freeze", type=click.Choice(["all", "weights"]), default="all", show_default=True,
               help="weights: BN statistics adapt, as in Smith's code.")  # fmt: skip
 @click.option("--ridge", type=click.FloatRange(min=0), default=0.0, show_default=True, help="Direct matching: damping.")
@@ -75,21 +81,16 @@ def command(sender: str, receiver: str, data_name: str, as_json: bool, out: Path
 
 
 def _matching(options: dict[str, Any]) -> Matching:
-    from seamripper.matching import Direct, Regression, Schedule, Task, Training, matching_named
+    from seamripper.matching import Direct, Schedule, matching_named
 
-    training = Training(
-        optimiser=options["optimiser"],
-        lr=options["lr"],
-        epochs=options["epochs"],
-        batch=options["batch"],
-        schedule=Schedule(options["schedule"]),
-    )
-    kind = type(matching_named(options["matching_name"]))
-    if kind is Direct:
-        return Direct(ridge=options["ridge"])
-    if kind in (Task, Regression):
-        return kind(training=training, init=options["init"])
-    return kind()
+    way = matching_named(options["matching_name"])
+    if isinstance(way, Direct):
+        way = Direct(ridge=options["ridge"])
+    words = ("optimiser", "lr", "epochs", "batch", "schedule")
+    training = {name: options[name] for name in words if options[name] is not None}
+    if "schedule" in training:
+        training["schedule"] = Schedule(training["schedule"])
+    return with_options(way, training=training, init=options["init"])
 
 
 def _own(receiver: Model, n: int | None) -> Samples | None:

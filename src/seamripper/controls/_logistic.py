@@ -33,7 +33,15 @@ def logistic_answers(fit: Tensor, labels: Tensor, test: Tensor, *, classes: int,
 
 
 def _fitted(rows: Tensor, labels: Tensor, *, l2: float) -> tuple[Tensor, Tensor]:
-    """Weights (classes, d) and biases at the minimum; there is but one, up to a common bias, as the loss is convex."""
+    """Weights (classes, d) and biases at the minimum; there is but one, up to a common bias, as the loss is convex.
+
+    With fewer rows than columns the weights lie in the directions of the rows, as all that is across them only costs:
+    rows = Z Qᵀ with Q orthonormal, and Z, n × n, is all that has to be looked at.
+    """
+    if rows.shape[0] < rows.shape[1]:
+        across, factor = torch.linalg.qr(rows.mT)
+        weight, bias = _fitted(factor.mT, labels, l2=l2)
+        return weight @ across.mT, bias
     classes = int(labels.max()) + 1
     weight = rows.new_zeros(classes, rows.shape[1]).requires_grad_()
     bias = rows.new_zeros(classes).requires_grad_()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from seamripper._options import require_options
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
 
@@ -27,13 +28,26 @@ class DataSet(abc.ABC):
     """Variant → what it is, for a leaf that has an option `variant`."""
     takes: ClassVar[str] = ""
 
+    classes: int | None = field(default=None, kw_only=True)
+    """The samples of the first so many classes only; None is all of them. Every set has this option."""
+
     @abc.abstractmethod
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """All samples of "train" or "test"; ids are unique over both.
 
-        `n` is how many the caller is going to draw with `seed`: a set that reads a file a sample may
-        draw before it reads, all others leave it.
+        The caller keeps what `kept` gives, `n` samples drawn with `seed`: a set that reads or computes
+        sample by sample may ask it first, all others leave `n` and `classes`.
         """
+
+    def kept(self, samples: Samples, *, n: int | None, seed: int) -> Samples:
+        """Of the first `classes` classes, `n` drawn with `seed`. Of samples that were kept, it keeps all."""
+        few = samples if self.classes is None else samples.first_classes(self.classes)
+        return few if n is None else few.draw(n, seed=seed)
+
+
+def check_options(chosen: DataSet, **least: float) -> None:
+    """Refuse an option that is not of its type, or lies below its least value."""
+    require_options(chosen, f"the data set {chosen.name!r}", error=DataError, **least)
 
 
 def check_split(split: str) -> str:

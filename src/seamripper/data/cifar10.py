@@ -18,10 +18,12 @@ import numpy as np
 import torch
 
 from seamripper._words import need
-from seamripper.data.base import DataSet, check_split
+from seamripper.data.base import DataSet, check_options, check_split
 from seamripper.data.fetch import Remote
+from seamripper.data.resize import resized
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Npm, Source, UrlTar
+from seamripper.data.stylise import stylised
 from seamripper.errors import DataError
 
 _EACH = 10_000
@@ -104,17 +106,35 @@ class Cifar10(DataSet):
 
     name: ClassVar[str] = "cifar10"
     about: ClassVar[str] = "photographs of ten kinds of things, 50,000 + 10,000 of 32x32"
+    variants: ClassVar[dict[str, str]] = {
+        "stylised": "each with the Fourier amplitudes of another; shape tells, texture and colour do not",
+    }
+
+    variant: str = ""
+    size: int | None = None
+    """Images of size x size, resized (bilinear) after they are stylised; None leaves them as they are."""
+
+    def __post_init__(self) -> None:
+        check_options(self, size=1)
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
-        """The whole split, (n, 3, 32, 32)."""
-        payload = b"".join(REMOTE.read(file) for file in _BATCHES[check_split(split)])
-        rows = np.frombuffer(payload, np.uint8).reshape(-1, _RECORD)
-        first_id = 0 if split == "train" else 5 * _EACH
-        return Samples(
-            name="cifar10",
-            inputs=torch.from_numpy(rows[:, 1:].reshape(-1, 3, 32, 32).copy()),
-            labels=torch.from_numpy(rows[:, 0].astype(np.int64)),
-            ids=torch.arange(first_id, first_id + len(rows)),
-            classes=10,
-            source="CIFAR-10, held to its sha256",
-        )
+        """The split, or what is kept of it, (n, 3, 32, 32)."""
+        every = _photographs(check_split(split))
+        kept = self.kept(every, n=n, seed=seed)
+        if self.variant == "stylised":
+            kept = stylised(kept, every, split=split, seed=seed)
+        return resized(kept, self.size)
+
+
+def _photographs(split: str) -> Samples:
+    payload = b"".join(REMOTE.read(file) for file in _BATCHES[split])
+    rows = np.frombuffer(payload, np.uint8).reshape(-1, _RECORD)
+    first_id = 0 if split == "train" else 5 * _EACH
+    return Samples(
+        name="cifar10",
+        inputs=torch.from_numpy(rows[:, 1:].reshape(-1, 3, 32, 32).copy()),
+        labels=torch.from_numpy(rows[:, 0].astype(np.int64)),
+        ids=torch.arange(first_id, first_id + len(rows)),
+        classes=10,
+        source="CIFAR-10, held to its sha256",
+    )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seamripper.data.base import DataSet, check_split
+from seamripper.data.base import DataSet, check_options, check_split
 from seamripper.data.colour import VARIANTS, Grey, coloured
 from seamripper.data.fetch import Remote
 from seamripper.data.idx import read_split
+from seamripper.data.resize import resized
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Debian, Url
 
@@ -40,11 +41,17 @@ class Fashion(DataSet):
     variants: ClassVar[dict[str, str]] = VARIANTS
 
     variant: str = "greyscale"
+    size: int | None = None
+    """Images of size x size, resized (bilinear) after they are coloured; None leaves them as they are."""
+
+    def __post_init__(self) -> None:
+        check_options(self, size=1)
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
-        """The whole split, three channels."""
+        """The split, three channels, or what is kept of it."""
         images, labels = read_split(REMOTE, check_split(split))
         first_id = 0 if split == "train" else 60_000
         # Mean and standard deviation of its own train pixels, as 0.1307 and 0.3081 are MNIST's.
         grey = Grey("fashion", images, labels, first_id, 0.2860, 0.3530, "Fashion-MNIST, held to its sha256")
-        return coloured(grey, self.variant, split=split, seed=seed)
+        every = coloured(grey, self.variant, split=split, seed=seed)
+        return resized(self.kept(every, n=n, seed=seed), self.size)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seamripper.data.base import DataSet, check_split
+from seamripper.data.base import DataSet, check_options, check_split
 from seamripper.data.colour import VARIANTS, Grey, coloured
 from seamripper.data.digits8 import standing_in
 from seamripper.data.fetch import Remote
 from seamripper.data.idx import FILES, read_split
+from seamripper.data.resize import resized
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Npm, Url
 from seamripper.errors import UnfetchedError
@@ -44,10 +45,16 @@ class Mnist(DataSet):
     variants: ClassVar[dict[str, str]] = VARIANTS
 
     variant: str = "greyscale"
+    size: int | None = None
+    """Images of size x size, resized (bilinear) after they are coloured; None leaves them as they are."""
+
+    def __post_init__(self) -> None:
+        check_options(self, size=1)
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
-        """The whole split, three channels."""
-        return coloured(_grey(check_split(split)), self.variant, split=split, seed=seed)
+        """The split, three channels, or what is kept of it."""
+        every = coloured(_grey(check_split(split)), self.variant, split=split, seed=seed)
+        return resized(self.kept(every, n=n, seed=seed), self.size)
 
 
 def _grey(split: str) -> Grey:

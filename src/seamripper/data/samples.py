@@ -123,6 +123,14 @@ class Samples:
         """The first `n` samples (all of them if `n` is None or larger)."""
         return self if n is None or n >= len(self) else self.take(slice(0, n))
 
+    def first_classes(self, k: int) -> Samples:
+        """The samples of the first `k` classes, 0 … k − 1, as samples of no more classes than these."""
+        if not 2 <= k <= self.classes:
+            raise DataError(
+                f"Expected classes to be at least 2, and at most the {self.classes} of {self.name}, but got {k}."
+            )
+        return self if k == self.classes else replace(self.take(self.labels < k), classes=k)
+
     def draw(self, n: int, *, seed: int = 0) -> Samples:
         """`n` samples drawn without replacement, in their old order; all of them if there are no more."""
         if n >= len(self):

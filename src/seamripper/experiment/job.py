@@ -12,7 +12,7 @@ from typing import Any
 
 from seamripper.errors import ExperimentError
 
-NUMBERS = 1
+NUMBERS = 2
 """Raised by whoever changes what a job's numbers come out as: results of other numbers are then not taken for these."""
 
 
@@ -68,7 +68,10 @@ class Job:
         return f"{self.kind} {' '.join(words)}".strip()
 
 
-_SHOWN = ("model", "sender", "receiver", "sender_cut", "receiver_cut", "matching", "control", "seed", "part", "call")
+_SHOWN = (
+    *("model", "sender", "receiver", "sender_cut", "receiver_cut", "radius", "classes", "matching", "control", "seed"),
+    *("part", "call"),
+)
 
 
 @dataclass(frozen=True, eq=False)

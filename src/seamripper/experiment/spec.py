@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -83,13 +83,16 @@ class Network(_Part):
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
+Ways = Literal["task", "direct", "regression", "class_mapping", "embedding_mapping"]
+
+
 class Way(_Part):
-    """A matching of the study under a name of its own: `way` is task, direct or regression; the rest its options.
+    """A matching of the study under a name of its own: `way` is task, direct, regression …; the rest its options.
 
     Options of the training (`lr`, `epochs` …) and of its schedule stand beside the matching's own.
     """
 
-    way: Literal["task", "direct", "regression"]
+    way: Ways
     init: Literal["random", "identity", "direct"] | None = None
     loss: Literal["cross_entropy", "bce"] | None = None
     label_map: tuple[Annotated[int, Field(ge=0)], ...] | None = None
@@ -108,6 +111,7 @@ class Way(_Part):
     ridge: Annotated[float, Field(ge=0)] | None = None
     rank: Annotated[int, Field(ge=1)] | None = None
     rtol: Annotated[float, Field(ge=0)] | None = None
+    squared: bool | None = None
 
     @model_validator(mode="after")
     def _of_its_kind(self) -> Self:
@@ -133,10 +137,12 @@ class Way(_Part):
 
 
 _TRAINING = ("optimiser", "lr", "momentum", "weight_decay", "epochs", "batch", "l1")
-_TRAINED = {*_TRAINING, "schedule", "warmup", "init"}
+_TRAINED = {*_TRAINING, "schedule", "warmup"}
 _OPTIONS = {
-    "task": _TRAINED | {"loss", "label_map", "augment", "optimise"},
-    "regression": _TRAINED,
+    "task": _TRAINED | {"init", "loss", "label_map", "augment", "optimise"},
+    "regression": _TRAINED | {"init"},
+    "class_mapping": _TRAINED | {"label_map"},
+    "embedding_mapping": _TRAINED | {"squared"},
     "direct": {"form", "ridge", "rank", "rtol", "batch"},
 }
 
@@ -154,8 +160,8 @@ class Pairs(_Part):
     data: Word | Data | None = None
 
 
-class Stitching(Pairs):
-    """Stitches of every pair at every cut, by every matching, with every seed; and the same with every control.
+class Joining(_Part):
+    """How a stitch is found: at every cut, by every matching, with every seed.
 
     A cut is a name for both models, or `layer1 -> layer2` for the sender's and the receiver's.
     """
@@ -165,7 +171,39 @@ class Stitching(Pairs):
     stitches: Some = ("auto",)
     freeze: Annotated[tuple[Literal["all", "weights"], ...], Field(min_length=1)] = ("all",)
     seeds: Seeds = (0,)
+
+
+class Stitching(Joining, Pairs):
+    """Stitches of every pair; and the same with every control.
+
+    `rank` asks for the numerical rank at the receiver's first layer behind the cut, of what arrives there by the
+    stitch, and of the receiver's own activations.
+    """
+
     controls: Words = ()
+    rank: bool = False
+
+
+class Controlling(Joining, Pairs):
+    """Controls of every pair, without the pair's own stitches."""
+
+    controls: Some
+
+
+class Noising(Joining):
+    """Stitches from clustered noise, for every receiver, radius and number of classes; no data is needed.
+
+    `classes` are clusters; by default as many as the receiver has classes. `per_class` samples of each are fitted on,
+    and `per_class_test` scored. `input` is the shape of one input of the receiver: by default what it was made for.
+    """
+
+    receivers: Some
+    radius: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=1)] = (0.1,)
+    classes: tuple[Annotated[int, Field(ge=2)], ...] = ()
+    per_class: Annotated[int, Field(ge=1)] = 6000
+    per_class_test: Annotated[int, Field(ge=1)] = 1000
+    input: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    rank: bool = False
 
 
 class Comparing(Pairs):
@@ -212,13 +250,18 @@ class Picturing(Pairs):
     """Images of every pair at every cut, by every matching: of `n` test samples, and of what becomes of them.
 
     The receiver answers with images, as an autoencoder does, or an image arrives at its cut: `layer2 -> before:conv1`.
+    With `receiver_data` the sender is shown `data`, and the receiver's samples are others; the matching is then one of
+    class_mapping and embedding_mapping. `judge` names a classifier of the receiver's samples, whose word on all images
+    that are made of the test samples is among the figures: that of the receiver's seed, or of its first.
     """
 
     cuts: Some
+    receiver_data: Word | Data | None = None
     matchings: Some = ("direct",)
     stitch: Word = "auto"
     seed: Seed = 0
     n: Annotated[int, Field(ge=1, le=1000)] = 8
+    judge: Word | None = None
 
 
 class Calling(_Part):
@@ -253,6 +296,8 @@ class Experiment(_Part):
     models: Mapping[Name, Network] = {}
     matchings: Mapping[Word, Way] = {}
     stitch: tuple[Stitching, ...] = ()
+    control: tuple[Controlling, ...] = ()
+    noise: tuple[Noising, ...] = ()
     compare: tuple[Comparing, ...] = ()
     audit: tuple[Auditing, ...] = ()
     pictures: tuple[Picturing, ...] = ()
@@ -268,7 +313,7 @@ class Experiment(_Part):
 
     def matching(self, word: str) -> dict[str, Any]:
         """The record of the matching that `word` means: one of `matchings`, or one by its own name as it is."""
-        known = {way: Way(way=way) for way in ("direct", "regression", "task")} | dict(self.matchings)
+        known = {way: Way(way=way) for way in get_args(Ways)} | dict(self.matchings)
         if word not in known:
             raise ExperimentError(f"There is no matching {word!r}: {did_you_mean(word, list(known))}")
         return known[word].record

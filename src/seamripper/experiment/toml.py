@@ -30,7 +30,7 @@ _CLOSING = {
     "'''": re.compile(r".*?'{3,5}"),
 }
 """From within a string to its end, by how it began."""
-_LISTS = ("stitch", "compare", "audit", "pictures", "call")
+_LISTS = ("stitch", "control", "noise", "compare", "audit", "pictures", "call")
 """Tables that there may be several of: [[stitch]]."""
 _KINDS = {
     "string_type": "a string",

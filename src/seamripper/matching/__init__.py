@@ -2,7 +2,9 @@
 
 from seamripper.matching.base import Matching
 from seamripper.matching.choosing import matching_named, matchings
+from seamripper.matching.class_mapping import ClassMapping
 from seamripper.matching.direct import Direct
+from seamripper.matching.embedding_mapping import EmbeddingMapping
 from seamripper.matching.evaluate import Functional, evaluate
 from seamripper.matching.match import Match, load_match, match
 from seamripper.matching.regression import Regression
@@ -10,7 +12,9 @@ from seamripper.matching.task import Task
 from seamripper.matching.training import Schedule, Training
 
 __all__ = [
+    "ClassMapping",
     "Direct",
+    "EmbeddingMapping",
     "Functional",
     "Match",
     "Matching",

@@ -46,6 +46,8 @@ class Matching(abc.ABC):
     """The choice of a matching. Leaves are frozen dataclasses with a `name` and their options."""
 
     name: ClassVar[str]
+    holds_out: ClassVar[bool] = True
+    """Whether some of the samples are held out for residuals that it reports, if no others are given for that."""
 
     def __post_init__(self) -> None:
         require_options(self, f"the matching {self.name!r}", error=MatchError)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from seamripper._plugins import discover, named
@@ -17,7 +18,7 @@ def matchings() -> dict[str, type[Matching]]:
     """Every matching there is, by name.
 
     >>> list(matchings())
-    ['direct', 'regression', 'task']
+    ['class_mapping', 'direct', 'embedding_mapping', 'regression', 'task']
     """
     return discover("seamripper.matching", Matching)  # type: ignore[type-abstract]
 
@@ -36,19 +37,22 @@ def matching_named(name: str, /, **options: Any) -> Matching:
 
 
 def matching_from_record(record: Mapping[str, Any]) -> Matching:
-    """The matching that `as_record` wrote down.
+    """The matching that `as_record` wrote down; options of a training that are not there are the matching's own.
 
-    >>> task = matching_from_record({"name": "task", "training": {"epochs": 2, "schedule": {"kind": "cosine"}}})
-    >>> task.training.epochs
-    2
+    >>> mapping = matching_from_record({"name": "class_mapping", "training": {"epochs": 2}})
+    >>> mapping.training.epochs, mapping.training.lr
+    (2, 0.01)
     """
     options = {key: value for key, value in record.items() if key != "name"}
     if "training" in options:
         training = dict(options["training"])
-        schedule = dict(training.pop("schedule", {}))
-        if "drops" in schedule:
-            schedule["drops"] = tuple(schedule["drops"])
-        options["training"] = Training(**training, schedule=Schedule(**schedule))
+        if "schedule" in training:
+            schedule = dict(training["schedule"])
+            if "drops" in schedule:
+                schedule["drops"] = tuple(schedule["drops"])
+            training["schedule"] = Schedule(**schedule)
+        own = getattr(matchings().get(record["name"]), "training", Training())
+        options["training"] = replace(own, **training)
     if options.get("label_map") is not None:
         options["label_map"] = tuple(options["label_map"])
     return matching_named(record["name"], **options)

@@ -190,7 +190,8 @@ def load_match(
     """Read a match back.
 
     Models that the file cannot name (bare modules, a `FILE.py:FUNCTION`) are given here, with any weights: they are
-    copied, and the copy's weights come from the file. Nothing that a file names is run.
+    copied, and the copy's weights come from the file. Nothing that a file names is run. PyTorch's global generator is
+    left as it was.
     """
     tensors, record = load_tensors(path, kind="match")
     halves = {}
@@ -198,7 +199,9 @@ def load_match(
         weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
         halves[role] = _half(role, record[role], weights, given, path)
     choice = from_record(record["stitch"])
-    layer = _built(choice, halves["sender"], halves["receiver"])
+    # Whatever a layer draws when it is built is then read from the file.
+    with seeded(0):
+        layer = _built(choice, halves["sender"], halves["receiver"])
     layer.load_state_dict({k.removeprefix("stitch."): v for k, v in tensors.items() if k.startswith("stitch.")})
     layer.eval().requires_grad_(False)
     return Match(
@@ -275,7 +278,7 @@ def _parted(fit: Samples, held_out: Samples | None, matching: Matching, seed: in
         if both:
             raise DataError(f"{both} samples are both fitted and held out. Fit and score on different samples.")
         return fit, held_out
-    if isinstance(matching, Task) or len(fit) < 10:
+    if not matching.holds_out or len(fit) < 10:
         return fit, None
     order = torch.randperm(len(fit), generator=torch.Generator().manual_seed(seed))
     n = int(len(fit) * _HELD_OUT)
@@ -293,8 +296,9 @@ def shared(name: str, ids: Tensor, samples: Samples) -> int:
 
 
 def _family(name: str) -> str:
-    # The slash in "folder:some/path" is no variant's.
-    return name if ":" in name else name.partition("/")[0]
+    # Options change what is shown and not which samples they are; the slash in "folder:some/path" is no variant's.
+    word = name.partition("?")[0]
+    return word if ":" in word else word.partition("/")[0]
 
 
 def require_inputs(sender: Split, receiver: Split, samples: Samples) -> None:

@@ -20,7 +20,8 @@ from seamripper.errors import DataError, MatchError
 from seamripper.matching.augment import flip_crop
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
-from seamripper.matching.training import Training, diverged, train_layer
+from seamripper.matching.label_map import mapped
+from seamripper.matching.training import Training, diverged, mean_loss, train_layer
 from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import Layer, LinearLayer
 
@@ -42,6 +43,7 @@ class Task(Matching):
     """
 
     name: ClassVar[str] = "task"
+    holds_out: ClassVar[bool] = False
 
     training: Training = Training()
     init: Init = "random"
@@ -60,14 +62,7 @@ class Task(Matching):
 
     def wanted(self, samples: Samples) -> Tensor:
         """The classes that count as right: the samples' labels, through the label map if there is one."""
-        if self.label_map is None:
-            return samples.labels
-        if len(self.label_map) < samples.classes:
-            raise DataError(
-                f"Expected label_map to have an entry for each of the {samples.classes} classes of "
-                f"{samples.name}, but it has {len(self.label_map)}."
-            )
-        return torch.tensor(self.label_map)[samples.labels]
+        return mapped(samples, self.label_map)
 
     def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Found:
         tail = fast(problem.receiver) if self.optimise else plain(problem.receiver)
@@ -116,7 +111,7 @@ class Task(Matching):
             if draws is not None:
                 # The same augmentation before and after, so that only the stitch makes the difference.
                 draws.manual_seed(problem.seed)
-            return _mean_loss(problem, loss_of, self.training)
+            return mean_loss(problem.layer, loss_of, len(problem.fit), self.training)
 
         start = loss_now()
         with adapting(*models):
@@ -198,15 +193,3 @@ def _answers_of(
         return F.linear(vectors[index], weight, added)
 
     return answers, ("averages kept", "stitch and tail multiplied")
-
-
-def _mean_loss(problem: Problem, loss_of: Callable[[Tensor], Tensor], training: Training) -> float:
-    """The loss over all the samples with the layer as it is, in eval mode."""
-    layer, n = problem.layer.eval(), len(problem.fit)
-    with torch.no_grad():
-        # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller.
-        total = math.fsum(
-            float(loss_of(index)) * len(index)
-            for index in torch.arange(n).split(training.batch)  # type: ignore[no-untyped-call]
-        )
-        return total / n + float(training.penalty(layer))

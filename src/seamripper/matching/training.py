@@ -15,6 +15,7 @@ from seamripper._progress import Progress, Watcher
 from seamripper.activations.collect import MEMORY
 from seamripper.data.samples import batch_bounds
 from seamripper.errors import DivergedError, MatchError
+from seamripper.matching.base import Found, Problem
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,39 @@ def train_layer(
     if not all(bool(torch.isfinite(t).all()) for t in layer.state_dict().values()):
         raise diverged("The stitch's weights stopped being finite", step=total, total=total, lr=rate)
     return torch.tensor(losses)
+
+
+def descend(
+    problem: Problem,
+    training: Training,
+    loss_of: Callable[[Tensor], Tensor],
+    loss_now: Callable[[], float],
+    *,
+    task: str,
+) -> Found:
+    """Train the problem's layer by `loss_of`, and tell how far the loss over all samples, `loss_now`, has come down."""
+    start = loss_now()
+    losses = train_layer(
+        problem.layer, loss_of, len(problem.fit), training, seed=problem.seed, task=task, watch=problem.watch
+    )
+    end, steps = loss_now(), len(losses)
+    if not math.isfinite(end):
+        raise diverged(f"The loss over all samples is {end}", step=steps, total=steps, lr=training.lr)
+    fell = end < start or steps == 0
+    status = "ok" if fell else f"the loss did not come down ({start:.4g} → {end:.4g}): try another learning rate"
+    return Found(status, {"loss_start": start, "loss_end": end}, {"loss": losses})
+
+
+def mean_loss(layer: nn.Module, loss_of: Callable[[Tensor], Tensor], n: int, training: Training) -> float:
+    """The loss over n samples with the layer as it is, in eval mode, and what is added for the size of its weights."""
+    layer.eval()
+    with torch.no_grad():
+        # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller.
+        total = math.fsum(
+            float(loss_of(index)) * len(index)
+            for index in torch.arange(n).split(training.batch)  # type: ignore[no-untyped-call]
+        )
+        return total / n + float(training.penalty(layer))
 
 
 def diverged(what: str, *, step: int, total: int, lr: float) -> DivergedError:

@@ -9,7 +9,7 @@ from seamripper._options import split_options
 from seamripper._words import did_you_mean, listed
 from seamripper.errors import ModelError
 
-SCHEMES = ("zoo", "torchvision", "timm", "hf")
+SCHEMES = ("zoo", "torchvision", "timm", "hf", "imagenet")
 WEIGHTS_KEYS = ("weights", "pretrained", "seed", "input")
 """Options that say which weights or inputs, not which architecture."""
 
@@ -47,8 +47,8 @@ class Spec:
 
     @property
     def architecture(self) -> str | None:
-        """The spec of the same architecture without its weights, or None if only a file knows it."""
-        if self.scheme == "checkpoint":
+        """The spec of the same architecture without its weights, or None if it is not in the words of this one."""
+        if self.scheme in ("checkpoint", "imagenet"):
             return None
         options = {k: v for k, v in self.options.items() if k not in WEIGHTS_KEYS}
         if self.scheme == "hf":
@@ -68,7 +68,7 @@ def joined(name: str, options: Mapping[str, object]) -> str:
 
 
 def _unknown(name: str) -> str:
-    ways = "zoo:NAME, torchvision:NAME, timm:NAME, hf:FOLDER, FILE.py:FUNCTION or FILE.safetensors"
+    ways = "zoo:NAME, imagenet:NAME, torchvision:NAME, timm:NAME, hf:FOLDER, FILE.py:FUNCTION or FILE.safetensors"
     scheme, colon, rest = name.partition(":")
     if colon and not rest:
         hint = f"Say which model after {name!r}."

@@ -14,6 +14,7 @@ from seamripper.models._spec import WEIGHTS_KEYS, Spec
 from seamripper.models._weights import check_finite, load_weights, read_weights
 from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import load_checkpoint
+from seamripper.models.imagenet import from_imagenet
 from seamripper.models.model import Model
 
 
@@ -22,15 +23,17 @@ def load(spec: str, *, weights: str | os.PathLike[str] | None = None, input: tup
 
     ================================  =======================================================================
     `zoo:NAME?option=value&…`         an architecture of our own; see `Architecture`
+    `imagenet:NAME`                   one of the zoo with weights trained on ImageNet; see `models.imagenet`
     `torchvision:NAME`, `timm:NAME`   one of theirs, options passed on; untrained unless `pretrained=1`
     `hf:FOLDER` or `hf:NAME`          a model of transformers; `head=sequence-classification` and others
     `FILE.py:FUNCTION`                what your function returns; options are passed on as keywords
     `FILE.safetensors`                a checkpoint that `train` wrote
     ================================  =======================================================================
 
-    In every spec but the last, `weights=FILE` loads a state dict, `seed=N` (default 0) says from where an
-    untrained model is drawn, and `input=3x32x32` gives the shape of one input. `weights` and `input` can be
-    arguments as well. Nothing in a file of weights is ever run. PyTorch's global generator is left as it was.
+    In every spec but the last, `input=3x32x32` gives the shape of one input, and in all that have no weights of their
+    own `weights=FILE` loads a state dict and `seed=N` (default 0) says from where an untrained model is drawn.
+    `weights` and `input` can be arguments as well. Nothing in a file of weights is ever run. PyTorch's global generator
+    is left as it was.
 
     >>> model = load("zoo:lenet?channels=1")
     >>> model.input, model.classes
@@ -59,6 +62,9 @@ def load(spec: str, *, weights: str | os.PathLike[str] | None = None, input: tup
 def _made(spec: Spec, source: str) -> Model:
     options = {k: v for k, v in spec.options.items() if k not in WEIGHTS_KEYS}
     seed = _whole("seed", spec.options.get("seed", "0"))
+    if spec.scheme == "imagenet":
+        # The source has also the weights that were given as an argument.
+        return from_imagenet(spec.name, Spec.parse(source).options, source=source)
     if spec.scheme in ("zoo", "factory"):
         if "pretrained" in spec.options:
             raise ModelError(f"{source!r} has no weights of its own to ask for: give weights=FILE.")
@@ -88,12 +94,18 @@ def _checkpoint(spec: Spec, weights: str | os.PathLike[str] | None, input: tuple
 
 def _fitting(model: Model, shape: tuple[int, ...]) -> tuple[int, ...]:
     """`shape`, unless the model is built for another."""
-    fixed = None
     recipe = model.rebuild() or ""
-    if recipe.startswith("zoo:"):
-        fixed = Architecture.parse(recipe).input
+    if not recipe.startswith("zoo:"):
+        return shape
+    architecture = Architecture.parse(recipe)
+    fixed = architecture.input
     if fixed is not None and fixed != shape:
         raise ModelError(f"Expected input to be {fixed}, the shape that {model.source} is built for, but got {shape}.")
+    if len(shape) != 3 or shape[0] != architecture.channels:
+        raise ModelError(
+            f"Expected input to be the shape of an image of {architecture.channels} channels, as {model.source} takes "
+            f"them, ({architecture.channels}, 64, 64) for example, but got {shape}."
+        )
     return shape
 
 

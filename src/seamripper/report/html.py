@@ -15,7 +15,7 @@ from markupsafe import Markup
 from seamripper._files import atomic
 from seamripper.report.figures import Figure, Grid, Histogram, Lines, Strip, alternative
 from seamripper.report.reading import Reading
-from seamripper.report.story import told
+from seamripper.report.story import Story, told
 from seamripper.report.svg import grid, histogram, lines, scale_bar, strip
 
 FILE = "report.html"
@@ -39,10 +39,14 @@ def page(folder: str | os.PathLike[str], *, experiment: str | None = None) -> st
 
 def rendered(run: Reading) -> str:
     """The report of a run, as text."""
+    return laid_out(told(run), f"from {len(run.results)} of {run.asked} results")
+
+
+def laid_out(story: Story, made: str) -> str:
+    """A story as a page; `made` says what it was made from."""
     style, script = (Markup(_file(name)) for name in ("report.css", "report.js"))
-    story = told(run)
     details = {key: value for section in story.sections for key, value in section.details.items()}
-    return str(_template("report.html").render(run=run, story=story, style=style, script=script, details=details))
+    return str(_template("report.html").render(story=story, made=made, style=style, script=script, details=details))
 
 
 def card(run: Reading) -> str:

@@ -15,7 +15,7 @@ from seamripper.errors import FileError
 from seamripper.report.colours import LINES
 from seamripper.report.figures import Figure, Grid, Histogram, Lines, Pictures, Strip
 from seamripper.report.reading import Reading
-from seamripper.report.story import told
+from seamripper.report.story import Story, told
 
 FORMATS = ("png", "pdf", "svg")
 
@@ -27,8 +27,12 @@ def figures(
     if format not in FORMATS:
         raise FileError(f"Expected the format of figures to be {listed(FORMATS, last='or')}, but got {format!r}.")
     need("matplotlib", extra="report", what="Figures on paper")
-    written: list[Path] = []
-    story = told(Reading.open(folder, experiment=experiment))
+    return written(told(Reading.open(folder, experiment=experiment)), out, format=format)
+
+
+def written(story: Story, out: str | os.PathLike[str], *, format: str = "png") -> list[Path]:
+    """Write every figure of a story into the folder `out`, a file each; the paths."""
+    paths: list[Path] = []
     for number, (section, figure) in enumerate((s, f) for s, f in story.figures if f.kind != "sheet"):
         words = re.sub(r"[^\w.-]+", "-", figure.title)[:60].strip("-")
         path = Path(out) / f"{number + 1:02}-{section}-{words}.{format}"
@@ -38,8 +42,8 @@ def figures(
         drawn(figure).savefig(buffer, format=format, dpi=200, bbox_inches="tight", metadata=dateless)
         with atomic(path) as file:
             file.write(buffer.getvalue())
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths
 
 
 def drawn(figure: Figure) -> Any:

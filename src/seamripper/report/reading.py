@@ -32,9 +32,9 @@ class Result:
 
     @property
     def cut(self) -> str:
-        """Where: one name if both models were cut at the same place."""
+        """Where: one name if both models were cut at the same place, or if there is no sender to be cut."""
         a, b = self.labels.get("sender_cut"), self.labels.get("receiver_cut")
-        return str(a) if a == b else f"{a} → {b}"
+        return str(b) if a is None or a == b else f"{a} → {b}"
 
 
 def named(labels: Mapping[str, Any], role: str) -> str:

@@ -18,7 +18,7 @@ def kinds() -> Mapping[str, Kind]:
     """Every kind of job there is, by name.
 
     >>> list(kinds())
-    ['activations', 'audit', 'call', 'compare', 'control', 'pass', 'pictures', 'stitch', 'train']
+    ['activations', 'audit', 'call', 'compare', 'control', 'noise', 'pass', 'pictures', 'stitch', 'train']
     """
     return MappingProxyType({name: cls() for name, cls in discover(__name__, Kind).items()})  # type: ignore[type-abstract]
 

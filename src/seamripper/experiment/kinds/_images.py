@@ -39,3 +39,19 @@ def as_bytes(values: Tensor, samples: Samples) -> Tensor:
     if values.dtype == torch.uint8:
         return values
     return (lightness(values, samples) * 255).round().clamp(0, 255).to(torch.uint8)
+
+
+def brought_to(images: Tensor, shape: Sequence[int]) -> Tensor:
+    """Images (n, c, h, w) with the channels and the size of `shape`: grey where channels differ, bilinear in size.
+
+    >>> import torch
+    >>> brought_to(torch.tensor([0.0, 3.0, 6.0]).reshape(1, 3, 1, 1), (1, 2, 2)).flatten()
+    tensor([3., 3., 3., 3.])
+    """
+    from torch.nn import functional as F
+
+    if images.shape[1] != shape[0]:
+        images = images.mean(1, keepdim=True).expand(-1, shape[0], -1, -1)
+    if tuple(images.shape[2:]) == tuple(shape[1:]):
+        return images
+    return F.interpolate(images, tuple(shape[1:]), mode="bilinear", align_corners=False)

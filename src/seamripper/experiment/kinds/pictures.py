@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from seamripper._words import shown_shape
 from seamripper.errors import ExperimentError
 from seamripper.experiment.kinds._images import as_bytes, is_image, lightness
+from seamripper.experiment.kinds._judge import FIGURES, judged
 from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 Shows = Literal["answer", "arrival"]
 """What of a stitched network is an image: its answer, or what arrives at the receiver's cut."""
+MAPPINGS = ("class_mapping", "embedding_mapping")
+"""The matchings that do not need both networks to be shown the same samples."""
+_BATCH = 512
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class Pictures(Kind):
     each of its names: `input`, `sender itself` and `receiver itself` where they answer with images, `stitched`.
     `error` is the mean squared error between stitched image and input over these images, black being 0 and white 1,
     before anything is clipped or rounded; null where the two are not of one shape.
+
+    If asked for: `receiver_fit` and `receiver_test`, samples of the receiver's own, of which `receiver itself` is then
+    shown, while the sender is shown `fit` and `test`; and `judge`, a classifier of the receiver's samples. With one,
+    `judged` has the figures of `_judge` over all test samples.
     """
 
     name: ClassVar[str] = "pictures"
@@ -46,9 +54,12 @@ class Pictures(Kind):
         from seamripper.matching import match
         from seamripper.matching.choosing import matching_from_record
 
-        fit, test = desk.samples(content["fit"]), desk.samples(content["test"]).first(content["images"])
-        require_images(test.shape, test.name)
-        sender = desk.half(content["sender"], content["sender_cut"], fit)
+        test = desk.samples(content["test"])
+        own = desk.samples(content["receiver_test"]) if "receiver_test" in content else test
+        for samples in (test, own):
+            require_images(samples.shape, samples.name)
+        fit = _fit(content, desk)
+        sender = desk.half(content["sender"], content["sender_cut"], fit.for_sender)
         receiver = desk.half(content["receiver"], content["receiver_cut"], fit)
         answer = receiver.answer(receiver.example).shape[1:]
         shows = showing(answer, receiver.cut.shape, receiver.cut.name, matching=content["matching"]["name"])
@@ -60,21 +71,26 @@ class Pictures(Kind):
             matching=matching_from_record(content["matching"]),
             seed=content["seed"],
         )
-        rows = _rows(found, test, shows)
-        tensors = {name: as_bytes(values, test) for name, values in rows.items()}
-        record = {"rows": list(rows), "n": len(test), "shows": shows, "status": found.status}
+        first, theirs = test.first(content["images"]), own.first(content["images"])
+        rows = _rows(found, first, shows, own=None if own is test else theirs)
+        tensors = {name: as_bytes(values, theirs if name in _OF_RECEIVER else first) for name, values in rows.items()}
+        record = {"rows": list(rows), "n": len(first), "shows": shows, "status": found.status}
         name = desk.keep(lambda path: save_tensors(path, tensors, {"key": desk.key, **record}, kind="pictures"))
+        more = {"judged": _judged(content, desk, found, test, own, shows)} if "judge" in content else {}
         figures = plain(dict(found.figures))
-        return Found({**record, "figures": figures, "error": _error(rows, test)}, {"pictures": name})
+        return Found({**record, "figures": figures, "error": _error(rows, first, theirs), **more}, {"pictures": name})
 
     def cost(self, content: Mapping[str, Any]) -> float:
-        """As a stitch, of which some samples are shown."""
+        """As a stitch, of which some samples are shown; all of them to a judge."""
         epochs = content["matching"].get("training", {}).get("epochs", 1)
-        return float(content["n"] * (1 + epochs) + content["images"])
+        looked_at = content["n_test"] if "judge" in content else content["images"]
+        return float(content["n"] * (1 + epochs) + looked_at)
 
     def rows(self, record: Mapping[str, Any]) -> Iterator[Row]:
-        """The error, over the images that are shown."""
+        """The error, over the images that are shown; what a judge says, over all."""
         yield from figure("reconstruction_error", record["error"], status=record["status"])
+        for name in FIGURES:
+            yield from figure(name, record.get("judged", {}).get(name), status=record["status"])
 
 
 def showing(answer: Sequence[int], arrives: Sequence[int], cut: str, *, matching: str) -> Shows:
@@ -89,9 +105,14 @@ def showing(answer: Sequence[int], arrives: Sequence[int], cut: str, *, matching
         if matching == "task":
             raise ExperimentError(
                 "The matching 'task' is for receivers that answer with scores of classes, and this one answers with "
-                "images: take 'direct' or 'regression' for its [[pictures]]."
+                "images: take 'direct', 'regression', 'class_mapping' or 'embedding_mapping' for its [[pictures]]."
             )
         return "answer"
+    if matching == "class_mapping":
+        raise ExperimentError(
+            "The matching 'class_mapping' is for receivers that answer with images, and this one answers with "
+            f"{shown_shape(answer)}: take 'embedding_mapping', which needs no answer, for its [[pictures]]."
+        )
     if is_image(arrives):
         return "arrival"
     raise ExperimentError(
@@ -110,28 +131,117 @@ def require_images(shape: Sequence[int], name: str) -> None:
         )
 
 
-def _rows(found: Match, test: Samples, shows: Shows) -> dict[str, Tensor]:
-    """The rows of images by name, as a network gives and takes them."""
+def require_mapping(matching: str) -> None:
+    """Refuse a matching that goes by what both networks make of one sample, where each has samples of its own."""
+    if matching not in MAPPINGS:
+        raise ExperimentError(
+            f"The matching {matching!r} goes by what both networks make of the same samples, and with `receiver_data` "
+            "each has its own: take 'class_mapping' or 'embedding_mapping' for these [[pictures]]."
+        )
+
+
+def require_classes_of(label_map: Sequence[int] | None, *, sender: int, receiver: int) -> None:
+    """Refuse to pair classes of the sender's samples, so many, with any that the receiver's do not have.
+
+    >>> require_classes_of((3, 0), sender=2, receiver=4)
+    """
+    paired = range(sender) if label_map is None else label_map
+    if len(paired) < sender or max(paired) >= receiver:
+        said = "their own numbers" if label_map is None else f"label_map = {list(label_map)}"
+        raise ExperimentError(
+            f"Expected 'class_mapping' to pair each of the {sender} classes of the sender's data with one of the "
+            f"{receiver} of the receiver's (0 … {receiver - 1}), but got {said}."
+        )
+
+
+def require_judged(shape: Sequence[int], own: Sequence[int]) -> None:
+    """Refuse a judge for images of another shape than that of the receiver's samples, which it knows."""
+    if tuple(shape) != tuple(own):
+        raise ExperimentError(
+            f"Expected the images for the judge of a [[pictures]] to be {shown_shape(own)}, as the receiver's samples "
+            f"are, but they are {shown_shape(shape)}: take another cut, or leave `judge` out."
+        )
+
+
+_OF_RECEIVER = ("stitched", "receiver itself")
+"""The rows that are normalised as the receiver's samples are."""
+
+
+def _fit(content: Mapping[str, Any], desk: Desk) -> Samples:
+    """The samples to fit on: the receiver's, which show a sender its own, as many of each, where these are others."""
+    fit, n, seed = desk.samples(content["fit"]), content["n"], content["seed"]
+    if "receiver_fit" not in content:
+        return fit
+    return replace(desk.samples(content["receiver_fit"]).draw(n, seed=seed), shown=fit.draw(n, seed=seed))
+
+
+def _rows(found: Match, test: Samples, shows: Shows, *, own: Samples | None = None) -> dict[str, Tensor]:
+    """The rows of images by name, as a network gives and takes them; the receiver itself is shown `own`, if given."""
     import torch
 
     from seamripper.activations.collect import require_finite
 
-    inputs = test.batch(slice(None))
-    assert isinstance(inputs, torch.Tensor)
+    inputs = _inputs(test)
     with torch.no_grad():
-        own = {"sender itself": found.sender.answer(inputs), "receiver itself": found.receiver.answer(inputs)}
-        stitched = found(inputs) if shows == "answer" else found.layer(found.sender.head(inputs))
-    rows = {"input": inputs, **{name: one for name, one in own.items() if is_image(one.shape[1:])}}
-    for name, values in (rows | {"stitched": stitched}).items():
-        require_finite(values, name, test.ids)
-    return rows | {"stitched": stitched}
+        rows = {"input": inputs, "sender itself": found.sender.answer(inputs)}
+        if own is None:
+            rows["receiver itself"] = found.receiver.answer(inputs)
+        rows["stitched"] = _stitched(found, inputs, shows)
+        if own is not None:
+            rows["receiver itself"] = found.receiver.answer(_inputs(own))
+    rows = {name: values for name, values in rows.items() if is_image(values.shape[1:])}
+    for name, values in rows.items():
+        require_finite(values, name, test.ids if own is None or name != "receiver itself" else own.ids)
+    return rows
 
 
-def _error(rows: Mapping[str, Tensor], test: Samples) -> dict[str, Any] | None:
+def _inputs(samples: Samples) -> Tensor:
+    import torch
+
+    inputs = samples.batch(slice(None))
+    assert isinstance(inputs, torch.Tensor)
+    return inputs
+
+
+def _stitched(found: Match, inputs: Tensor, shows: Shows) -> Tensor:
+    return found(inputs) if shows == "answer" else found.layer(found.sender.head(inputs))
+
+
+def _judged(
+    content: Mapping[str, Any], desk: Desk, found: Match, test: Samples, own: Samples, shows: Shows
+) -> dict[str, Any]:
+    """The judge's figures over all test samples."""
+    import torch
+
+    from seamripper.activations.collect import require_finite
+    from seamripper.cut.frozen import frozen_copy
+    from seamripper.matching.label_map import mapped
+
+    def stitched() -> Iterator[Tensor]:
+        for start in range(0, len(test), _BATCH):
+            part = test.take(slice(start, start + _BATCH))
+            with torch.no_grad():
+                images = _stitched(found, _inputs(part), shows)
+            require_finite(images, "stitched", part.ids)
+            yield images
+
+    label_map = content["matching"].get("label_map")
+    return judged(
+        stitched(),
+        frozen_copy(desk.model(content["judge"]).module),
+        paired=mapped(test, label_map and tuple(label_map)),
+        own=own,
+        fit=desk.samples(content.get("receiver_fit", content["fit"])),
+        test=test,
+        seed=content["seed"],
+    )
+
+
+def _error(rows: Mapping[str, Tensor], test: Samples, own: Samples | None = None) -> dict[str, Any] | None:
     """The mean squared error over images with Student's interval; None where shapes differ."""
     from seamripper._stats import over_seeds
 
     if rows["stitched"].shape != rows["input"].shape:
         return None
-    apart = lightness(rows["stitched"], test) - lightness(rows["input"], test)
+    apart = lightness(rows["stitched"], own or test) - lightness(rows["input"], test)
     return over_seeds(apart.square().flatten(1).mean(1).tolist()).as_record()

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from seamripper.experiment.kinds._ranks import rank_rows, ranks_of
 from seamripper.experiment.kinds.activations import shown
-from seamripper.experiment.kinds.base import Found, Kind, Row, functional, plain
+from seamripper.experiment.kinds.base import Found, Kind, Row, figure, functional, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +23,10 @@ class Stitch(Kind):
     """Find a stitch and score it.
 
     Content: `sender`, `sender_cut`, `receiver`, `receiver_cut`, `fit`, `test`, `own` (fingerprints), `stitch`,
-    `matching`, `freeze`, `seed`, `threads`. The sender's activations are taken from the store where a job has computed
-    them for several stitches, and computed in the same way where not. The tensor `stitch` holds weights and curves.
+    `matching`, `freeze`, `seed`, `threads`, and `rank` where ranks are asked for. The sender's activations are taken
+    from the store where a job has computed them for several stitches, and computed in the same way where not. The
+    tensor `stitch` holds weights and curves. Where BN statistics adapt, `unadapted` is the receiver as it was trained:
+    "the receiver" of the result is the one that has adapted, and may be good for little.
     """
 
     name: ClassVar[str] = "stitch"
@@ -50,13 +53,19 @@ class Stitch(Kind):
         own = None if content["own"] is None else desk.samples(content["own"])
         result = evaluate(found, test, own=own)
         record = {"stitch": found.stitch.as_record(), "status": found.status, "figures": plain(dict(found.figures))}
+        more = plain(ranks_of(found, test)) if content.get("rank") else {}
+        if content["freeze"] == "weights":
+            more["unadapted"] = {
+                "here": _accuracy(receiver, test),
+                "own": None if own is None else _accuracy(receiver, own),
+            }
 
         def write(path: Path) -> None:
             tensors = {f"stitch.{name}": value for name, value in found.layer.state_dict().items()}
             tensors |= {f"curve.{name}": value for name, value in found.curves.items()}
             save_tensors(path, tensors, {"key": desk.key, **record}, kind="stitch")
 
-        return Found({"result": plain(result.as_record()), **record}, {"stitch": desk.keep(write)})
+        return Found({"result": plain(result.as_record()), **record, **more}, {"stitch": desk.keep(write)})
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """Samples shown to the tail, forwards and backwards, and to the head."""
@@ -64,8 +73,23 @@ class Stitch(Kind):
         return float(content["n"] * (1 + epochs) + content["n_test"])
 
     def rows(self, record: Mapping[str, Any]) -> Iterator[Row]:
-        """The functional result."""
+        """The functional result, and ranks where they were asked for."""
         yield from functional(record["result"], status=record["status"])
+        for name, where in (("receiver_unadapted", "here"), ("own_unadapted", "own")):
+            yield from figure(name, record.get("unadapted", {}).get(where))
+        yield from rank_rows(record)
+
+
+def _accuracy(receiver: Split, samples: Samples) -> dict[str, Any]:
+    """The receiver alone."""
+    import torch
+
+    from seamripper._stats import proportion
+
+    with torch.no_grad():
+        parts = samples.as_it_is.batches(512)
+        hits = sum(int((receiver.answer(inputs).argmax(1) == labels).sum()) for inputs, labels in parts)
+    return proportion(hits, len(samples)).as_record()
 
 
 def reusable(content: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seamripper.models.zoo import autoencoder, lenet, resnet, vgg, vit
+from seamripper.models.zoo import autoencoder, efficientnet_lite, lenet, mobilenet, resnet, vgg, vit
 from seamripper.models.zoo.family import Family, Option, Value
 
 FAMILIES: dict[str, Family] = {
@@ -10,6 +10,8 @@ FAMILIES: dict[str, Family] = {
     for family in (
         *resnet.FAMILIES,
         *vgg.FAMILIES,
+        *mobilenet.FAMILIES,
+        *efficientnet_lite.FAMILIES,
         *lenet.FAMILIES,
         *vit.FAMILIES,
         *autoencoder.FAMILIES,

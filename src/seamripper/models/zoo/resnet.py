@@ -1,20 +1,49 @@
 """Residual networks (He et al. 2016), with torchvision's layer names and arithmetic.
 
 `R_abcd` (Hernandez et al. 2022) has a, b, c and d basic blocks in its four stages; R_2222 is ResNet-18.
+ResNet-50 is also there in the form that Keras publishes weights for: see `Form`.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.normalise import OPTION, normaliser
 
 Stem = Literal["imagenet", "3x3"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What published residual networks of one shape differ in; the defaults are torchvision's ("v1.5").
+
+    `early` puts a bottleneck's stride on its first 1×1 convolution, as He et al. (2016) have it, not on its 3×3.
+
+    >>> FORMS["keras"]
+    Form(bias=True, eps=0.001, early=True)
+    """
+
+    bias: bool = False
+    eps: float = 1e-5
+    early: bool = False
+
+    def conv(self, inside: int, outside: int, size: int, stride: int = 1) -> nn.Conv2d:
+        """A convolution that keeps the size of a map but for its stride."""
+        return nn.Conv2d(inside, outside, size, stride=stride, padding=size // 2, bias=self.bias)
+
+    def norm(self, width: int) -> nn.BatchNorm2d:
+        """A batch norm."""
+        return nn.BatchNorm2d(width, eps=self.eps)
+
+
+FORMS = {"torchvision": Form(), "keras": Form(bias=True, eps=1e-3, early=True)}
 
 
 class BasicBlock(nn.Module):
@@ -22,14 +51,14 @@ class BasicBlock(nn.Module):
 
     expansion = 1
 
-    def __init__(self, inside: int, width: int, stride: int, downsample: nn.Module | None) -> None:
+    def __init__(self, inside: int, width: int, stride: int, downsample: nn.Module | None, form: Form) -> None:
         super().__init__()
-        self.conv1 = _conv(inside, width, 3, stride)
-        self.bn1 = nn.BatchNorm2d(width)
+        self.conv1 = form.conv(inside, width, 3, stride)
+        self.bn1 = form.norm(width)
         # Out of place, here and everywhere in the zoo: an in-place ReLU overwrites what was read at a cut.
         self.relu = nn.ReLU()
-        self.conv2 = _conv(width, width, 3)
-        self.bn2 = nn.BatchNorm2d(width)
+        self.conv2 = form.conv(width, width, 3)
+        self.bn2 = form.norm(width)
         self.downsample = downsample
 
     def forward(self, x: Tensor) -> Tensor:
@@ -40,18 +69,19 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """1×1, 3×3, 1×1 and a skip; the 3×3 carries the stride, as in torchvision ("v1.5")."""
+    """1×1, 3×3, 1×1 and a skip; which of the first two carries the stride is the form's to say."""
 
     expansion = 4
 
-    def __init__(self, inside: int, width: int, stride: int, downsample: nn.Module | None) -> None:
+    def __init__(self, inside: int, width: int, stride: int, downsample: nn.Module | None, form: Form) -> None:
         super().__init__()
-        self.conv1 = _conv(inside, width, 1)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = _conv(width, width, 3, stride)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.conv3 = _conv(width, width * self.expansion, 1)
-        self.bn3 = nn.BatchNorm2d(width * self.expansion)
+        first, second = (stride, 1) if form.early else (1, stride)
+        self.conv1 = form.conv(inside, width, 1, first)
+        self.bn1 = form.norm(width)
+        self.conv2 = form.conv(width, width, 3, second)
+        self.bn2 = form.norm(width)
+        self.conv3 = form.conv(width, width * self.expansion, 1)
+        self.bn3 = form.norm(width * self.expansion)
         self.relu = nn.ReLU()
         self.downsample = downsample
 
@@ -67,7 +97,8 @@ class ResNet(nn.Module):
     """A stem, four stages of residual blocks, average pooling and a linear classifier.
 
     `stem` is `imagenet` (7×7 with stride 2, then max-pooling: Smith et al. 2025) or `3x3` (stride 1, no
-    pooling: Balogh & Jelasity 2025). `width` is a factor on 64, 128, 256 and 512 channels.
+    pooling: Balogh & Jelasity 2025). `width` is a factor on 64, 128, 256 and 512 channels. `form` is one of `FORMS`;
+    with `normalise` plain RGB images in 0 … 1 go in.
 
     >>> net = ResNet(BasicBlock, (2, 2, 2, 2), classes=1000)
     >>> sum(p.numel() for p in net.parameters())
@@ -83,48 +114,56 @@ class ResNet(nn.Module):
         channels: int = 3,
         width: float = 1.0,
         stem: Stem = "imagenet",
+        form: str = "torchvision",
+        normalise: str = "none",
     ) -> None:
         super().__init__()
+        self.normalise = normaliser(normalise, channels)
         widths = [max(1, round(base * width)) for base in (64, 128, 256, 512)]
-        self.conv1 = _conv(channels, widths[0], 7, 2) if stem == "imagenet" else _conv(channels, widths[0], 3)
-        self.bn1 = nn.BatchNorm2d(widths[0])
+        as_in = FORMS[form]
+        self.conv1 = as_in.conv(channels, widths[0], *((7, 2) if stem == "imagenet" else (3, 1)))
+        self.bn1 = as_in.norm(widths[0])
         self.relu = nn.ReLU()
+        # Keras pads with zeros and not with −∞: the same, as nothing behind a ReLU is below zero.
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1) if stem == "imagenet" else nn.Identity()
-        self.layer1 = _stage(block, widths[0], widths[0], blocks[0], stride=1)
-        self.layer2 = _stage(block, widths[0] * block.expansion, widths[1], blocks[1], stride=2)
-        self.layer3 = _stage(block, widths[1] * block.expansion, widths[2], blocks[2], stride=2)
-        self.layer4 = _stage(block, widths[2] * block.expansion, widths[3], blocks[3], stride=2)
+        self.layer1 = _stage(block, widths[0], widths[0], blocks[0], stride=1, form=as_in)
+        self.layer2 = _stage(block, widths[0] * block.expansion, widths[1], blocks[1], stride=2, form=as_in)
+        self.layer3 = _stage(block, widths[1] * block.expansion, widths[2], blocks[2], stride=2, form=as_in)
+        self.layer4 = _stage(block, widths[2] * block.expansion, widths[3], blocks[3], stride=2, form=as_in)
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(widths[3] * block.expansion, classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Images in, logits out."""
+        x = x if self.normalise is None else self.normalise(x)
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return cast(Tensor, self.fc(torch.flatten(self.avgpool(x), 1)))
 
 
-def _conv(inside: int, outside: int, size: int, stride: int = 1) -> nn.Conv2d:
-    return nn.Conv2d(inside, outside, size, stride=stride, padding=size // 2, bias=False)
-
-
 def _stage(
-    block: type[BasicBlock] | type[Bottleneck], inside: int, width: int, n: int, *, stride: int
+    block: type[BasicBlock] | type[Bottleneck], inside: int, width: int, n: int, *, stride: int, form: Form
 ) -> nn.Sequential:
     outside = width * block.expansion
     downsample = None
     if stride != 1 or inside != outside:
-        downsample = nn.Sequential(_conv(inside, outside, 1, stride), nn.BatchNorm2d(outside))
-    first = block(inside, width, stride, downsample)
-    return nn.Sequential(first, *(block(outside, width, 1, None) for _ in range(n - 1)))
+        downsample = nn.Sequential(form.conv(inside, outside, 1, stride), form.norm(outside))
+    first = block(inside, width, stride, downsample, form)
+    return nn.Sequential(first, *(block(outside, width, 1, None, form) for _ in range(n - 1)))
 
 
 def _maker(block: type[BasicBlock] | type[Bottleneck], blocks: Sequence[int]) -> Callable[..., nn.Module]:
-    def make(*, classes: int, channels: int, width: float, stem: Stem) -> ResNet:
-        return ResNet(block, blocks, classes=classes, channels=channels, width=width, stem=stem)
+    def make(
+        *, classes: int, channels: int, width: float, stem: Stem, form: str = "torchvision", normalise: str = "none"
+    ) -> ResNet:
+        return ResNet(
+            block, blocks, classes=classes, channels=channels, width=width, stem=stem, form=form, normalise=normalise
+        )
 
     return make
 
@@ -135,11 +174,12 @@ _OPTIONS = {
     "width": Option(1.0),
     "stem": Option("imagenet", ("imagenet", "3x3")),
 }
+_PUBLISHED = {**_OPTIONS, "form": Option("torchvision", tuple(FORMS)), "normalise": OPTION}
 
 FAMILIES = (
     Family("resnet18", _maker(BasicBlock, (2, 2, 2, 2)), _OPTIONS),
     Family("resnet34", _maker(BasicBlock, (3, 4, 6, 3)), _OPTIONS),
-    Family("resnet50", _maker(Bottleneck, (3, 4, 6, 3)), _OPTIONS),
+    Family("resnet50", _maker(Bottleneck, (3, 4, 6, 3)), _PUBLISHED),
     *(
         Family("R_" + "".join(map(str, blocks)), _maker(BasicBlock, blocks), _OPTIONS)
         for blocks in itertools.product((1, 2), repeat=4)

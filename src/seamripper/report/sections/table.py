@@ -36,7 +36,7 @@ def _rows(one: Result) -> list[tuple[Any, ...]]:
     found = []
     for row in kind_named(one.kind).rows(one.record):
         cut = row.get("sender_cut") and f"{row['sender_cut']} × {row['receiver_cut']}"
-        place = cut or (one.cut if "sender_cut" in one.labels else "")
+        place = cut or (one.cut if "receiver_cut" in one.labels else "")
         measure = row.get("measure") or row.get("audit") or one.labels.get("control") or ""
         figures = (row.get("figure"), row.get("value"), row.get("low"), row.get("high"), row.get("n"))
         found.append((one.kind, _words(one), place, measure, *figures, row.get("status") or ""))
@@ -46,7 +46,8 @@ def _rows(one: Result) -> list[tuple[Any, ...]]:
 def _words(one: Result) -> str:
     labels = one.labels
     if "sender" in labels:
+        noise = [f"{name} {labels[name]}" for name in ("radius", "classes") if name in labels]
         rest = [str(labels[name]) for name in ("matching", "freeze") if name in labels]
         seed = f"seed {labels['seed']}" if labels.get("seed") is not None else ""
-        return ", ".join(filter(None, (one.pair, *rest, seed)))
+        return ", ".join(filter(None, (one.pair, *noise, *rest, seed)))
     return ", ".join(f"{name} {value}" for name, value in labels.items() if value is not None)

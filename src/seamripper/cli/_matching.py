@@ -1,0 +1,29 @@
+"""A matching with the options that a command was given."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from seamripper.matching import Matching
+
+NAMES = "task, direct, regression, class_mapping (into images) or embedding_mapping. See: seamripper list matchings."
+"""For a command's help, which is not to wait for torch."""
+
+
+def with_options(way: Matching, *, training: Mapping[str, Any], init: str | None) -> Matching:
+    """The matching with what is asked for of its training, and of where its stitch starts.
+
+    A matching that solves has no training: what is asked for of one is then left out.
+    """
+    known = {field.name for field in dataclasses.fields(way)}
+    if init is not None and "init" not in known:
+        raise click.UsageError(f"The matching {way.name!r} has no --init: 'task' and 'regression' have one.")
+    asked: dict[str, Any] = {} if init is None else {"init": init}
+    if "training" in known:
+        asked["training"] = dataclasses.replace(getattr(way, "training"), **training)  # noqa: B009
+    return dataclasses.replace(way, **asked)

@@ -1,0 +1,38 @@
+"""Ranks beside a stitch: what the receiver's first layer behind the cut spans (Smith et al. 2025, B.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from seamripper.experiment.kinds.base import Row
+
+if TYPE_CHECKING:
+    from seamripper.data import Samples
+    from seamripper.matching import Match
+
+_SAMPLES, _THRESHOLD = 10_000, 1e-3
+"""Smith's: of 10,000 test samples, singular values above 1e-3 of the largest count."""
+_NAMES = ("rank", "rank_native")
+
+
+def ranks_of(found: Match, test: Samples, *, native: bool = True) -> dict[str, Any]:
+    """The numerical rank of what arrives by the stitch and, with `native`, of the receiver's own for these samples."""
+    from seamripper.audits._rank_reading import Reader
+
+    reader = Reader(_SAMPLES, _THRESHOLD)
+    said = {"rank": vars(reader.stitched(found, test))}
+    return {**said, "rank_native": vars(reader.native(found.receiver, test))} if native else said
+
+
+def rank_rows(record: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of ranks that a record has.
+
+    >>> list(rank_rows({"rank": {"rank": 42, "effective": 9.5, "n": 2000}}))
+    [{'figure': 'rank', 'value': 42.0, 'n': 2000}, {'figure': 'effective_rank', 'value': 9.5, 'n': 2000}]
+    """
+    for name in _NAMES:
+        if name in record:
+            one = record[name]
+            yield {"figure": name, "value": float(one["rank"]), "n": one["n"]}
+            yield {"figure": f"effective_{name}", "value": one["effective"], "n": one["n"]}

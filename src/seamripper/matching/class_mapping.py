@@ -1,0 +1,103 @@
+"""Class mapping: the stitch trained so that the receiver draws an image of the class that a sample is paired with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from seamripper._words import shown_shape
+from seamripper.activations.collect import collect
+from seamripper.data.samples import Samples
+from seamripper.errors import DataError, MatchError
+from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.label_map import mapped
+from seamripper.matching.training import Training, descend, mean_loss
+
+
+@dataclass(frozen=True)
+class ClassMapping(Matching):
+    """Minimise the mean squared error between the receiver's answer, an image, and an image of the paired class.
+
+    For two autoencoders of different data sets (Smith et al. 2025, section 6 and appendix B.3): a sample x of the
+    sender's set has the label c, and y is drawn among the receiver's samples labelled `label_map[c]`, or c if there is
+    no map; the loss is the mean of (tail(stitch(head(x))) − y)². The mean image of the class has the least of it, which
+    is why such images are blurred. y is drawn anew in each epoch, by the seed: the paper says that images are matched
+    at random within a class, and not whether once. The training's defaults are the paper's, which gives no batch.
+
+    The sender's set is what the samples show a sender, `replace(digits, shown=clothes)`: each has its own labels, and
+    rows need not belong together. Samples that show nothing else are both sets.
+    """
+
+    name: ClassVar[str] = "class_mapping"
+    holds_out: ClassVar[bool] = False
+
+    training: Training = Training(optimiser="sgd", lr=1e-2, weight_decay=1e-2, epochs=20, batch=128)
+    label_map: tuple[int, ...] | None = None
+
+    def find(self, problem: Problem) -> Found:
+        """Train the layer through the receiver's tail."""
+        layer, receiver, fit = problem.layer, problem.receiver, problem.fit
+        _require_images(problem)
+        classes = self.paired(fit)
+        draw, draws = draw_by_class(fit.labels), torch.Generator()
+        sent = collect(problem.sender, fit.for_sender, memory=self.training.memory, watch=problem.watch)
+
+        def loss_of(index: Tensor) -> Tensor:
+            wanted = fit.batch(draw(classes[index], draws))
+            assert isinstance(wanted, Tensor)
+            return F.mse_loss(receiver.tail(layer(sent.values[index]), receiver.beside(wanted)), wanted)
+
+        def loss_now() -> float:
+            # The same images before and after, so that only the stitch makes the difference.
+            draws.manual_seed(problem.seed)
+            return mean_loss(layer, loss_of, len(fit), self.training)
+
+        return descend(problem, self.training, loss_of, loss_now, task="class mapping")
+
+    def paired(self, samples: Samples) -> Tensor:
+        """The class that each of the sender's samples is paired with; each has a sample of the receiver's."""
+        theirs = samples.for_sender
+        classes = mapped(theirs, self.label_map)
+        alone = ~torch.isin(classes, samples.labels)
+        if bool(alone.any()):
+            raise DataError(
+                f"Class {int(theirs.labels[alone][0])} of {theirs.name} is paired with class {int(classes[alone][0])} "
+                f"of {samples.name}, of which there is no sample here. Give a label_map, or more samples."
+            )
+        return classes
+
+
+def draw_by_class(labels: Tensor) -> Callable[[Tensor, torch.Generator], Tensor]:
+    """Gives for each of some classes the number of a sample with that label, drawn with replacement.
+
+    >>> draw = draw_by_class(torch.tensor([1, 0, 1, 0, 2]))
+    >>> draw(torch.tensor([2, 0, 1, 0]), torch.Generator().manual_seed(0))
+    tensor([4, 1, 2, 3])
+    """
+    order, sizes = labels.argsort(stable=True), labels.bincount()
+    starts = sizes.cumsum(0) - sizes
+
+    def draw(classes: Tensor, generator: torch.Generator) -> Tensor:
+        # Of so wide a range the remainders are as good as even.
+        drawn = torch.randint(2**62, classes.shape, generator=generator) % sizes[classes]
+        return order[starts[classes] + drawn]
+
+    return draw
+
+
+def _require_images(problem: Problem) -> None:
+    """Refuse a receiver whose answer is not of the shape of its inputs: there is nothing to compare it with."""
+    inputs = problem.fit.batch(slice(0, 2))
+    with torch.no_grad():
+        answer = problem.receiver.answer(inputs)
+    if not isinstance(inputs, Tensor) or answer.shape != inputs.shape:
+        raise MatchError(
+            "The matching 'class_mapping' is for receivers that answer with images such as they are given, as "
+            f"autoencoders do: this one is given {shown_shape(problem.fit.shape)} and answers with "
+            f"{shown_shape(answer.shape[1:])}. Take 'embedding_mapping', which needs no answer, or 'task'."
+        )

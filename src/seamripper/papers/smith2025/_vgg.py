@@ -1,0 +1,54 @@
+"""What the items with VGG19 have in common: networks, cuts and sizes."""
+
+from __future__ import annotations
+
+from seamripper.experiment.spec import Data, Network, Way
+from seamripper.papers.base import Profile
+from seamripper.papers.smith2025._setting import SETS, setting
+
+CUTS = ("features.1", "features.8", "features.22", "features.29", "features.35")
+PLACES = ("features.2", "features.10", "features.23", "features.30", "classifier.0")
+"""What the paper calls them: by the layer before which it cuts. A pooling between goes with the receiver."""
+PLACE = dict(zip(CUTS, PLACES, strict=True))
+WIDTH, N, EPOCHS, FIT, STITCH_EPOCHS = 0.125, 4_000, 6, 1_000, 6
+"""Of the quick profile."""
+
+
+def networks(profile: Profile, *names: str) -> dict[str, Network]:
+    """VGG19 on images of 32 × 32. In the paper: SGD 1e-2, 50 epochs; narrow ones leave the plateau with Adam alone."""
+    if profile == "paper":
+        recipe = {"optimiser": "sgd", "lr": 1e-2, "batch": 64, "epochs": 50, "weight_decay": 1e-4}
+        return {name: _network(name, 1.0, None, (0, 1, 2, 3), recipe) for name in names}
+    recipe = {"optimiser": "adam", "lr": 1e-3, "batch": 64, "epochs": EPOCHS, "weight_decay": 1e-4}
+    return {name: _network(name, WIDTH, N, (0, 1, 2), recipe) for name in names}
+
+
+def _network(name: str, width: float, n: int | None, seeds: tuple[int, ...], recipe: dict[str, object]) -> Network:
+    train, data = f"zoo:vgg19?width={width:g}", f"{SETS[name]}?size=32"
+    return Network(train=train, data=data, n=n, seeds=seeds, **recipe)  # type: ignore[arg-type]
+
+
+def data(profile: Profile, name: str) -> Data:
+    """Samples of a set, of 32 × 32."""
+    own = setting(profile)
+    fit, test = (FIT, 1_000) if profile == "quick" else (own.fit, own.test)
+    return Data(name=f"{SETS[name]}?size=32", n=fit, n_test=test)
+
+
+def way(profile: Profile, *, noise: bool = False) -> Way:
+    """The authors' stitch for VGG19: SGD 1e-3, 50 epochs, batches of 64; with fewer steps, a higher learning rate."""
+    own = setting(profile)
+    if profile == "paper":
+        return own.way(lr=1e-2 if noise else 1e-3, epochs=50, batch=64, weight_decay=1e-4)
+    return own.way(lr=1e-2, epochs=STITCH_EPOCHS, batch=64, weight_decay=1e-4)
+
+
+def departs(profile: Profile) -> tuple[str, ...]:
+    """Where the quick profile departs from the paper."""
+    if profile == "paper":
+        return ()
+    return (
+        f"VGG19 of an eighth of the width, trained on {N:,} images for {EPOCHS} epochs with Adam 1e-3 (so narrow, "
+        f"without BN, SGD does not leave the start); stitches on {FIT:,} images for {STITCH_EPOCHS} epochs with SGD "
+        "1e-2; three seeds, where the paper has three or four. VGG19 has no BN: strictly frozen is the authors' way.",
+    )

@@ -1,0 +1,143 @@
+"""Figures G.1 and G.2: untrained senders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seamripper.experiment.spec import Experiment, Network, Stitching
+from seamripper.papers.base import Finding, Item, Profile
+from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.checks import above, claim, every, reaches
+from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, by_cut, setting, sizes
+
+_RANDOM = (0.9896, 0.9925, 0.9959, 0.9945, 0.9916, 0.9922)
+"""Untrained into Digit on Correlated at the six cuts, from the authors' results; 0.978 unstitched."""
+_UNTRAINED = ("random-0", "random-1", "random-2")
+
+
+def untrained(width: float) -> dict[str, Network]:
+    """Three networks that nothing was ever shown to."""
+    return {name: Network(load=f"zoo:resnet18?width={width:g}&seed={100 + k}") for k, name in enumerate(_UNTRAINED)}
+
+
+def _experiment(profile: Profile) -> Experiment:
+    own = setting(profile)
+    joined: dict[str, Any] = {"cuts": CUTS, "matchings": ("theirs",), "stitches": (STITCH,), "freeze": ("weights",)}
+    return Experiment(
+        name="fig-g1",
+        about="untrained senders (Smith et al. 2025, Fig. G.1 and G.2)",
+        models=own.networks("digit", "greyscale", "colour-only") | untrained(own.width),
+        matchings={"theirs": own.way()},
+        stitch=(
+            Stitching(senders=(*_UNTRAINED, "digit/0"), receivers=("digit/0",), data=own.stitched, **joined),
+            Stitching(
+                senders=(*_UNTRAINED, "greyscale/0"),
+                receivers=("greyscale/0",),
+                data=own.on("mnist/colour-only"),
+                **joined,
+            ),
+            Stitching(
+                senders=(*_UNTRAINED, "greyscale/0", "colour-only/0"),
+                receivers=("colour-only/0",),
+                data=own.on("mnist/greyscale"),
+                **joined,
+            ),
+        ),
+    )
+
+
+def _read(cells: Cells, profile: Profile) -> Finding:
+    def of(figure: str, cut: str, receiver: str, data: str, sender: Any = frozenset(_UNTRAINED)) -> Spread:
+        labels = {"kind": "stitch", "receiver": receiver, "receiver_cut": cut, "data": data}
+        if not isinstance(sender, frozenset):
+            return cells.of(figure, sender=sender, **labels)
+        # Three untrained networks into one receiver: they are the units.
+        return Spread({name: cells.of(figure, sender=name, **labels).value for name in sorted(sender)})
+
+    g1 = [
+        (
+            PLACE[c],
+            above(of("top1", c, "digit", "mnist/correlated"), of("receiver_unadapted", c, "digit", "mnist/correlated")),
+        )
+        for c in CUTS
+    ]
+    g2 = [(PLACE[c], reaches(of("top1", c, "greyscale", "mnist/colour-only"), 0.99)) for c in CUTS]
+    own = [(PLACE[c], reaches(of("top1", c, "greyscale", "mnist/colour-only", "greyscale"), 0.99)) for c in CUTS]
+    grey = [
+        (
+            PLACE[c],
+            above(
+                of("top1", c, "colour-only", "mnist/greyscale", "greyscale"),
+                of("top1", c, "colour-only", "mnist/greyscale"),
+            ),
+        )
+        for c in CUTS
+    ]
+    itself = [
+        (
+            PLACE[c],
+            above(
+                of("top1", c, "colour-only", "mnist/greyscale"),
+                of("top1", c, "colour-only", "mnist/greyscale", "colour-only"),
+            ),
+        )
+        for c in CUTS
+    ]
+    claims = (
+        claim(
+            "Untrained senders stitched into Digit on Correlated beat Digit itself, at every layer (Fig. G.1)",
+            "Accuracy minus that of Digit alone is above 0 at each of 6 cuts (interval over three untrained senders).",
+            every(g1),
+        ),
+        claim(
+            "An untrained sender of Colour-Only data into greyscale reaches 100 % at each layer (G.2)",
+            "Accuracy is at least 0.99 at each of 6 cuts (interval over three untrained senders).",
+            every(g2),
+        ),
+        claim(
+            "The greyscale network stitched into itself reaches 100 % on Colour-Only data at each layer (G.2)",
+            "Accuracy is at least 0.99 at each of 6 cuts (one network, as in the paper; interval over samples).",
+            every(own),
+        ),
+        claim(
+            "On greyscale data into Colour-Only, an untrained sender is worse than one trained on greyscale (Fig. G.2)",
+            "Accuracy of the trained sender is above that of the untrained ones, at each of 6 cuts.",
+            every(grey),
+        ),
+        claim(
+            "There, an untrained sender outperforms Colour-Only stitched into itself (Fig. G.2)",
+            "Accuracy is above that of Colour-Only into itself, at each of 6 cuts.",
+            every(itself),
+        ),
+    )
+    figures = (
+        by_cut(
+            "Fig. G.1: untrained into Digit, on Correlated",
+            cells,
+            [(name, {"sender": name, "receiver": "digit"}) for name in (*_UNTRAINED, "digit")],
+            dashed=[("Digit alone", {"sender": "digit", "receiver": "digit"}, "receiver_here")],
+            paper=[("untrained", _RANDOM)],
+        ),
+        by_cut(
+            "G.2: untrained into greyscale, on Colour-Only",
+            cells,
+            [(name, {"sender": name, "receiver": "greyscale"}) for name in (*_UNTRAINED, "greyscale")],
+        ),
+        by_cut(
+            "Fig. G.2: into Colour-Only, on greyscale",
+            cells,
+            [(name, {"sender": name, "receiver": "colour-only"}) for name in (*_UNTRAINED, "greyscale", "colour-only")],
+        ),
+    )
+    return Finding(claims, figures, (*sizes(profile), "Three untrained networks, where the paper has two."))
+
+
+ITEM = Item(
+    "fig-g1",
+    ("Fig. G.1", "Fig. G.2"),
+    "Untrained senders into Digit on Correlated, into greyscale on Colour-Only, and into Colour-Only on greyscale.",
+    _experiment,
+    _read,
+    minutes=3.0,
+    times=300.0,
+)

@@ -1,0 +1,180 @@
+"""Cells: figures found by their labels, the seeds behind them, and differences paired by seed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from seamripper._stats import Estimate, over_seeds
+from seamripper.errors import ExperimentError
+from seamripper.papers.cells import Cells, Spread
+
+
+def row(value: float | None, **labels: Any) -> dict[str, Any]:
+    """A row of the results table: a figure `top1` with an interval of ± 0.01 over 500 samples."""
+    low, high = (None, None) if value is None else (value - 0.01, value + 0.01)
+    return {"kind": "stitch", "figure": "top1", "value": value, "low": low, "high": high, "n": 500, **labels}
+
+
+# ---- units
+
+
+def test_units_are_the_receivers_training_seeds() -> None:
+    rows = [row(0.9 + 0.01 * k, receiver_seed=4 + k, sender_seed=7, seed=0) for k in range(3)]
+    found = Cells(rows).of("top1")
+    assert found.values == pytest.approx({4: 0.90, 5: 0.91, 6: 0.92})
+    assert found.estimate == over_seeds(list(found.values.values()))
+    assert (found.estimate.n, round(found.value, 3)) == (3, 0.91)
+
+
+def test_where_the_receiver_has_none_they_are_the_senders() -> None:
+    rows = [row(0.9, receiver_seed=None, sender_seed=k, seed=5) for k in (3, 4)]
+    assert set(Cells(rows).of("top1").values) == {3, 4}
+
+
+def test_where_neither_has_any_they_are_the_jobs_own() -> None:
+    probes = [row(0.9, receiver_seed=None, sender_seed=None, seed=k) for k in range(5)]
+    trained = [row(0.9, model="digit", seed=k) for k in (0, 1)]
+    assert set(Cells(probes).of("top1").values) == set(range(5))
+    assert set(Cells(trained).of("top1", model="digit").values) == {0, 1}
+
+
+def test_stitch_seeds_are_averaged_within_a_network() -> None:
+    rows = [row(value, receiver_seed=k, seed=s) for k, pair in enumerate([(0.8, 1.0), (0.6, 0.7)])
+            for s, value in enumerate(pair)]  # fmt: skip
+    found = Cells(rows).of("top1")
+    assert found.values == pytest.approx({0: 0.9, 1: 0.65})
+    assert found.estimate.n == 2, "two networks, and not four stitches"
+
+
+def test_of_one_network_the_stitches_are_the_units() -> None:
+    found = Cells([row(0.8, receiver_seed=4, seed=0), row(0.9, receiver_seed=4, seed=1)]).of("top1")
+    assert (found.estimate.n, found.value) == (2, pytest.approx(0.85))
+
+
+def test_of_one_result_the_interval_is_over_its_samples() -> None:
+    found = Cells([row(0.9, receiver_seed=0)]).of("top1")
+    assert found.estimate == Estimate(0.9, 0.89, 0.91, 500)
+    assert found.told == "0.900 [0.890, 0.910], one seed, n = 500"
+    assert found.point.note == "one seed, interval over samples"
+
+
+def test_of_one_result_without_an_interval_there_is_none() -> None:
+    rank = {"figure": "rank", "value": 42.0, "n": 500, "receiver_seed": 0}
+    found = Cells([rank]).of("rank")
+    assert math.isnan(found.estimate.low)
+    assert "[" not in found.told
+
+
+def test_several_seeds_are_told_as_such() -> None:
+    found = Cells([row(v, receiver_seed=k) for k, v in enumerate((0.90, 0.92, 0.94))]).of("top1")
+    assert found.told == "0.920 [0.870, 0.970], 3 seeds"
+    assert (found.point.n, found.point.note) == (3, "mean over 3 seeds")
+    assert (found.point.low, found.point.high) == (found.estimate.low, found.estimate.high)
+
+
+# ---- differences
+
+
+def test_differences_are_paired_by_seed() -> None:
+    a = Spread({0: 0.70, 1: 0.80, 2: 0.90})
+    b = Spread({2: 0.895, 1: 0.79, 0: 0.694})
+    gap = a.minus(b)
+    assert gap == over_seeds([a.values[k] - b.values[k] for k in range(3)])
+    # Networks differ far more than the two figures of one network do: unpaired, nothing could be told.
+    halves = [(one.estimate.high - one.estimate.low) / 2 for one in (a, b)]
+    assert gap.low > 0
+    assert gap.value - math.hypot(*halves) < -0.2
+
+
+def test_only_seeds_that_both_have_are_paired() -> None:
+    a, b = Spread({0: 0.9, 1: 0.8, 2: 0.0}), Spread({1: 0.7, 0: 0.8, 5: 1.0})
+    assert a.minus(b).value == pytest.approx(0.1)
+    assert a.minus(b).n == 2
+
+
+def test_networks_of_other_seeds_are_not_paired() -> None:
+    a, b = Spread({0: 0.9, 1: 0.8}), Spread({2: 0.5, 3: 0.6})
+    gap, halves = a.minus(b), [(one.estimate.high - one.estimate.low) / 2 for one in (a, b)]
+    assert gap.value == pytest.approx(0.3)
+    assert (gap.value - gap.low, gap.high - gap.value) == pytest.approx((math.hypot(*halves),) * 2)
+
+
+def test_uneven_intervals_count_towards_the_end_that_they_widen() -> None:
+    """Newcombe's: the interval of 1.0 goes down alone, so a difference from it can hardly be larger than it looks."""
+    full = Spread({0: 1.0}, Estimate(1.0, 0.96, 1.0, 100))
+    less = Spread({0: 0.9}, Estimate(0.9, 0.82, 0.95, 100))
+    gap = full.minus(less)
+    assert (gap.low, gap.high) == pytest.approx((0.1 - math.hypot(0.04, 0.05), 0.1 + 0.08))
+    back = less.minus(full)
+    assert (back.low, back.high) == pytest.approx((-gap.high, -gap.low))
+
+
+def test_two_figures_without_intervals_differ_by_nobody_knows_how_much() -> None:
+    gap = Spread({0: 42.0}).minus(Spread({0: 142.0}))
+    assert gap.value == -100
+    assert math.isnan(gap.low)
+    assert math.isnan(gap.high)
+
+
+# ---- labels
+
+TABLE = [
+    row(0.9, sender="colour", receiver_cut="layer1", receiver_seed=0),
+    row(0.8, sender="colour", receiver_cut="layer2", receiver_seed=0),
+    row(0.7, sender="digit", receiver_cut="layer1", receiver_seed=0),
+    {**row(None, sender="digit", receiver_cut="layer2", receiver_seed=0), "status": "diverged"},
+    {"kind": "stitch", "state": "failed", "sender": "mix", "error": "ExperimentError: no"},
+]
+
+
+def test_labels_choose() -> None:
+    cells = Cells(TABLE)
+    assert cells.of("top1", sender="colour", receiver_cut="layer2").value == 0.8
+    assert cells.of("top1", sender="digit").value == 0.7, "a figure that is not a number is none"
+    assert cells.some("top1", sender="digit", receiver_cut="layer2") is None
+    assert cells.some("top1", sender="mix") is None
+    assert cells.some("top1", nosuch="label") is None
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_a_set_of_values_takes_any_of_them(kind: Any) -> None:
+    found = Cells(TABLE).of("top1", sender=kind({"colour", "digit"}), receiver_cut="layer1")
+    assert found.value == pytest.approx(0.8)
+    assert Cells(TABLE).some("top1", sender=kind()) is None
+
+
+def test_a_figure_that_is_not_there_is_told_with_what_to_do() -> None:
+    with pytest.raises(ExperimentError) as told:
+        Cells(TABLE).of("rank", sender="colour")
+    assert str(told.value) == (
+        "The results have no figure 'rank' with {'sender': 'colour'}: some jobs have failed or were not run. "
+        "`seamripper status` on the store tells which."
+    )
+
+
+def test_the_receiver_alone_is_the_one_that_was_trained() -> None:
+    """Where its statistics have adapted it is another network, and both are among the figures."""
+    adapted = [{**row(0.2, receiver_seed=k), "figure": "receiver_here"} for k in range(2)]
+    trained = [{**row(0.9, receiver_seed=k), "figure": "receiver_unadapted"} for k in range(2)]
+    assert Cells(adapted).alone().value == 0.2, "nothing has adapted: there is one receiver alone"
+    assert Cells([*adapted, *trained]).alone().value == 0.9
+    assert Cells([*adapted, *trained]).alone(receiver_seed=1).value == 0.9
+    own = [
+        {**row(0.3, receiver_seed=0), "figure": "receiver_own"},
+        {**row(0.8, receiver_seed=0), "figure": "own_unadapted"},
+    ]
+    assert Cells(own).own().value == 0.8
+    assert Cells(own[:1]).own().value == 0.3
+    with pytest.raises(ExperimentError, match="no figure 'receiver_here'"):
+        Cells(own).alone()
+
+
+def test_what_a_column_says_is_counted() -> None:
+    rows = [row(0.9, status="same", sender="a"), row(0.8, status="same", sender="a"), row(0.7, status="other")]
+    assert Cells(rows).counts("status") == {"same": 2, "other": 1}
+    assert Cells(rows).counts("status", sender="a") == {"same": 2}
+    assert Cells(rows).counts("status", sender="b") == {}
+    assert Cells(rows).counts("nosuch") == {}

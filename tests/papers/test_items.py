@@ -1,0 +1,226 @@
+"""The experiments of a paper's items: valid, told apart by name, quick ones small, the paper's own as printed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import pytest
+from planted_worlds import jobs_of
+
+from seamripper.experiment import Experiment
+from seamripper.experiment.spec import Data, Network, Way
+from seamripper.papers import Item, papers
+from seamripper.papers.base import Profile
+
+ITEMS = {item.name: item for item in papers()["smith2025"].items}
+PROFILES = get_args(Profile)
+SEVERAL = ("table-c1", "section-4.2", "fig-3", "fig-c3", "fig-d1", "fig-g1", "table-g1", "table-c2")
+"""Where the paper has more than one network."""
+each_item = pytest.mark.parametrize("item", ITEMS.values(), ids=ITEMS)
+
+
+def paper_of(name: str) -> Experiment:
+    return ITEMS[name].experiment("paper")
+
+
+def units(experiment: Experiment) -> dict[tuple[Any, ...], set[Any]]:
+    """Of how many networks a figure is an average: for each pair and place the seeds, or untrained networks."""
+    found: dict[tuple[Any, ...], set[Any]] = {}
+    for job, labels in jobs_of(experiment):
+        if job.kind not in ("stitch", "noise", "control"):
+            continue
+        sender = str(labels.get("sender"))
+        group = "untrained" if sender.startswith("random") else sender
+        seed = sender if group == "untrained" else labels.get("receiver_seed")
+        seed = labels["seed"] if seed is None else seed
+        place = (group, labels["receiver"], labels["receiver_cut"], labels["freeze"], labels.get("data"))
+        found.setdefault((job.kind, *place), set()).add(seed)
+    return found
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@each_item
+def test_the_experiment_is_one_and_is_called_like_its_item(item: Item, profile: Any) -> None:
+    """Called so, a store keeps the items apart."""
+    experiment = item.experiment(profile)
+    assert isinstance(experiment, Experiment)
+    assert experiment.name == item.name
+    assert "Smith et al. 2025" in experiment.about
+    again = Experiment.model_validate_json(experiment.model_dump_json())
+    assert again == experiment, "it can be written down and read back"
+    json.dumps(experiment.model_dump(mode="json"), allow_nan=False)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@each_item
+def test_the_experiment_becomes_jobs_all_of_them_different(item: Item, profile: Any) -> None:
+    """Models, cuts of the zoo, matchings, controls and audits are looked up for that: what is not there is refused."""
+    found = jobs_of(item.experiment(profile))
+    told = [(job.kind, json.dumps(labels, sort_keys=True)) for job, labels in found]
+    assert len(set(told)) == len(told) > 5
+
+
+@each_item
+def test_both_profiles_ask_the_same_questions(item: Item) -> None:
+    quick, paper = ({(job.kind, labels.get("receiver")) for job, labels in jobs_of(item.experiment(profile))}
+                    for profile in PROFILES)  # fmt: skip
+    assert quick == paper
+
+
+@each_item
+def test_the_quick_profile_is_no_more_work_than_the_papers(item: Item) -> None:
+    quick, paper = (item.experiment(profile) for profile in PROFILES)
+    assert len(jobs_of(quick)) <= len(jobs_of(paper))
+    for name, network in quick.models.items():
+        assert (network.n or 10**9) <= (paper.models[name].n or 10**9)
+        assert len(network.seeds) <= len(paper.models[name].seeds)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_quick_profile_has_three_seeds_where_the_paper_has_several(name: str) -> None:
+    found = units(ITEMS[name].experiment("quick"))
+    assert found
+    # Of what a figure with untrained senders is compared with, the paper has one network, too.
+    few = {place: seeds for place, seeds in found.items() if len(seeds) < 3}
+    assert all(name == "fig-g1" and place[1] != "untrained" for place in few), few
+    assert any(len(seeds) >= 3 for seeds in found.values())
+
+
+# ---- the authors' own
+
+
+def test_the_paper_s_networks_are_the_authors() -> None:
+    """B.1: SGD 0.1, momentum 0.9, weight decay 1e-4, 4 epochs, batches of 128, over 60,000 images; 5 of each."""
+    from seamripper.models import Recipe
+
+    for network in paper_of("table-c1").models.values():
+        assert network.train == "zoo:resnet18?width=1"
+        assert network.n is None, "all 60,000"
+        assert network.seeds == (0, 1, 2, 3, 4)
+        recipe = {**vars(Recipe.smith()), **network.recipe}
+        told = {key: recipe[key] for key in ("optimiser", "lr", "momentum", "weight_decay", "epochs", "batch")}
+        assert told == {"optimiser": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4, "epochs": 4, "batch": 128}
+
+
+AUTHORS = {
+    "way": "task",
+    "optimiser": "sgd",
+    "lr": 1e-4,
+    "momentum": 0.9,
+    "weight_decay": 1e-2,
+    "epochs": 10,
+    "batch": 128,
+}
+"""B.1, of the stitch."""
+
+
+def way_of(way: Way) -> dict[str, Any]:
+    return way.model_dump(exclude_none=True)
+
+
+def test_the_paper_s_stitches_are_the_authors() -> None:
+    experiment = paper_of("table-c1")
+    assert way_of(experiment.matchings["theirs"]) == AUTHORS
+    assert experiment.data == Data(name="mnist/correlated"), "all 60,000 to fit on, all 10,000 to score on"
+    assert all(part.stitches == ("bn_affine",) for part in experiment.stitch)
+    assert all(set(part.freeze) == {"all", "weights"} for part in experiment.stitch), "strictly, and as the authors do"
+    assert all(part.rank for part in (*experiment.stitch, *experiment.noise))
+
+
+@pytest.mark.parametrize("name", ["table-c1", "section-4.2", "table-d3"])
+def test_the_paper_s_noise_is_the_authors(name: str) -> None:
+    """B.1 and Algorithm 2: batches of 64, 4 epochs, 6,000 and 1,000 samples a class; the radius is 0.1."""
+    experiment = paper_of(name)
+    assert way_of(experiment.matchings["from noise"]) == {**AUTHORS, "epochs": 4, "batch": 64}
+    for noise in experiment.noise:
+        assert (noise.per_class, noise.per_class_test) == (6000, 1000)
+        assert 0.1 in noise.radius
+        assert not noise.classes, "as many clusters as classes"
+
+
+def test_the_radii_are_those_of_table_d3() -> None:
+    for profile in PROFILES:
+        (noise,) = ITEMS["table-d3"].experiment(profile).noise
+        assert set(noise.radius) >= {0.5, 0.9, 0.99, 1.0}
+        assert noise.cuts == ("layer2",), "before Res Block 3"
+
+
+@pytest.mark.parametrize(("name", "lr"), [("fig-c3", 1e-3), ("fig-g3", 1e-3), ("fig-d1", 1e-2)])
+def test_the_paper_s_vgg_is_the_authors(name: str, lr: float) -> None:
+    """D.1: 50 epochs for networks and stitches, batches of 64, SGD, weight decay 1e-4."""
+    experiment = paper_of(name)
+    for network in experiment.models.values():
+        if network.train is not None:
+            assert network.train == "zoo:vgg19?width=1"
+            told = {"optimiser": "sgd", "lr": 1e-2, "batch": 64, "epochs": 50, "weight_decay": 1e-4}
+            assert told.items() <= network.recipe.items()
+    for way in experiment.matchings.values():
+        assert way_of(way) == {**AUTHORS, "lr": lr, "epochs": 50, "batch": 64, "weight_decay": 1e-4}
+    cuts = {cut for part in (*experiment.stitch, *experiment.noise) for cut in part.cuts}
+    assert cuts == {"features.1", "features.8", "features.22", "features.29", "features.35"}
+
+
+@pytest.mark.parametrize("name", ["section-5.1", "section-5.4", "table-1"])
+def test_the_paper_s_stitches_of_section_5_are_the_authors(name: str) -> None:
+    """B.4: 20 epochs of SGD, learning rate and weight decay 1e-4, batches of 128."""
+    way = way_of(paper_of(name).matchings["theirs"])
+    assert way == {**AUTHORS, "weight_decay": 1e-4, "epochs": 20}
+
+
+def test_fewer_clusters_are_stitched_as_the_authors_do_or_for_one_epoch() -> None:
+    """D.4 gives no batch size, and with two clusters an epoch is short."""
+    ways = paper_of("section-d4").matchings
+    told = {name: (way.optimiser, way.lr, way.momentum, way.weight_decay, way.epochs) for name, way in ways.items()}
+    assert told == {"theirs": ("sgd", 1e-4, 0.9, 1e-4, 20), "one epoch": ("sgd", 1e-4, 0.9, 1e-4, 1)}
+    assert all(noise.classes == (10, 5, 2) for noise in paper_of("section-d4").noise)
+
+
+def test_the_paper_s_autoencoders_are_the_authors() -> None:
+    """B.3: Adam 1e-4 for 25 epochs; embedding mapping SGD 1e-5 for 25, class mapping SGD 1e-2 for 20."""
+    from seamripper.models import Recipe
+
+    experiment = paper_of("fig-4")
+    coders = [network for network in experiment.models.values() if "autoencoder" in str(network.train)]
+    assert len(coders) == 3
+    for network in coders:
+        recipe = {**vars(Recipe.autoencoder()), **network.recipe}
+        assert (recipe["optimiser"], recipe["lr"], recipe["epochs"]) == ("adam", 1e-4, 25)
+    ways = {way.way: way for way in experiment.matchings.values()}
+    told = {name: (way.lr, way.epochs, way.momentum, way.weight_decay) for name, way in ways.items()}
+    assert told == {"embedding_mapping": (1e-5, 25, 0.9, 0.01), "class_mapping": (1e-2, 20, 0.9, 0.01)}
+
+
+def test_the_penalties_of_table_b1_are_added_to_the_authors_stitch() -> None:
+    ways = paper_of("table-b1").matchings
+    found = {(way.l1, way.weight_decay) for way in ways.values()}
+    assert found == {(0.01, 1e-2), (0.1, 1e-2), (1.0, 1e-2), (None, 0.0)}
+    assert {way.loss for way in ways.values()} == {"bce"}
+
+
+def test_all_nine_offsets_are_circular_shifts() -> None:
+    for profile in PROFILES:
+        maps = {way.label_map for way in ITEMS["fig-3"].experiment(profile).matchings.values()}
+        assert maps == {tuple((c + k) % 10 for c in range(10)) for k in range(1, 10)}
+
+
+def test_fewer_images_have_a_learning_rate_that_goes_as_far() -> None:
+    """The quick profile's stitch: lr · steps is the authors'."""
+    quick, paper = (ITEMS["table-c1"].experiment(profile) for profile in PROFILES)
+    assert isinstance(quick.data, Data)
+    assert quick.data.n is not None
+    far = []
+    for experiment, n in ((quick, quick.data.n), (paper, 60_000)):
+        way = experiment.matchings["theirs"]
+        assert way.lr and way.epochs and way.batch  # noqa: PT018
+        far.append(way.lr * way.epochs * (n // way.batch))
+    assert far[0] == pytest.approx(far[1], rel=0.02)
+
+
+def test_untrained_networks_are_loaded_and_never_trained() -> None:
+    for name in ("fig-g1", "fig-g3", "table-g1"):
+        for profile in PROFILES:
+            experiment = ITEMS[name].experiment(profile)
+            loaded: list[Network] = [one for one in experiment.models.values() if one.load is not None]
+            assert loaded
+            assert len({one.load for one in loaded}) == len(loaded)

@@ -1,0 +1,209 @@
+"""A reproduction as a page and as text: counts, claims, tables and figures; names of others are escaped."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planted_paper import EVIL, ROWS, hostile, paper, read
+
+from seamripper.errors import FileError
+from seamripper.papers import Claim, Finding, Item, papers
+from seamripper.papers.cells import Cells
+from seamripper.papers.page import PAGE, TEXT, _cell, _pointed, command, markdown, page, save, save_docs, story
+from seamripper.papers.reproduce import Outcome, Reproduction
+from seamripper.report.figures import Point, Sheet
+
+
+def outcome(one: Item, *, says: str = "The smaller, the better", trouble: str = "", **more: Any) -> Outcome:
+    return Outcome(one, read(Cells(ROWS), (1, 2, 3), says=says, **more), 90.0, 9, trouble)
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Reproduction:
+    """Two items, of whose three claims one is beyond the paper."""
+    whole = paper(tmp_path)
+    turned = Claim("It is not so", "It is.", "not reproduced", "0 against 1: -1.000")
+    open_ = Claim("Who knows", "Nobody.", "not decided at this size", "1 against 1")
+    second = Finding((turned, open_), (Sheet("A | B", ("a|b",), (("c|d",),)),))
+    outcomes = (outcome(whole.items[0], beyond=True), Outcome(whole.items[1], second, 30.0, 6))
+    return Reproduction(whole, "quick", tmp_path, outcomes)
+
+
+# ---- the page
+
+
+def test_the_page_has_the_counts_and_every_claim(found: Reproduction) -> None:
+    text = page(found)
+    assert "Of 3 claims: 1 reproduced, 1 not reproduced, 1 not decided at this size." in text
+    assert "Does Nobody&#39;s Paper (Nobody 2020) hold up?" in text
+    for one in (claim for outcome in found.outcomes if outcome.finding for claim in outcome.finding.claims):
+        assert one.says in text
+        assert one.rule in text
+    assert "fig-3: “It is not so”: not reproduced" in text, "the strongest reason to doubt"
+    assert "by seamripper reproduce nobody2020 --profile quick" in text
+
+
+def test_the_page_has_tables_and_drawn_figures(found: Reproduction) -> None:
+    text = page(found)
+    assert text.count("<polyline") == 1
+    assert text.count('<table class="sortable">') == 4, "claims of both items, and a table of each"
+    assert "<title>Lines by size, 1 to 3. Lines of accuracy by size." in text
+    assert "Where it departs from the paper: Smaller than any paper&#39;s." in text
+    assert [section.name for section in story(found).sections] == ["table-1", "fig-3"]
+
+
+def test_hostile_names_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
+    text = page(hostile(tmp_path))
+    assert EVIL not in text
+    assert text.count("&lt;script&gt;") > 12
+    assert text.count("<script") == 2, "the page's own, and its data"
+
+
+def test_the_hostile_name_would_be_seen_unescaped() -> None:
+    assert EVIL in f"<h1>{EVIL}</h1>"
+    assert EVIL.startswith("<script>")
+
+
+def test_an_item_that_could_not_be_read_says_why(found: Reproduction) -> None:
+    first, second = found.outcomes
+    lost = dataclasses.replace(found, outcomes=(first, Outcome(second.item, None, 1.0, 6, "two is not liked")))
+    for text in (page(lost), markdown(lost)):
+        assert "It could not be read: two is not liked" in text
+        assert "fig-3 could not be read: two is not liked" in text, "no claim failed: this is the reason to doubt"
+    nothing = dataclasses.replace(found, outcomes=(Outcome(first.item, None, 1.0, 6, "no"),))
+    assert "No claim could be decided." in page(nothing)
+    assert "Of 0 claims" not in page(nothing)
+
+
+def test_that_a_claim_rests_on_the_leak_is_a_reason_to_doubt(found: Reproduction) -> None:
+    first, _ = found.outcomes
+    assert first.finding
+    assert first.finding.claims[1].status == "not reproduced"
+    alone = dataclasses.replace(found, outcomes=(first,))
+    assert "No claim failed;" in markdown(alone), "what the paper does not claim cannot fail"
+    leak = Claim("Does it rest on it?", "It does.", "depends on the leak", "2 of 2, 1 of 2", beyond=True)
+    leaky = dataclasses.replace(first, finding=dataclasses.replace(first.finding, claims=(leak,)))
+    assert "table-1: “Does it rest on it?”: depends on the leak" in markdown(
+        dataclasses.replace(found, outcomes=(leaky,))
+    )
+
+
+def test_a_failed_job_is_told_beside_what_could_be_read(found: Reproduction) -> None:
+    (first, second) = found.outcomes
+    some = dataclasses.replace(found, outcomes=(dataclasses.replace(first, trouble="two is not liked"), second))
+    assert "Some jobs failed: two is not liked" in page(some)
+
+
+# ---- the command
+
+
+def test_the_command_makes_what_is_shown() -> None:
+    smith = papers()["smith2025"]
+
+    def told(*names: str, profile: Any = "quick") -> str:
+        items = [one for one in smith.items if one.name in names]
+        return command(Reproduction(smith, profile, Path(), tuple(Outcome(one, None, 0.0, 0) for one in items)))
+
+    assert told(*(one.name for one in smith.items)) == "seamripper reproduce smith2025 --profile quick"
+    assert told("table-c1", profile="paper") == "seamripper reproduce smith2025/table-c1 --profile paper"
+    for word in ("table-1", "fig-2b", "table-f1", "section-4.2"):
+        names = [one.name for one in smith.chosen(word)]
+        said = told(*names).split()[2]
+        assert [one.name for one in smith.chosen(said.partition("/")[2])] == names, "a word may mean several items"
+    both = [f"seamripper reproduce smith2025/{name} --profile quick" for name in ("table-c1", "fig-3")]
+    assert told("table-c1", "fig-3") == " && ".join(both)
+
+
+# ---- text
+
+
+def test_the_text_has_counts_claims_and_tables(found: Reproduction) -> None:
+    lines = markdown(found).splitlines()
+    assert lines[0] == "# Nobody's Paper (Nobody 2020): profile quick"
+    assert "**Of 3 claims: 1 reproduced, 1 not reproduced, 1 not decided at this size.**" in lines
+    assert "    seamripper reproduce nobody2020 --profile quick" in lines
+    assert "2 minutes. Strongest reason to doubt: fig-3: “It is not so”: not reproduced (0 against 1: -1.000)." in lines
+    assert "## Table 1, Fig. 2" in lines
+    assert "| the paper says | status | figure | rule |" in lines
+    assert [line for line in lines if line.startswith("| It is not so | not reproduced |")]
+    assert "| accuracy | 1 | 2 | 3 |" in lines, "a figure is told as a table"
+
+
+def test_every_row_of_a_table_has_as_many_cells_as_the_table(tmp_path: Path, found: Reproduction) -> None:
+    for text in (markdown(found), markdown(hostile(tmp_path))):
+        width = 0
+        for line in text.splitlines():
+            if line.startswith("|"):
+                cells = len(re.findall(r"(?<!\\)\|", line)) - 1
+                width = width or cells
+                assert cells == width, line
+            else:
+                width = 0
+
+
+def test_pipes_and_line_breaks_of_a_cell_are_no_marks_of_the_table() -> None:
+    assert _cell("a|b\n c") == "a\\|b c"
+
+
+def test_pipes_of_titles_and_cells_do_not_break_the_text(found: Reproduction) -> None:
+    text = markdown(found)
+    assert "| a\\|b |\n|---|\n| c\\|d |" in text
+
+
+@pytest.mark.parametrize(
+    ("point", "told"),
+    [
+        (Point(0.9141, 0.905, 0.923), "0.914 ± 0.009"),
+        (Point(0.9141), "0.914"),
+        (Point(142.4, 140.0, 145.0), "142 ± 2"),
+        (Point(142.4), "142"),
+        (Point(float("nan")), "–"),
+    ],
+)
+def test_a_point_in_a_table(point: Point, told: str) -> None:
+    assert _pointed(point) == told
+
+
+def test_drawn_figures_are_named_in_the_text(found: Reproduction) -> None:
+    text = markdown(found, figures={"Lines by size, 1 to 3": "figs/1.svg"})
+    assert re.search(r"!\[Lines by size, 1 to 3\. Lines of accuracy by size\. .*\]\(figs/1\.svg\)", text)
+
+
+# ---- files
+
+
+def test_both_files_are_written(found: Reproduction) -> None:
+    paths = save(found)
+    assert paths == (found.folder / PAGE, found.folder / TEXT)
+    assert paths[0].read_text() == page(found)
+    assert paths[1].read_text() == markdown(found)
+    assert sorted(path.name for path in found.folder.iterdir()) == [PAGE, TEXT], "and nothing beside them"
+
+
+def test_a_file_that_cannot_be_made_leaves_the_old_one(found: Reproduction, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(found)
+    before = [(found.folder / name).read_bytes() for name in (PAGE, TEXT)]
+
+    def full(_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(FileError, match="The disk is full"):
+        save(dataclasses.replace(found, profile="paper"))
+    assert [(found.folder / name).read_bytes() for name in (PAGE, TEXT)] == before
+    assert sorted(path.name for path in found.folder.iterdir()) == [PAGE, TEXT]
+
+
+def test_the_text_for_documentation_has_its_figures_beside_it(found: Reproduction, tmp_path: Path) -> None:
+    paths = save_docs(found, tmp_path / "docs" / "mine.md")
+    assert [path.relative_to(tmp_path).as_posix() for path in paths] == [
+        "docs/mine.md",
+        "docs/mine/01-table-1-Lines-by-size-1-to-3.svg",
+    ]
+    text = paths[0].read_text()
+    (named,) = re.findall(r"\]\((.*?)\)", text)
+    assert (paths[0].parent / named).read_text().lstrip().startswith("<?xml")

@@ -1,0 +1,74 @@
+"""Rows of images in a report: what is shown, and what a judge says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seamripper.experiment import Experiment, Local, run
+from seamripper.report import page
+from seamripper.report.figures import Pictures
+from seamripper.report.reading import Reading
+from seamripper.report.sections.pictures import _caption, pictures
+
+STUDY = """
+[data]
+name = "digits/digit"
+n = 60
+n_test = 20
+
+[models.auto]
+load = "zoo:autoencoder?channels=3"
+
+[models.judge]
+load = "zoo:lenet?channels=3"
+
+[matchings.quick]
+way = "embedding_mapping"
+epochs = 1
+
+[[pictures]]
+senders = ["auto"]
+receivers = ["auto"]
+cuts = ["encoder"]
+matchings = ["quick"]
+receiver_data = "digits/greyscale"
+judge = "judge"
+n = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pictures")
+    (folder / "study.toml").write_text(STUDY)
+    run(Experiment.read(folder / "study.toml"), folder / "store", engine=Local(1))
+    return folder / "store"
+
+
+def test_rows_of_two_data_sets_and_the_word_of_a_judge(store: Path) -> None:
+    section = pictures(Reading.open(store))
+    assert section is not None
+    (figure,) = section.figures
+    assert isinstance(figure, Pictures)
+    rows = {name: len(images) for name, images in figure.rows}
+    assert rows == {"input": 3, "sender itself": 3, "stitched": 3, "receiver itself": 3}
+    assert "the receiver itself is shown the first samples of that" in section.text
+    for words in ("Named as the paired class by the judge: ", "Confidence of the judge: ", "Contrast: "):
+        assert words in figure.caption
+    assert figure.caption.count("n = 20") == 8
+    written = page(store)
+    assert "of the receiver&#39;s own test images" in written or "of the receiver's own test images" in written
+
+
+def test_a_caption_has_what_there_is() -> None:
+    half = {"value": 0.5, "interval": [0.4, 0.6], "n": 10}
+    error = "Mean squared error between stitched and shown images: 0.5 [0.4, 0.6], n = 10."
+    assert _caption({"error": half}) == error
+    told = _caption({"error": None, "judged": {"nearest": half, "nearest_input": half}})
+    assert told == (
+        "Distance to the nearest of the receiver's train images: 0.5 [0.4, 0.6], n = 10; of what is shown "
+        "0.5 [0.4, 0.6], n = 10."
+    )
+    assert _caption({"error": None}) == "Stitched and shown images are not of one shape."
