@@ -9,6 +9,7 @@ import pytest
 
 from seamripper.cli import _COMMANDS
 from seamripper.experiment import Experiment
+from seamripper.papers import papers
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -33,3 +34,19 @@ def test_commands_and_scripts_that_are_named_are_there(page: Path) -> None:
     for script in re.findall(r"benchmarks/\w+\.py", text):
         assert (ROOT / script).is_file(), script
     assert commands or page.name == "README.md"
+
+
+def test_the_run_of_record_is_there() -> None:
+    """Its text, with every item of the paper and the figures that it names."""
+    page = ROOT / "docs" / "smith2025.md"
+    text = page.read_text()
+    for item in papers()["smith2025"].items:
+        assert f"\n## {', '.join(item.covers)}\n" in text, item.name
+    figures = re.findall(r"\]\((smith2025/[^)]+)\)", text)
+    assert len(figures) > 20
+    for name in figures:
+        assert (page.parent / name).is_file(), name
+    assert "seamripper reproduce smith2025 --profile quick" in text
+    assert "commit " in text
+    assert "could not be read" not in text
+    assert "Some jobs failed" not in text

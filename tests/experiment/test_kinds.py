@@ -189,6 +189,19 @@ def test_statistics_that_adapt_run_the_head(bench: Bench) -> None:
     assert found.record["figures"]["activations"] == "computed at each step (BN statistics adapt)"
 
 
+def test_the_receiver_before_its_statistics_adapted_is_told(bench: Bench) -> None:
+    """What a result calls the receiver is the one that has adapted, which is another network."""
+    _, frozen = bench.of("stitch", matching="fast", freeze="all")
+    _, found = bench.of("stitch", freeze="weights")
+    assert "unadapted" not in frozen.record
+    assert found.record["unadapted"]["here"] == frozen.record["result"]["receiver_here"]
+    assert found.record["unadapted"]["own"] == frozen.record["result"]["receiver_own"]
+    assert found.record["result"]["receiver_here"] != found.record["unadapted"]["here"]
+    rows = {row["figure"]: row["value"] for row in kind_named("stitch").rows(found.record)}
+    assert rows["receiver_unadapted"] == found.record["unadapted"]["here"]["value"]
+    assert rows["own_unadapted"] == found.record["unadapted"]["own"]["value"]
+
+
 def test_a_control_is_that_of_the_case(bench: Bench) -> None:
     sender, receiver, fit, test = halves(bench, "layer1")
     case = Case(sender, receiver, fit, test, sr.Direct(), seeds=(0,))
@@ -340,4 +353,9 @@ def test_a_desk_keeps_what_it_has_loaded(bench: Bench) -> None:
     first = bench.desk.model(job.content["receiver"])
     assert bench.desk.model(job.content["receiver"]) is first
     assert bench.desk.samples(job.content["fit"]) is bench.desk.samples(job.content["fit"])
+    half = bench.desk.half(job.content["receiver"], "layer1", bench.desk.samples(job.content["fit"]))
+    test = bench.desk.samples(job.content["test"])
+    answers = bench.desk.answers(job.content["receiver"], half, test)
+    assert bench.desk.answers(job.content["receiver"], half, test) is answers
+    assert torch.equal(answers, torch.cat([half.answer(inputs) for inputs, _ in test.batches(512)]))
     assert torch.is_grad_enabled()

@@ -207,3 +207,11 @@ def test_the_text_for_documentation_has_its_figures_beside_it(found: Reproductio
     text = paths[0].read_text()
     (named,) = re.findall(r"\]\((.*?)\)", text)
     assert (paths[0].parent / named).read_text().lstrip().startswith("<?xml")
+
+
+def test_the_text_says_what_it_was_made_with(found: Reproduction) -> None:
+    packages = {"seamripper": "0.1.0", "torch": "2.13.0", "numpy": "2.4"}
+    made = {"cores": 2, "packages": packages, "revisions": ["0123456789abcdef", "fedcba9876543210+"]}
+    text = markdown(dataclasses.replace(found, made=made))
+    assert "2 minutes on 2 cores, seamripper 0.1.0, torch 2.13.0, commit 0123456789ab, commit fedcba987654." in text
+    assert "\n2 minutes.\n" in markdown(found)

@@ -80,6 +80,12 @@ def test_the_record_is_json_and_comes_back_the_same(made: tuple[Path, Reproducti
     assert {"python", "packages", "machine"} <= set(record["made"])
 
 
+def test_the_commits_at_which_the_runs_were_made_are_told(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
+    folder, found, _ = made
+    with Store(folder / "store") as store:
+        assert found.made["revisions"] == list(dict.fromkeys(run["git"] for run in store.ledger.runs() if run["git"]))
+
+
 def test_an_item_asks_and_reads_for_its_profile(tmp_path: Path) -> None:
     found = done(tmp_path, item(tmp_path, "table-1", ("Table 1",), (1,)), profile="paper")
     assert sorted(called(tmp_path)) == sorted(f"{size}/{seed}" for size in (1, 9) for seed in range(3))

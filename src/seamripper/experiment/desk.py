@@ -13,14 +13,16 @@ from seamripper.experiment.identity import identity_of
 from seamripper.experiment.tensors import Tensors
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from seamripper.activations import Activations
     from seamripper.cut import Split
     from seamripper.data import Samples
     from seamripper.models import Model
 
 T = TypeVar("T")
-_MODELS, _DATA = 16, 8
-"""How many models, halves and sets of samples are kept at hand; those not used for longest go first."""
+_MODELS, _DATA, _ANSWERS = 16, 8, 64
+"""How many models, halves, sets of samples and answers to them are kept at hand; those not used for longest go first."""
 
 
 class Desk:
@@ -34,6 +36,7 @@ class Desk:
         self._models: OrderedDict[str, Model] = OrderedDict()
         self._halves: OrderedDict[str, Split] = OrderedDict()
         self._data: OrderedDict[str, Samples] = OrderedDict()
+        self._answers: OrderedDict[str, Tensor] = OrderedDict()
 
     def turn_to(self, key: str, where: Mapping[str, Any], inputs: Mapping[str, Mapping[str, str]]) -> None:
         """Begin another job."""
@@ -88,6 +91,16 @@ class Desk:
 
         name = f"{next(iter(which.values()))} {cut} {samples.shape}"
         return _kept(self._halves, name, make, _MODELS)
+
+    def answers(self, which: Mapping[str, str], half: Split, samples: Samples) -> Tensor:
+        """What a model as it is answers to samples, whole and without any stitch: the same wherever it is cut."""
+
+        def run() -> Tensor:
+            from seamripper.matching.evaluate import answers_of
+
+            return answers_of(half, samples)
+
+        return _kept(self._answers, f"{next(iter(which.values()))} {samples.fingerprint}", run, _ANSWERS)
 
     def activations(self, key: str) -> Activations | None:
         """Activations that a job of the store has computed; None if no such job was planned for this one."""

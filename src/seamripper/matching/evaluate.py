@@ -13,10 +13,14 @@ from torch import Tensor
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._stats import Estimate, paired, proportion
 from seamripper.activations.collect import require_finite
+from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import DataError
 from seamripper.matching.match import Match, require_inputs, shared
 from seamripper.matching.task import Task, require_classes
+
+
+_BATCH = 512
 
 
 @dataclass(frozen=True)
@@ -45,23 +49,46 @@ class Functional:
 
 
 def evaluate(
-    match: Match, samples: Samples, *, own: Samples | None = None, batch: int = 512, watch: Watcher = nobody
+    match: Match,
+    samples: Samples,
+    *,
+    own: Samples | Estimate | None = None,
+    receiver: Tensor | None = None,
+    batch: int = _BATCH,
+    watch: Watcher = nobody,
 ) -> Functional:
-    """Score the match on `samples`; `own` are samples of the task that the receiver was made for."""
+    """Score the match on `samples`; `own` are samples of the task that the receiver was made for.
+
+    What is known of the receiver need not be found again: its answers to the samples, as `answers_of` gives them, and
+    its accuracy on its own task in the place of `own`.
+    """
     require_inputs(match.sender, match.receiver, samples)
     _require_unseen(match, samples)
     wanted = _wanted(match, samples)
-    stitched, native = [], []
+    stitched = []
     with torch.no_grad():
         for step, ((inputs, _), (shown, _)) in enumerate(both(samples, batch), 1):
             stitched.append(match(inputs, shown))
-            native.append(match.receiver.answer(inputs))
             watch(Progress("scoring", step, batches_in(len(samples), batch)))
-    answers, receiver = torch.cat(stitched), torch.cat(native)
-    for whose, given in (("stitched network", answers), ("receiver", receiver)):
-        require_finite(given, f"the end of the {whose}", samples.ids)
-    receiver_own = None if own is None else accuracy_of(match, own, batch=batch)
-    return functional(answers, receiver, samples, wanted=wanted, receiver_own=receiver_own)
+    answers = torch.cat(stitched)
+    require_finite(answers, "the end of the stitched network", samples.ids)
+    receiver = answers_of(match.receiver, samples, batch=batch) if receiver is None else receiver
+    if isinstance(own, Samples):
+        own = right_of(answers_of(match.receiver, own, batch=batch), own)
+    return functional(answers, receiver, samples, wanted=wanted, receiver_own=own)
+
+
+def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:
+    """What a model, whole and without any stitch, answers to samples (n, classes)."""
+    with torch.no_grad():
+        found = torch.cat([half.answer(inputs) for inputs, _ in samples.as_it_is.batches(batch)])
+    require_finite(found, "the end of the receiver", samples.ids)
+    return found
+
+
+def right_of(answers: Tensor, samples: Samples) -> Estimate:
+    """The share of samples that these answers name rightly."""
+    return proportion(int((answers.argmax(1) == samples.labels).sum()), len(samples))
 
 
 def functional(
@@ -98,15 +125,6 @@ def functional(
         data=samples.name,
         n=n,
     )
-
-
-def accuracy_of(match: Match, samples: Samples, *, batch: int = 512) -> Estimate:
-    """The receiver's own accuracy on samples, without any stitch."""
-    with torch.no_grad():
-        hits = sum(
-            int((match.receiver.answer(inputs).argmax(1) == labels).sum()) for inputs, labels in samples.batches(batch)
-        )
-    return proportion(hits, len(samples))
 
 
 def _wanted(match: Match, samples: Samples) -> Tensor:

@@ -113,12 +113,22 @@ def _lines(found: Reproduction, figures: dict[str, str]) -> Iterator[str]:
     first = _headline(found)
     minutes = found.seconds / 60
     yield from (f"# {found.paper.title}: profile {found.profile}", "", f"**{first.verdict}**", "")
-    yield from (f"    {command(found)}", "", f"{minutes:.0f} minutes. Strongest reason to doubt: {first.doubt}", "")
+    yield from (f"    {command(found)}", "", f"{minutes:.0f} minutes{_with(found)}.", "")
+    yield from (f"Strongest reason to doubt: {first.doubt}", "", "How claims are decided: [papers.md](papers.md).", "")
     for outcome in found.outcomes:
         section = _section(outcome)
         yield from (f"## {section.title}", "", section.text, "")
         for figure in section.figures:
             yield from _figure(figure, figures)
+
+
+def _with(found: Reproduction) -> str:
+    """On what, with which versions, and from which commits."""
+    packages = found.made.get("packages", {})
+    words = [f" on {found.made['cores']} cores"] if "cores" in found.made else []
+    words += [f"{name} {packages[name]}" for name in ("seamripper", "torch") if name in packages]
+    revisions = [f"commit {one[:12]}" for one in found.made.get("revisions", ())]
+    return ", ".join((*words, *revisions))
 
 
 def _figure(figure: Figure, files: dict[str, str]) -> Iterator[str]:

@@ -130,7 +130,16 @@ def reproduce(
             _remember(folder, item.name, taken)
         outcomes.append(outcome)
         told(outcome)
-    return Reproduction(paper, profile, folder, tuple(outcomes), provenance())
+    return Reproduction(paper, profile, folder, tuple(outcomes), _made(folder))
+
+
+def _made(folder: Path) -> dict[str, Any]:
+    """What it was made with: of now, and the revisions at which the runs were made."""
+    revisions: list[str] = []
+    if (folder / LEDGER).is_file():
+        with Store(folder) as store:
+            revisions = [str(one["git"]) for one in store.ledger.runs() if one.get("git")]
+    return {**provenance(), "revisions": list(dict.fromkeys(revisions))}
 
 
 def _read(item: Item, profile: Profile, folder: Path, summary: Summary, seconds: float) -> Outcome:

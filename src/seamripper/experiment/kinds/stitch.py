@@ -37,10 +37,11 @@ class Stitch(Kind):
         from seamripper._files import save_tensors
         from seamripper.matching import evaluate, match
         from seamripper.matching.choosing import matching_from_record
+        from seamripper.matching.evaluate import right_of
 
-        fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
+        fit, whole = desk.samples(content["fit"]), desk.samples(content["test"])
         receiver = desk.half(content["receiver"], content["receiver_cut"], fit)
-        sender, fit, test = _sender(content, desk, fit, test)
+        sender, fit, test = _sender(content, desk, fit, whole)
         found = match(
             sender,
             receiver,
@@ -50,15 +51,22 @@ class Stitch(Kind):
             freeze=content["freeze"],
             seed=content["seed"],
         )
-        own = None if content["own"] is None else desk.samples(content["own"])
-        result = evaluate(found, test, own=own)
+        model, own = content["receiver"], content["own"]
+        # The receiver as it is answers the same at every cut, to every sender: once is enough.
+        alone = desk.answers(model, receiver, whole)
+        its_own = None if own is None else right_of(desk.answers(model, receiver, desk.samples(own)), desk.samples(own))
+        adapted = content["freeze"] == "weights"
+        result = evaluate(
+            found,
+            test,
+            own=its_own if not adapted or own is None else desk.samples(own),
+            receiver=None if adapted else alone,
+        )
         record = {"stitch": found.stitch.as_record(), "status": found.status, "figures": plain(dict(found.figures))}
         more = plain(ranks_of(found, test)) if content.get("rank") else {}
-        if content["freeze"] == "weights":
-            more["unadapted"] = {
-                "here": _accuracy(receiver, test),
-                "own": None if own is None else _accuracy(receiver, own),
-            }
+        if adapted:
+            here = right_of(alone, test).as_record()
+            more["unadapted"] = {"here": here, "own": None if its_own is None else its_own.as_record()}
 
         def write(path: Path) -> None:
             tensors = {f"stitch.{name}": value for name, value in found.layer.state_dict().items()}
@@ -78,18 +86,6 @@ class Stitch(Kind):
         for name, where in (("receiver_unadapted", "here"), ("own_unadapted", "own")):
             yield from figure(name, record.get("unadapted", {}).get(where))
         yield from rank_rows(record)
-
-
-def _accuracy(receiver: Split, samples: Samples) -> dict[str, Any]:
-    """The receiver alone."""
-    import torch
-
-    from seamripper._stats import proportion
-
-    with torch.no_grad():
-        parts = samples.as_it_is.batches(512)
-        hits = sum(int((receiver.answer(inputs).argmax(1) == labels).sum()) for inputs, labels in parts)
-    return proportion(hits, len(samples)).as_record()
 
 
 def reusable(content: Mapping[str, Any]) -> bool:
