@@ -21,6 +21,7 @@ ALLOWED = {
     ("__init__.py", "AttributeError"): "what Python asks of a module's __getattr__",
     ("audits/_rank_layer.py", "_Met"): "ends a tail's forward pass and is caught there; no user sees it",
     ("audits/identification.py", "reasons[0]"): "the InapplicableError of the first measure, where none applies",
+    ("cli/_matching.py", "click.UsageError"): "click's own, shown with the usage of the command",
     ("cli/_parse.py", "click.UsageError"): "click's own, shown with the usage of the command",
     ("cli/audit_command.py", "click.UsageError"): "likewise",
     ("cli/_study.py", "KeyboardInterrupt"): "a batch system's signal, taken for Ctrl-C",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MODELS, _DATA, _ANSWERS = 16, 8, 64
-"""How many models, halves, sets of samples and answers to them are kept at hand; those not used for longest go first."""
+"""How many models and halves, sets of samples, and answers to them are kept; those not used for longest go first."""
 
 
 class Desk:

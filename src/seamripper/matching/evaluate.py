@@ -19,7 +19,6 @@ from seamripper.errors import DataError
 from seamripper.matching.match import Match, require_inputs, shared
 from seamripper.matching.task import Task, require_classes
 
-
 _BATCH = 512
 
 

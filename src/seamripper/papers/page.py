@@ -114,7 +114,7 @@ def _lines(found: Reproduction, figures: dict[str, str]) -> Iterator[str]:
     minutes = found.seconds / 60
     yield from (f"# {found.paper.title}: profile {found.profile}", "", f"**{first.verdict}**", "")
     yield from (f"    {command(found)}", "", f"{minutes:.0f} minutes{_with(found)}.", "")
-    yield from (f"Strongest reason to doubt: {first.doubt}", "", "How claims are decided: [papers.md](papers.md).", "")
+    yield from (f"Strongest reason to doubt: {first.doubt}", "")
     for outcome in found.outcomes:
         section = _section(outcome)
         yield from (f"## {section.title}", "", section.text, "")

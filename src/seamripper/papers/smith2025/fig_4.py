@@ -61,11 +61,14 @@ def _experiment(profile: Profile) -> Experiment:
 
 
 def _steps(profile: Profile, lr: float, epochs: int) -> dict[str, Any]:
-    """The authors' training; with fewer images, a higher learning rate, so that lr · steps stays, but stable."""
+    """The authors' training; class mapping, with fewer images, at a higher learning rate for fewer epochs.
+
+    The loss of embedding mapping is a sum over a batch and its 128 columns: at ten times their rate it runs away.
+    """
     plain: dict[str, Any] = {"momentum": 0.9, "weight_decay": 0.01, "batch": 128}
-    if profile == "paper":
+    if profile == "paper" or lr < 1e-3:
         return {"lr": lr, "epochs": epochs, **plain}
-    return {"lr": min(lr * 10, 0.05), "epochs": 10, **plain}
+    return {"lr": 5 * lr, "epochs": 10, **plain}
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
@@ -119,8 +122,8 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     )
     if profile == "quick":
         departs += (
-            "Autoencoders trained on 3,000 images for 5 epochs with Adam 1e-3; stitches on 2,000 images for 10 epochs "
-            "with the learning rate ten times the authors' (0.05 at most).",
+            "Autoencoders trained on 3,000 images for 5 epochs with Adam 1e-3; stitches on 2,000 images, by class "
+            "mapping for 10 epochs with five times the authors' learning rate.",
         )
     shown = [one for name in _SENDERS for one in cells.pictures if one.title.startswith(f"{name}/0 ")]
     return Finding(claims, (sheet, *shown), departs)
@@ -132,6 +135,6 @@ ITEM = Item(
     "Autoencoders of Fashion-MNIST and CIFAR-10 into one of MNIST at the bottleneck, both mappings, with images.",
     _experiment,
     _read,
-    minutes=4.0,
+    minutes=2.7,
     times=150.0,
 )

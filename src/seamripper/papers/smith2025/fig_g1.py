@@ -138,6 +138,6 @@ ITEM = Item(
     "Untrained senders into Digit on Correlated, into greyscale on Colour-Only, and into Colour-Only on greyscale.",
     _experiment,
     _read,
-    minutes=3.0,
+    minutes=3.3,
     times=300.0,
 )

@@ -116,6 +116,6 @@ ITEM = Item(
     "Untrained VGG19 senders into one Digit receiver, on Digit and on Correlated, beside its self-stitch.",
     _experiment,
     _read,
-    minutes=2.0,
+    minutes=1.2,
     times=3000.0,
 )

@@ -77,6 +77,6 @@ ITEM = Item(
     "Colour-Only into greyscale MNIST on data without a digit, and clustered noise into Digit; both ways of freezing.",
     _experiment,
     _read,
-    minutes=2.0,
+    minutes=1.3,
     times=900.0,
 )

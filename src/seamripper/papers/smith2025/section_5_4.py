@@ -99,6 +99,6 @@ ITEM = Item(
     "Photographs into a network of recordings as spectrograms (CIFAR-10 and spoken words), and back.",
     _experiment,
     _read,
-    minutes=3.0,
+    minutes=2.0,
     times=900.0,
 )

@@ -137,6 +137,6 @@ ITEM = Item(
     "Noise of 1000 classes into ResNet-50, EfficientNet-Lite0 and MobileNetV2 with ImageNet weights: top-1 and top-5.",
     _experiment,
     _read,
-    minutes=3.0,
+    minutes=0.8,
     times=3000.0,
 )

@@ -87,6 +87,6 @@ ITEM = Item(
     "LeNet-like senders of colour patches and of Correlated into a receiver of greyscale digits, four cuts.",
     _experiment,
     _read,
-    minutes=1.0,
+    minutes=0.8,
     times=60.0,
 )

@@ -119,6 +119,6 @@ ITEM = Item(
     "Linear probes of untrained LeNets and ResNets on Colour-Only and greyscale digits, every cut, five networks.",
     _experiment,
     _read,
-    minutes=2.0,
+    minutes=3.5,
     times=300.0,
 )
