@@ -207,7 +207,12 @@ def test_the_text_for_documentation_has_its_figures_beside_it(found: Reproductio
     ]
     text = paths[0].read_text()
     (named,) = re.findall(r"\]\((.*?)\)", text)
-    assert (paths[0].parent / named).read_text().lstrip().startswith("<?xml")
+    drawn = (paths[0].parent / named).read_bytes()
+    assert drawn.lstrip().startswith(b"<?xml")
+    again = save_docs(found, tmp_path / "again" / "mine.md")
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths], (
+        "the same figure, the same file"
+    )
 
 
 def test_the_text_says_what_it_was_made_with(found: Reproduction) -> None:

@@ -52,8 +52,12 @@ class Spread:
     def point(self) -> Point:
         """As a figure draws it."""
         found, n = self.estimate, len(self.values)
+        low, high = found.low, found.high
+        if all(0 <= value <= 1 for value in self.values.values()):
+            # Shares lie between 0 and 1; Student's interval over few seeds does not know that.
+            low, high = max(0.0, low), min(1.0, high)
         note = f"mean over {n} seeds" if n > 1 else "one seed, interval over samples"
-        return Point(found.value, found.low, found.high, found.n, note)
+        return Point(found.value, low, high, found.n, note)
 
     def minus(self, other: Spread) -> Estimate:
         """The difference: paired by unit where both have the same, else of two figures with their own errors."""

@@ -32,14 +32,16 @@ def figures(
 
 def written(story: Story, out: str | os.PathLike[str], *, format: str = "png") -> list[Path]:
     """Write every figure of a story into the folder `out`, a file each; the paths."""
+    matplotlib = need("matplotlib", extra="report", what="Figures on paper")
     paths: list[Path] = []
     for number, (section, figure) in enumerate((s, f) for s, f in story.figures if f.kind != "sheet"):
         words = re.sub(r"[^\w.-]+", "-", figure.title)[:60].strip("-")
         path = Path(out) / f"{number + 1:02}-{section}-{words}.{format}"
         buffer = BytesIO()
-        # Without a date: the same figure is the same file.
+        # Without a date, and with names that are not drawn by lot: the same figure is the same file.
         dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(format)
-        drawn(figure).savefig(buffer, format=format, dpi=200, bbox_inches="tight", metadata=dateless)
+        with matplotlib.rc_context({"svg.hashsalt": "seamripper", "svg.fonttype": "none"}):
+            drawn(figure).savefig(buffer, format=format, dpi=200, bbox_inches="tight", metadata=dateless)
         with atomic(path) as file:
             file.write(buffer.getvalue())
         paths.append(path)
