@@ -36,6 +36,12 @@ def samples(profile: Profile, name: str) -> Data:
     return Data(name=name, n=None if speech else own.fit, n_test=700 if speech else own.test)
 
 
+def smaller(profile: Profile) -> str:
+    """Where the networks depart from the paper's."""
+    narrow = "Narrow ResNet-18 for ResNet-50; three" if profile == "quick" else "Five"
+    return f"{narrow} seeds, where the paper has one."
+
+
 def baselines(cells: Cells, cut: str, **labels: Any) -> tuple[Spread, Spread, Spread]:
     """Accuracy at a cut, the receiver on the sender's task, and the receiver on its own."""
     where = {"kind": "stitch", "receiver_cut": cut, **labels}

@@ -9,6 +9,7 @@ from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells, Spread
 from seamripper.papers.checks import above, claim, every, reaches
 from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, by_cut, setting, sizes
+from seamripper.report.figures import Lines
 
 _RANDOM = (0.9896, 0.9925, 0.9959, 0.9945, 0.9916, 0.9922)
 """Untrained into Digit on Correlated at the six cuts, from the authors' results; 0.978 unstitched."""
@@ -110,7 +111,11 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             every(itself),
         ),
     )
-    figures = (
+    return Finding(claims, _figures(cells), (*sizes(profile), "Three untrained networks, where the paper has two."))
+
+
+def _figures(cells: Cells) -> tuple[Lines, ...]:
+    return (
         by_cut(
             "Fig. G.1: untrained into Digit, on Correlated",
             cells,
@@ -129,7 +134,6 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             [(name, {"sender": name, "receiver": "colour-only"}) for name in (*_UNTRAINED, "greyscale", "colour-only")],
         ),
     )
-    return Finding(claims, figures, (*sizes(profile), "Three untrained networks, where the paper has two."))
 
 
 ITEM = Item(

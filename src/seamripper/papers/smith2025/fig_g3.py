@@ -10,6 +10,7 @@ from seamripper.papers.cells import Cells, Spread
 from seamripper.papers.checks import above, claim, every, similar
 from seamripper.papers.smith2025._setting import STITCH, by_cut
 from seamripper.papers.smith2025._vgg import CUTS, PLACE, PLACES, WIDTH, data, departs, networks, way
+from seamripper.report.figures import Lines
 
 _UNTRAINED = ("random-0", "random-1", "random-2")
 _SIMILAR = 0.02
@@ -94,7 +95,11 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             every(beaten),
         ),
     )
-    figures = tuple(
+    return Finding(claims, _figures(cells), departs(profile))
+
+
+def _figures(cells: Cells) -> tuple[Lines, ...]:
+    return tuple(
         by_cut(
             f"{title}: into Digit, on {name.title()}",
             cells,
@@ -107,7 +112,6 @@ def _read(cells: Cells, profile: Profile) -> Finding:
         )
         for title, name in (("Fig. G.3", "digit"), ("Fig. G.4", "correlated"))
     )
-    return Finding(claims, figures, departs(profile))
 
 
 ITEM = Item(

@@ -8,7 +8,7 @@ from seamripper.experiment.spec import Experiment, Stitching
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells
 from seamripper.papers.checks import claim, every, no_worse, some
-from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples
+from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller
 from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, setting
 from seamripper.report.figures import Sheet
 
@@ -82,10 +82,10 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             *rows(cells, "stylised → photos", _FROM_STYLED, sender="stylised", receiver="photos"),
         ),
     )
-    departs: tuple[str, ...] = (
+    departs = (
         "CIFAR-10 for ImageNet; for Stylized ImageNet, CIFAR-10 with the amplitude spectrum of another image "
         "(cifar10/stylised), which is no style transfer. On your own: data = 'folder:PATH' for both, in a TOML study.",
-        "Narrow ResNet-18 for ResNet-50; three seeds, where the paper has one." if profile == "quick" else "",
+        smaller(profile),
     )
     return Finding(claims, (sheet,), departs)
 

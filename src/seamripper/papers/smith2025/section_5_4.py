@@ -8,7 +8,7 @@ from seamripper.experiment.spec import Experiment, Stitching
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells
 from seamripper.papers.checks import above, below, claim, every, no_worse, some
-from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples
+from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller
 from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, setting
 from seamripper.report.figures import Sheet
 
@@ -85,10 +85,10 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             *(row for row in reverse if row[1] == "ours"),
         ),
     )
-    departs: tuple[str, ...] = (
+    departs = (
         "Spoken words in eight languages for bird song, the label being the language, which goes with the speaker; "
         "CIFAR-10 (its first eight classes) for ImageNet. On your own: data = 'recordings:PATH' and 'folder:PATH'.",
-        "Narrow ResNet-18 for ResNet-50; three seeds, where the paper has one." if profile == "quick" else "",
+        smaller(profile),
     )
     return Finding(claims, (sheet,), departs)
 
