@@ -51,6 +51,7 @@ def test_the_json_tells_the_record_and_the_test_accuracy(run: Run) -> None:
         "weight_decay": 1e-4,
         "batch": 32,
         "epochs": 1,
+        "schedule": "constant",
     }
 
 

@@ -401,6 +401,7 @@ def test_a_network_is_its_architecture_and_the_whole_recipe() -> None:
         "weight_decay": 1e-4,
         "batch": 128,
         "epochs": 4,
+        "schedule": "constant",
     }
     assert words.network(Network(train=R, data="mnist", lr=0.5)) == found
 

@@ -20,6 +20,7 @@ from seamripper.cli._show import print_json, print_table, progress
 @click.option("--epochs", type=click.IntRange(min=1), help="Default: the recipe's, 4 for classifiers.")
 @click.option("--lr", type=float, help="Default: the recipe's, 0.1 for classifiers.")
 @click.option("--batch", type=click.IntRange(min=2), help="Default: the recipe's, 128.")
+@click.option("--schedule", type=click.Choice(["constant", "cosine"]), help="Of the learning rate; default: constant.")
 @click.option("--again", is_flag=True, help="Train anew even if the checkpoint is there.")
 @json_option
 def command(
@@ -31,6 +32,7 @@ def command(
     epochs: int | None,
     lr: float | None,
     batch: int | None,
+    schedule: str | None,
     again: bool,
     as_json: bool,
 ) -> None:
@@ -44,7 +46,7 @@ def command(
 
     architecture = Architecture.parse(model)
     base = Recipe.autoencoder() if architecture.reconstructs else Recipe.smith()
-    given = {"epochs": epochs, "lr": lr, "batch": batch}
+    given = {"epochs": epochs, "lr": lr, "batch": batch, "schedule": schedule}
     recipe = dataclasses.replace(base, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
     samples = load_data(data_name, "train", n=n)
     with progress(quiet=as_json) as watch:

@@ -61,6 +61,7 @@ class Network(_Part):
     weight_decay: Annotated[float, Field(ge=0)] | None = None
     batch: Annotated[int, Field(ge=2)] | None = None
     epochs: Annotated[int, Field(ge=1)] | None = None
+    schedule: Literal["constant", "cosine"] | None = None
     load: Word | None = None
 
     @model_validator(mode="after")
@@ -79,7 +80,7 @@ class Network(_Part):
     @property
     def recipe(self) -> dict[str, Any]:
         """The options of the recipe that are given."""
-        names = ("optimiser", "lr", "momentum", "weight_decay", "batch", "epochs")
+        names = ("optimiser", "lr", "momentum", "weight_decay", "batch", "epochs", "schedule")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 

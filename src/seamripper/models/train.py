@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from seamripper.data.samples import Samples, batch_bounds
 from seamripper.errors import DivergedError, FileError
 from seamripper.models._call import answer_of
 from seamripper.models._checks import check_runs, check_samples
+from seamripper.models._layout import laid_out, layout_of
 from seamripper.models._seeded import derived, seeded
 from seamripper.models._state import State, load_state, save_state
 from seamripper.models._version import versions
@@ -124,19 +124,17 @@ def _run(training: _Training, partial: Path | None, watch: Watcher) -> tuple[nn.
     """All epochs, or those that `partial` says are left."""
     module = training.architecture.build(training.seed)
     check_runs(module, training.architecture, training.samples)
-    # A fifth to a third faster on CPUs. Put back at the end: a trained and a loaded model agree to the bit.
-    module.to(memory_format=_layout(module))  # type: ignore[call-overload]
-    optimiser = training.recipe.optimise(module.parameters())
     job = training.job
-    state = State() if partial is None else load_state(partial, module, optimiser, job)
-    with seeded(training.seed):
+    # Put back at the end: a trained and a loaded model agree to the bit.
+    with laid_out(module), seeded(training.seed):
+        optimiser = training.recipe.optimise(module.parameters())
+        state = State() if partial is None else load_state(partial, module, optimiser, job)
         for epoch in range(len(state.losses), training.recipe.epochs):
             start = time.perf_counter()
             state.losses.append(_epoch(training, module, optimiser, epoch, watch))
             state.seconds += time.perf_counter() - start
             if partial is not None:
                 save_state(partial, state, module, optimiser, job)
-    module.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
     return module, state
 
 
@@ -149,9 +147,11 @@ def _epoch(
     torch.default_generator.manual_seed(derived(training.seed, epoch, 0))
     order = torch.randperm(n, generator=torch.Generator().manual_seed(derived(training.seed, epoch, 1)))
     bounds = list(batch_bounds(n, recipe.batch))
-    total = 0.0
+    steps, total = recipe.epochs * len(bounds), 0.0
     module.train()
     for step, (start, stop) in enumerate(bounds, epoch * len(bounds) + 1):
+        for group in optimiser.param_groups:
+            group["lr"] = recipe.rate(step - 1, steps)
         loss = _loss(training, module, order[start:stop])
         optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -167,27 +167,17 @@ def _epoch(
             )
         total += value * (stop - start)
         figures = {"loss": value, "epoch": float(epoch + 1)}
-        watch(Progress("train", step, recipe.epochs * len(bounds), figures))
+        watch(Progress("train", step, steps, figures))
     return total / n
 
 
 def _loss(training: _Training, module: nn.Module, index: Tensor) -> Tensor:
     inputs = training.samples.batch(index)
     assert isinstance(inputs, Tensor)  # check_samples saw to it.
-    output = answer_of(module, inputs.contiguous(memory_format=_layout(module)))
+    output = answer_of(module, inputs.contiguous(memory_format=layout_of(module)))
     if training.architecture.reconstructs:
         return nn.functional.mse_loss(output, inputs)
     return nn.functional.cross_entropy(output, training.samples.labels[index])
-
-
-def _layout(module: nn.Module) -> torch.memory_format:
-    """Channels last, but for very narrow strided 1×1 convolutions: their backward then crashes torch 2.13 on CPUs."""
-    narrow = (m.in_channels < 16 and m.kernel_size == (1, 1) and m.stride != (1, 1) for m in _convolutions(module))
-    return torch.contiguous_format if any(narrow) else torch.channels_last
-
-
-def _convolutions(module: nn.Module) -> Iterator[nn.Conv2d]:
-    return (part for part in module.modules() if isinstance(part, nn.Conv2d))
 
 
 def _finite(module: nn.Module) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import torch
@@ -16,7 +17,8 @@ class VGG(nn.Module):
     """Sixteen 3×3 convolutions in five groups, a max-pooling after each group, and three linear layers.
 
     Five poolings halve the map, so an input needs at least 32×32 pixels: what Smith et al. (2025) feed.
-    `width` is a factor on every layer's width.
+    `width` is a factor on every layer's width. The linear layers start from N(0, 0.01²) at full width, as
+    torchvision's, and from N(0, 0.01² / width) at others: with fewer inputs to a sum, the signal would die out.
 
     >>> net = VGG(width=1 / 16)
     >>> net(torch.zeros(1, 3, 32, 32)).shape
@@ -50,7 +52,7 @@ class VGG(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
                 nn.init.zeros_(cast(Tensor, module.bias))
             elif isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, 0, 0.01)
+                nn.init.normal_(module.weight, 0, 0.01 / math.sqrt(width))
                 nn.init.zeros_(module.bias)
 
     def forward(self, x: Tensor) -> Tensor:
