@@ -18,11 +18,33 @@ if TYPE_CHECKING:
     from seamripper.activations import Activations
     from seamripper.cut import Split
     from seamripper.data import Samples
+    from seamripper.matching import Functional, Match
     from seamripper.models import Model
 
 T = TypeVar("T")
 _MODELS, _DATA, _ANSWERS = 16, 8, 64
 """How many models and halves, sets of samples, and answers to them are kept; those not used for longest go first."""
+_MATCHED = 2**29
+"""Bytes of weights that the matches of audits may hold on to."""
+
+
+class Matched(dict[str, "tuple[Functional, Match]"]):
+    """What audits have matched and scored, for those that follow: the oldest go where the weights take too much.
+
+    The counterparts of a receiver are the same whoever the sender is, and most of an audit's work.
+    """
+
+    def __init__(self, most: int = _MATCHED) -> None:
+        super().__init__()
+        self._most, self._bytes = most, dict[str, int]()
+
+    def __setitem__(self, key: str, value: tuple[Functional, Match]) -> None:
+        super().__setitem__(key, value)
+        halves = (value[1].sender, value[1].receiver)
+        self._bytes[key] = sum(t.nbytes for half in halves for t in half.model.module.state_dict().values())
+        while len(self) > 1 and sum(self._bytes.values()) > self._most:
+            oldest = next(iter(self))
+            del self[oldest], self._bytes[oldest]
 
 
 class Desk:
@@ -33,6 +55,7 @@ class Desk:
         self.where: Mapping[str, Any] = {}
         self.inputs: Mapping[str, Mapping[str, str]] = {}
         self.key = ""
+        self.matched = Matched()
         self._models: OrderedDict[str, Model] = OrderedDict()
         self._halves: OrderedDict[str, Split] = OrderedDict()
         self._data: OrderedDict[str, Samples] = OrderedDict()

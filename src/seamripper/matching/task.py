@@ -22,6 +22,7 @@ from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
 from seamripper.matching.label_map import mapped
 from seamripper.matching.training import Training, diverged, mean_loss, train_layer
+from seamripper.models._layout import laid_out
 from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import Layer, LinearLayer
 
@@ -92,7 +93,8 @@ class Task(Matching):
 
         why = "BN statistics adapt" if problem.freeze == "weights" else "inputs are augmented"
         figures = {"tail": "plain", "activations": f"computed at each step ({why})"}
-        return self._train(problem, loss_of, figures, draws)
+        with laid_out(sender.model.module, receiver.model.module):
+            return self._train(problem, loss_of, figures, draws)
 
     def _train(
         self,

@@ -17,6 +17,9 @@ from seamripper.data.samples import batch_bounds
 from seamripper.errors import DivergedError, MatchError
 from seamripper.matching.base import Found, Problem
 
+_LOOK = 256
+"""Samples at a time where the loss is only looked at."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -162,10 +165,11 @@ def mean_loss(layer: nn.Module, loss_of: Callable[[Tensor], Tensor], n: int, tra
     """The loss over n samples with the layer as it is, in eval mode, and what is added for the size of its weights."""
     layer.eval()
     with torch.no_grad():
-        # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller.
+        # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller. Nothing is learnt
+        # here, so that small batches would only take longer.
         total = math.fsum(
             float(loss_of(index)) * len(index)
-            for index in torch.arange(n).split(training.batch)  # type: ignore[no-untyped-call]
+            for index in torch.arange(n).split(max(training.batch, _LOOK))  # type: ignore[no-untyped-call]
         )
         return total / n + float(training.penalty(layer))
 

@@ -60,6 +60,7 @@ class Auditing(Kind):
             seeds=content["seeds"],
             controls=content["controls"] or DEFAULT_CONTROLS,
             audits=content["audits"],
+            memo=desk.matched,
         )
         decided = _decided(content, found, test, conflict)
         kept = None if decided is None else _examples(found, receiver, *decided)
