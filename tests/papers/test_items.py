@@ -204,17 +204,38 @@ def test_all_nine_offsets_are_circular_shifts() -> None:
         assert maps == {tuple((c + k) % 10 for c in range(10)) for k in range(1, 10)}
 
 
-def test_fewer_images_have_a_learning_rate_that_goes_as_far() -> None:
-    """The quick profile's stitch: lr · steps is the authors'."""
+def test_the_quick_stitches_are_as_their_departures_say() -> None:
+    """Steps, rate and batches of the quick profile stand in the report: 312 steps at 1e-2 for 4,688 at 1e-4."""
+    from seamripper.papers.smith2025._setting import sizes
+
     quick, paper = (ITEMS["table-c1"].experiment(profile) for profile in PROFILES)
-    assert isinstance(quick.data, Data)
-    assert quick.data.n is not None
-    far = []
-    for experiment, n in ((quick, quick.data.n), (paper, 60_000)):
+    steps = []
+    for experiment in (quick, paper):
         way = experiment.matchings["theirs"]
-        assert way.lr and way.epochs and way.batch  # noqa: PT018
-        far.append(way.lr * way.epochs * (n // way.batch))
-    assert far[0] == pytest.approx(far[1], rel=0.02)
+        assert isinstance(experiment.data, Data)
+        assert way.epochs is not None
+        assert way.batch is not None
+        steps.append(round((experiment.data.n or 60_000) * way.epochs / way.batch))
+    assert steps == [312, 4688]
+    told = " ".join(sizes("quick"))
+    assert "2,000 images for 5 epochs in batches of 32 with learning rate 0.01" in told
+    assert "scored on 1,500 test images" in told
+    assert {network.schedule for network in quick.models.values()} == {"cosine"}
+    assert {network.schedule for network in paper.models.values()} == {None}
+
+
+def test_jobs_that_two_figures_share_are_described_alike() -> None:
+    """G.1 extends C.1: its stitches from trained senders and from noise are those of table-c1."""
+    c1, g1 = (ITEMS[name].experiment("quick") for name in ("table-c1", "fig-g1"))
+    assert g1.stitch[0].rank
+    assert c1.stitch[0].rank
+    assert g1.stitch[0].data == c1.data
+    assert g1.matchings["theirs"] == c1.matchings["theirs"]
+    assert g1.matchings["from noise"] == c1.matchings["from noise"]
+    shared = ("cuts", "radius", "per_class", "per_class_test", "stitches", "rank")
+    assert {name: getattr(g1.noise[0], name) for name in shared} == {
+        name: getattr(c1.noise[0], name) for name in shared
+    }
 
 
 def test_untrained_networks_are_loaded_and_never_trained() -> None:

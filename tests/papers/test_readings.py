@@ -100,15 +100,15 @@ def fig_4(kind: str, labels: Labels, *, holds: bool) -> dict[str, float]:
 
 
 def fig_g1(kind: str, labels: Labels, *, holds: bool) -> dict[str, float]:
-    """Untrained senders are as good as any but where greyscale is wanted; or worse than the others everywhere else."""
+    """Untrained senders beat the receiver, but not senders that know more; or they beat those, and not the receiver."""
     untrained = labels.get("sender", "").startswith("random")
     if labels.get("receiver") == "colour-only" and labels.get("data") == "mnist/greyscale":
         trained = labels.get("sender") == "greyscale"
         order = (0.9, 0.7, 0.5) if holds else (0.3, 0.4, 0.9)
         return figures(order[0 if trained else 1 if untrained else 2])
-    if labels.get("receiver") == "greyscale" and not untrained:
+    if labels.get("receiver") == "greyscale":
         return figures(0.998 if holds else 0.5)
-    return figures(0.998 if untrained == holds else 0.5)
+    return figures((0.98 if untrained else 0.998) if holds else (0.5 if untrained else 0.4))
 
 
 def fig_g3(kind: str, labels: Labels, *, holds: bool) -> dict[str, float]:
@@ -182,7 +182,7 @@ each_profile = pytest.mark.parametrize("profile", PROFILES)
 @each_profile
 @each_item
 def test_claims_hold_where_the_figures_say_so(name: str, profile: Any) -> None:
-    found = [one for one in claims_of(name, profile, holds=True) if not (one.beyond or "not run" in one.figure)]
+    found = [one for one in claims_of(name, profile, holds=True) if not one.beyond]
     assert found
     assert [(one.says, one.figure) for one in found if one.status != "reproduced"] == []
 
@@ -191,7 +191,7 @@ def test_claims_hold_where_the_figures_say_so(name: str, profile: Any) -> None:
 @each_item
 def test_claims_fail_where_the_figures_say_so(name: str, profile: Any) -> None:
     """A claim that figures differ can fail to be decided alone, as ranks of several seeds are hardly ever the same."""
-    found = [one for one in claims_of(name, profile, holds=False) if not (one.beyond or "not run" in one.figure)]
+    found = [one for one in claims_of(name, profile, holds=False) if not one.beyond]
     assert [(one.says, one.figure) for one in found if one.status == "reproduced"] == []
     undecided = [one for one in found if one.status != "not reproduced"]
     assert all("rank" in one.says for one in undecided), [(one.says, one.figure) for one in undecided]
@@ -217,7 +217,7 @@ def test_a_claim_written_by_hand_would_be_caught() -> None:
     assert computed[0] != computed[1]
 
 
-@pytest.mark.parametrize(("name", "leaky"), [("table-c1", 1), ("section-4.2", 2)])
+@pytest.mark.parametrize(("name", "leaky"), [("table-c1", 1), ("section-4.2", 2), ("table-1", 1)])
 def test_a_claim_that_holds_with_adapting_statistics_alone_depends_on_the_leak(name: str, leaky: int) -> None:
     def leak(kind: str, labels: Labels) -> Mapping[str, float]:
         return world(name, holds=labels.get("freeze") != "all")(kind, labels)
@@ -231,12 +231,13 @@ def test_a_claim_that_holds_with_adapting_statistics_alone_depends_on_the_leak(n
     assert both == ["does not depend on the leak"] * leaky
 
 
-def test_what_a_profile_does_not_run_is_said_to_be_not_run() -> None:
-    quick, paper = ({one.says: one for one in claims_of("table-1", p, holds=True)} for p in PROFILES)
-    left_out = {says for says, one in quick.items() if "not run" in one.figure}
-    assert len(left_out) == 1
-    assert {quick[says].status for says in left_out} == {"not decided at this size"}
-    assert {paper[says].status for says in left_out} == {"reproduced"}
+def test_what_a_profile_leaves_out_is_not_in_its_claims() -> None:
+    """Noise into ImageNet networks: the quick profile asks at the places it runs, the paper's at all from Block 3."""
+    counts = []
+    for profile in PROFILES:
+        told = next(one for one in claims_of("table-1", profile, holds=False) if one.beyond and "MobileNet" in one.says)
+        counts.append(told.figure.rpartition("(")[2])
+    assert counts == ["0 of 4 hold)", "0 of 8 hold)"]
 
 
 # ---- figures and words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seamripper.experiment.spec import Data, Network
+from seamripper.experiment.spec import Data, Network, Way
 from seamripper.papers.base import Profile
 from seamripper.papers.cells import Cells, Spread
 from seamripper.papers.smith2025._setting import CUTS, PLACES, setting, share
@@ -23,6 +23,7 @@ def network(profile: Profile, data: str, *, classes: int = 10, epochs: int | Non
         n=_QUICK_N if quick and not data.startswith(("speech", "recordings")) else None,
         epochs=epochs or (_QUICK_EPOCHS if quick else 20),
         lr=0.05 if quick else 0.01,
+        schedule="cosine" if quick else None,
         seeds=own.seeds,
     )
 
@@ -34,6 +35,12 @@ def samples(profile: Profile, name: str) -> Data:
         return Data(name=name)
     speech = name.startswith("speech")
     return Data(name=name, n=None if speech else own.fit, n_test=700 if speech else own.test)
+
+
+def way(profile: Profile) -> Way:
+    """The authors' stitch between networks of photographs: weight decay 1e-4, 20 epochs."""
+    own = setting(profile)
+    return own.way(weight_decay=1e-4) if profile == "quick" else own.way(weight_decay=1e-4, epochs=20)
 
 
 def smaller(profile: Profile) -> str:

@@ -8,8 +8,8 @@ from seamripper.experiment.spec import Experiment, Stitching
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells
 from seamripper.papers.checks import claim, every, no_worse, some
-from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller
-from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, setting
+from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller, way
+from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH
 from seamripper.report.figures import Sheet
 
 _INTO_STYLED = (
@@ -25,14 +25,13 @@ _PAIRS = {"photos → stylised": ("photos", "stylised"), "stylised → photos": 
 
 
 def _experiment(profile: Profile) -> Experiment:
-    own = setting(profile)
     joined: dict[str, Any] = {"cuts": CUTS, "matchings": ("theirs",), "stitches": (STITCH,), "freeze": ("weights",)}
     sets = {"photos": "cifar10", "stylised": "cifar10/stylised"}
     return Experiment(
         name="section-5.1",
         about="photographs and stylised photographs (Smith et al. 2025, section 5.1, Tables 1 and F.1)",
         models={name: network(profile, data) for name, data in sets.items()},
-        matchings={"theirs": own.way(weight_decay=1e-4, epochs=10 if profile == "quick" else 20)},
+        matchings={"theirs": way(profile)},
         stitch=tuple(
             Stitching(senders=(a,), receivers=(b,), data=samples(profile, sets[a]), **joined)
             for a, b in _PAIRS.values()

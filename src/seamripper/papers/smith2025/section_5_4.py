@@ -8,8 +8,8 @@ from seamripper.experiment.spec import Experiment, Stitching
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells
 from seamripper.papers.checks import above, below, claim, every, no_worse, some
-from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller
-from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, setting
+from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller, way
+from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH
 from seamripper.report.figures import Sheet
 
 _TABLE = (
@@ -20,7 +20,6 @@ _TABLE = (
 
 
 def _experiment(profile: Profile) -> Experiment:
-    own = setting(profile)
     joined: dict[str, Any] = {"cuts": CUTS, "matchings": ("theirs",), "stitches": (STITCH,), "freeze": ("weights",)}
     return Experiment(
         name="section-5.4",
@@ -29,7 +28,7 @@ def _experiment(profile: Profile) -> Experiment:
             "photos": network(profile, "cifar10"),
             "recordings": network(profile, "speech", classes=8, epochs=20),
         },
-        matchings={"theirs": own.way(weight_decay=1e-4, epochs=10 if profile == "quick" else 20)},
+        matchings={"theirs": way(profile)},
         stitch=(
             Stitching(
                 senders=("photos",), receivers=("recordings",), data=samples(profile, "cifar10?classes=8"), **joined

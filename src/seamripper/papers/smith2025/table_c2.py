@@ -23,7 +23,7 @@ def networks(profile: Profile, *names: str) -> dict[str, Network]:
     """LeNets trained on these sets."""
     own = setting(profile)
     return {
-        name: Network(train="zoo:lenet", data=SETS[name], n=own.n, epochs=own.epochs, lr=0.02, seeds=own.seeds)
+        name: Network(train="zoo:lenet", data=SETS[name], n=own.n, lr=0.02, seeds=own.seeds, **own.training)
         for name in names
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 from seamripper.experiment.spec import Experiment, Noising
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells, Spread
-from seamripper.papers.checks import above, claim, every, leaks, no_worse
+from seamripper.papers.checks import above, below, claim, every, leaks, no_worse
 from seamripper.papers.smith2025._setting import STITCH, TITLES, setting, share, sizes
 from seamripper.report.figures import Sheet
 
@@ -59,6 +59,16 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             "A larger radius makes clusters overlap, and the stitch worse (Table D.3)",
             "Accuracy at radius 0.5 is above that at 0.9, and that above the one at 1.0 (interval over seeds).",
             every(falls),
+        ),
+        claim(
+            "By its radius, noise can be put above the original network or below it (D.3)",
+            "Greyscale: accuracy at radius 0.1 is above the network's own. Both: accuracy at 1.0 is below it.",
+            every(
+                [
+                    ("Greyscale, radius 0.1", above(of("greyscale", 0.1), own["greyscale"])),
+                    *((f"{TITLES[name]}, radius 1", below(of(name, 1.0), own[name])) for name in _TABLE),
+                ]
+            ),
         ),
         leaks("Tight clusters of noise are fully compatible", tight, frozen),
     )
