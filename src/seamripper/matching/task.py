@@ -21,7 +21,7 @@ from seamripper.matching.augment import flip_crop
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
 from seamripper.matching.label_map import mapped
-from seamripper.matching.training import Training, diverged, mean_loss, train_layer
+from seamripper.matching.training import Training, diverged, falling, mean_loss, train_layer
 from seamripper.models._layout import laid_out
 from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import Layer, LinearLayer
@@ -115,11 +115,18 @@ class Task(Matching):
                 draws.manual_seed(problem.seed)
             return mean_loss(problem.layer, loss_of, len(problem.fit), self.training)
 
+        shown: list[float] = []
+
+        def noted(index: Tensor) -> Tensor:
+            loss = loss_of(index)
+            shown.append(float(loss.detach()))
+            return loss
+
         start = loss_now()
         with adapting(*models):
             losses = train_layer(
                 problem.layer,
-                loss_of,
+                noted,
                 len(problem.fit),
                 self.training,
                 seed=problem.seed,
@@ -135,7 +142,9 @@ class Task(Matching):
         if not math.isfinite(end):
             steps = len(losses)
             raise diverged(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
-        return Found(status, {"loss_start": start, "loss_end": end, **figures}, {"loss": losses})
+        # Of the data alone: what is added for the size of the weights falls on when nothing more is learnt.
+        found = {"loss_start": start, "loss_end": end, "falling": falling(shown), **figures}
+        return Found(status, found, {"loss": losses})
 
     def _labels(self, problem: Problem) -> Tensor:
         """The classes to be given, checked against what the receiver can say."""

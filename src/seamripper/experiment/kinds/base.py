@@ -63,6 +63,13 @@ def functional(result: Mapping[str, Any], **more: Any) -> Iterator[Row]:
         yield from figure(name, result[name], **more)
 
 
+def course(record: Mapping[str, Any]) -> Iterator[Row]:
+    """By what share the training loss still fell at the end, of a stitch that was trained on a task."""
+    value = record.get("figures", {}).get("falling")
+    if value is not None:
+        yield {"figure": "falling", "value": value, "low": None, "high": None, "n": None}
+
+
 def plain(value: Any) -> Any:
     """Figures as JSON has them: tuples are lists, what is not finite is null."""
     if isinstance(value, Mapping):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.errors import ExperimentError
 from seamripper.experiment.kinds._ranks import rank_rows, ranks_of
-from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
+from seamripper.experiment.kinds.base import Found, Kind, Row, course, figure, plain
 
 if TYPE_CHECKING:
     from seamripper.cut import Split
@@ -64,6 +64,7 @@ class Noise(Kind):
         for name in ("top1", "top5"):
             yield from figure(name, record[name], status=record["status"])
         yield from rank_rows(record)
+        yield from course(record)
 
 
 def require_noise_way(word: str, matching: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.experiment.kinds._ranks import rank_rows, ranks_of
 from seamripper.experiment.kinds.activations import shown
-from seamripper.experiment.kinds.base import Found, Kind, Row, figure, functional, plain
+from seamripper.experiment.kinds.base import Found, Kind, Row, course, figure, functional, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +86,7 @@ class Stitch(Kind):
         for name, where in (("receiver_unadapted", "here"), ("own_unadapted", "own")):
             yield from figure(name, record.get("unadapted", {}).get(where))
         yield from rank_rows(record)
+        yield from course(record)
 
 
 def reusable(content: Mapping[str, Any]) -> bool:
