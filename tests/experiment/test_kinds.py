@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import seamripper as sr
 from seamripper.audits.base import as_json
 from seamripper.controls import Case, control_named
 from seamripper.errors import DamagedError, ExperimentError
-from seamripper.experiment.desk import Desk
+from seamripper.experiment.desk import Desk, Matched
 from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
@@ -260,6 +261,44 @@ def test_an_audit_is_that_of_audit(bench: Bench) -> None:
     rows = list(kind_named("audit").rows(found.record))
     assert rows[-1]["status"] == alone.conclusion
     assert {row["audit"] for row in rows} == {"margin", "conflict", "rule"}
+
+
+def test_audits_of_one_receiver_share_its_counterparts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the receiver does into itself is found once. The record is that of an empty desk."""
+    import seamripper.controls.base as controls
+
+    job, _ = bench.of("audit")
+    other = replace(job, content={**job.content, "sender": job.content["receiver"], "controls": ["self"]})
+    senders: list[str] = []
+    match = controls.match
+
+    def counted(sender: Any, *args: Any, **options: Any) -> Any:
+        senders.append(sender.fingerprint)
+        return match(sender, *args, **options)
+
+    monkeypatch.setattr(controls, "match", counted)
+    bench.do(job)
+    assert senders == [], "all of it was done by this desk before"
+    shared = bench.do(other).record
+    assert senders == [], "the receiver as its own sender is the control 'self'"
+    bench.desk.matched.clear()
+    alone = bench.do(other).record
+    assert len(senders) == 1, "once for both"
+    assert shared == alone
+
+
+def test_what_audits_have_matched_goes_when_it_holds_too_much(bench: Bench) -> None:
+    job, _ = bench.of("audit")
+    bench.do(job)
+    (key, value), *_ = bench.desk.matched.items()
+    size = sum(t.nbytes for h in (value[1].sender, value[1].receiver) for t in h.model.module.state_dict().values())
+    few = Matched(most=2 * size)
+    for name in ("a", "b", "c"):
+        few[name] = value
+    assert list(few) == ["b", "c"]
+    none = Matched(most=0)
+    none[key] = value
+    assert list(none) == [key], "the last one stays, whatever it takes"
 
 
 def test_nothing_in_a_record_names_a_place(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -12,7 +12,7 @@ from seamripper._progress import Progress, nobody
 from seamripper.errors import DivergedError, MatchError
 from seamripper.matching import Schedule, Training
 from seamripper.matching.augment import flip_crop
-from seamripper.matching.training import orders, train_layer
+from seamripper.matching.training import falling, orders, train_layer
 
 
 class Weight(nn.Module):
@@ -188,3 +188,25 @@ def test_flip_crop_gives_windows_of_the_padded_image_or_of_its_mirror() -> None:
     assert seen == windows  # all eighteen, and nothing else
     again = flip_crop(images, padding=1, generator=torch.Generator().manual_seed(0))
     assert torch.equal(again, out)
+
+
+# ---- what still falls ----
+
+
+def test_a_loss_that_still_falls_is_told_by_its_share() -> None:
+    steady = [2.0 - 0.01 * step for step in range(100)]
+    # The last fifth has mean 1.105, the fifth before 1.305.
+    assert falling(steady) == pytest.approx(0.2 / 1.305)
+    assert falling([1.0] * 100) == 0.0
+    assert falling([1.0 + 0.01 * step for step in range(100)]) == 0.0, "what rises does not fall"
+
+
+def test_a_fall_within_the_noise_is_none() -> None:
+    noise = torch.randn(100, generator=torch.Generator().manual_seed(0)).tolist()
+    drift = [3.0 - 0.0005 * step for step in range(100)]
+    assert falling([a + 0.5 * b for a, b in zip(drift, noise, strict=True)]) == 0.0
+    assert falling(drift) > 0.0
+
+
+def test_too_few_steps_tell_nothing() -> None:
+    assert falling([]) == falling([5.0, 1.0]) == falling([float(-k) for k in range(19)]) == 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import runpy
 import signal
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -107,6 +109,32 @@ def test_the_recipes_of_the_papers() -> None:
     assert Recipe.balogh() == Recipe("adam", lr=1e-3, momentum=0.9, weight_decay=1e-5, batch=64, epochs=100)
 
 
+def test_a_cosine_brings_the_learning_rate_down_to_nothing(blobs: Samples) -> None:
+    """By the optimiser itself, asked before each step."""
+    recipe = Recipe(lr=0.2, momentum=0.0, weight_decay=0.0, batch=48, epochs=4, schedule="cosine")
+    half, steps = blobs.first(96), 8
+    rates = [0.2 * 0.5 * (1 + math.cos(math.pi * step / steps)) for step in range(steps)]
+    assert [recipe.rate(step, steps) for step in range(steps)] == pytest.approx(rates)
+    assert rates[0] == 0.2
+    assert rates[-1] < 0.01
+    seen: list[float] = []
+    optimise = Recipe.optimise
+
+    def watched(self: Recipe, parameters: Any) -> torch.optim.Optimizer:
+        found = optimise(self, parameters)
+        found.register_step_pre_hook(lambda one, *_: seen.append(one.param_groups[0]["lr"]))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recipe, "optimise", watched)
+        train(LENET, half, recipe=recipe)
+        steady = list(seen)
+        seen.clear()
+        train(LENET, half, recipe=replace(recipe, schedule="constant"))
+    assert steady == pytest.approx(rates)
+    assert set(seen) == {0.2}
+
+
 # By its seed, to the bit
 
 
@@ -144,6 +172,7 @@ def test_what_the_record_keeps(blobs: Samples) -> None:
     [
         (RESNET, QUICK),
         (RESNET, replace(Recipe.balogh(), batch=32, epochs=3)),
+        (RESNET, replace(QUICK, schedule="cosine")),
         ("vgg19?channels=1&classes=3&width=0.03125", Recipe(lr=0.01, batch=32, epochs=3)),  # It has dropout.
     ],
 )
@@ -315,6 +344,7 @@ def test_samples_that_are_no_images_or_too_few_are_told(blobs: Samples) -> None:
         {"optimiser": "rmsprop"},
         {"lr": "0.1"},
         {"epochs": 2.5},
+        {"schedule": "steps"},
     ],
 )
 def test_wrong_recipes_are_told(wrong: dict[str, object]) -> None:

@@ -159,6 +159,16 @@ def test_vgg19_is_torchvisions() -> None:
         assert torch.equal(ours.eval()(x), theirs.eval()(x))
 
 
+def test_a_narrow_vgg19_starts_at_the_scale_of_the_wide_one() -> None:
+    """Without that a narrow one answers the same to everything, and does not leave the start."""
+    deviations = {}
+    for width in (0.125, 0.25):
+        net = Architecture.parse(f"vgg19?width={width}").build(0)
+        linear = [m for m in net.modules() if isinstance(m, torch.nn.Linear)]
+        deviations[width] = [float(m.weight.detach().std()) for m in linear[:2]]
+        assert deviations[width] == pytest.approx([0.01 / width**0.5] * 2, rel=0.02)
+
+
 def test_vit_tiny_is_timms() -> None:
     timm = import_timm()
     with seeded(0):

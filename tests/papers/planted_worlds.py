@@ -84,15 +84,16 @@ def _record(job: Job, labels: Labels, world: World) -> dict[str, Any]:
 
     functional = {name: figure(name) for name in _FUNCTIONAL}
     ranks = {name: rank(name) for name in ("rank", "rank_native")} if job.content.get("rank") else {}
+    course = {"figures": {"falling": values.get("falling", 0.0)}}
     if job.kind == "train":
         return {"accuracy": figure("accuracy"), "losses": [0.1], "n": 1000}
     if job.kind == "stitch":
         told = {"here": figure("receiver_unadapted"), "own": figure("own_unadapted")}
         adapted = {"unadapted": told} if job.content["freeze"] == "weights" else {}
-        return {"result": functional, "status": "converged", **ranks, **adapted}
+        return {"result": functional, "status": "converged", **course, **ranks, **adapted}
     if job.kind == "noise":
         ranks.pop("rank_native", None)
-        return {"status": "converged", "top1": figure("top1"), "top5": figure("top5"), **ranks}
+        return {"status": "converged", "top1": figure("top1"), "top5": figure("top5"), **course, **ranks}
     if job.kind == "control":
         return {"outcomes": [{"label": job.content["control"], "result": functional}], "skipped": None}
     if job.kind == "audit":

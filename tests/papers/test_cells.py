@@ -178,3 +178,29 @@ def test_what_a_column_says_is_counted() -> None:
     assert Cells(rows).counts("status", sender="a") == {"same": 2}
     assert Cells(rows).counts("status", sender="b") == {}
     assert Cells(rows).counts("nosuch") == {}
+
+
+# ---- what is still learning
+
+
+def test_a_stitch_that_still_learns_is_known_by_its_job() -> None:
+    """The loss of the job 'b' still fell by a tenth; that of 'a' by a hundredth, which is at rest."""
+    rows = [row(0.5, receiver_seed=0, key="a"), row(0.6, receiver_seed=1, key="b"), row(0.7, receiver_seed=2, key="c")]
+    falls = [row(0.01, key="a") | {"figure": "falling"}, row(0.1, key="b") | {"figure": "falling"}]
+    cells = Cells([*rows, *falls])
+    assert cells.of("top1").learning
+    assert not cells.of("top1", receiver_seed=0).learning
+    assert not cells.of("top1", receiver_seed=2).learning, "nothing is told of it"
+    assert not Cells([one | {"figure": "receiver_here"} for one in rows] + falls).of("receiver_here").learning
+
+
+def test_what_still_learns_is_a_lower_bound() -> None:
+    settled, learning = Spread({0: 0.5, 1: 0.6}), Spread({0: 0.5, 1: 0.6}, learning=True)
+    base = Spread({0: 0.9, 1: 0.92})
+    assert learning.estimate == settled.estimate, "as it is drawn and written"
+    assert learning.possible == Estimate(0.55, settled.estimate.low, math.inf, 2)
+    assert settled.possible == settled.estimate
+    gap = settled.minus(base)
+    assert learning.minus(base) == Estimate(gap.value, gap.low, math.inf, gap.n)
+    assert base.minus(learning) == Estimate(-gap.value, -math.inf, -gap.low, gap.n)
+    assert learning.told.endswith("2 seeds, still learning")

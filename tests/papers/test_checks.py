@@ -266,3 +266,20 @@ def test_the_property_catches_a_check_that_is_turned_by_its_width() -> None:
     assert at_least(wide, 0.5) == UNSURE
     assert at_least(tight, 0.5) == NO
     assert math.isnan(bare(0.4).estimate.low)
+
+
+# ---- what is still learning
+
+
+def test_a_stitch_that_still_learns_can_be_high_enough_but_not_too_low() -> None:
+    high, low = (Spread(dict(enumerate(values)), learning=True) for values in ((0.95, 0.96, 0.97), (0.3, 0.31, 0.32)))
+    base = seeds(0.90, 0.905, 0.91)
+    assert reaches(high, 0.9)[0] == YES
+    assert reaches(low, 0.9)[0] == UNSURE
+    assert reaches(seeds(0.3, 0.31, 0.32), 0.9)[0] == NO
+    assert above(high, base)[0] == no_worse(high, base)[0] == YES
+    assert above(low, base)[0] == no_worse(low, base)[0] == UNSURE
+    assert below(low, base)[0] == UNSURE, "it may yet come up"
+    assert below(seeds(0.3, 0.31, 0.32), base)[0] == YES
+    assert below(high, base)[0] == NO, "it is above already, and only goes up"
+    assert above(low, base)[1].endswith("still learning")

@@ -211,7 +211,7 @@ def test_all_nine_offsets_are_circular_shifts() -> None:
 
 
 def test_the_quick_stitches_are_as_their_departures_say() -> None:
-    """Steps, rate and batches of the quick profile stand in the report: 312 steps at 1e-2 for 4,688 at 1e-4."""
+    """Steps, rate and batches of the quick profile stand in the report: 125 steps at 2e-2 for 4,688 at 1e-4."""
     from seamripper.papers.smith2025._setting import sizes
 
     quick, paper = (ITEMS["table-c1"].experiment(profile) for profile in PROFILES)
@@ -222,9 +222,9 @@ def test_the_quick_stitches_are_as_their_departures_say() -> None:
         assert way.epochs is not None
         assert way.batch is not None
         steps.append(round((experiment.data.n or 60_000) * way.epochs / way.batch))
-    assert steps == [312, 4688]
+    assert steps == [125, 4688]
     told = " ".join(sizes("quick"))
-    assert "2,000 images for 5 epochs in batches of 32 with learning rate 0.01" in told
+    assert "2,000 images for 8 epochs with learning rate 0.02" in told
     assert "scored on 1,500 test images" in told
     assert {network.schedule for network in quick.models.values()} == {"cosine"}
     assert {network.schedule for network in paper.models.values()} == {None}

@@ -6,7 +6,7 @@ import functools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -14,6 +14,9 @@ from seamripper._stats import Estimate, over_seeds
 from seamripper.errors import ExperimentError
 from seamripper.experiment.kinds import Row
 from seamripper.report.figures import Pictures, Point
+
+LEARNING = 0.05
+"""A stitch is still learning if its loss fell by more than this share over the last fifth of its steps."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,17 @@ class Spread:
     values: Mapping[Any, float]
     within: Estimate | None = None
     """Of one unit: the interval over its samples."""
+    learning: bool = False
+    """Whether stitches were still learning when their training ended: the figure is then a lower bound."""
+
+    @classmethod
+    def over(cls, parts: Mapping[Any, Spread]) -> Spread:
+        """One figure of several, each a unit.
+
+        >>> Spread.over({"a": Spread({0: 0.5, 1: 0.7}), "b": Spread({0: 0.8})}).values
+        {'a': 0.6, 'b': 0.8}
+        """
+        return cls({name: part.value for name, part in parts.items()}, learning=any(p.learning for p in parts.values()))
 
     @property
     def estimate(self) -> Estimate:
@@ -34,6 +48,16 @@ class Spread:
         if len(self.values) > 1 or self.within is None:
             return over_seeds(list(self.values.values()))
         return self.within
+
+    @property
+    def possible(self) -> Estimate:
+        """The same, as far as it can be told: of what is still learning the interval has no upper end.
+
+        >>> Spread({0: 0.90, 1: 0.92}, learning=True).possible.high
+        inf
+        """
+        found = self.estimate
+        return replace(found, high=math.inf) if self.learning and not math.isnan(found.high) else found
 
     @property
     def value(self) -> float:
@@ -46,7 +70,7 @@ class Spread:
         found, n = self.estimate, len(self.values)
         interval = "" if math.isnan(found.low) else f" [{found.low:.3f}, {found.high:.3f}]"
         units = f"{n} seeds" if n > 1 else f"one seed, n = {found.n:,}"
-        return f"{found.value:.3f}{interval}, {units}"
+        return f"{found.value:.3f}{interval}, {units}" + (", still learning" if self.learning else "")
 
     @property
     def point(self) -> Point:
@@ -60,7 +84,17 @@ class Spread:
         return Point(found.value, low, high, found.n, note)
 
     def minus(self, other: Spread) -> Estimate:
-        """The difference: paired by unit where both have the same, else of two figures with their own errors."""
+        """The difference, as far as it can be told: with no upper end if this one is still learning, no lower if that.
+
+        Paired by unit where both have the same, else of two figures with their own errors.
+        """
+        found = self._minus(other)
+        if math.isnan(found.low):
+            return found
+        low, high = -math.inf if other.learning else found.low, math.inf if self.learning else found.high
+        return replace(found, low=low, high=high)
+
+    def _minus(self, other: Spread) -> Estimate:
         shared = [unit for unit in self.values if unit in other.values]
         if len(shared) > 1:
             return over_seeds([self.values[unit] - other.values[unit] for unit in shared])
@@ -71,6 +105,10 @@ class Spread:
         # Each end from the errors towards it, as intervals near 0 and 1 are uneven (Newcombe 1998).
         (down, up), (their_down, their_up) = _errors(a), _errors(b)
         return Estimate(gap, gap - math.hypot(down, their_up), gap + math.hypot(up, their_down), n)
+
+
+_RISING = ("top1", "top5")
+"""Figures that go up as a stitch learns."""
 
 
 def _errors(found: Estimate) -> tuple[float, float]:
@@ -110,6 +148,7 @@ class Cells:
         units: dict[Any, list[float]] = defaultdict(list)
         for row in rows:
             units[_unit(row)].append(row["value"])
+        learning = figure in _RISING and any(row.get("key") in self._learning for row in rows)
         within = None
         if len(rows) == 1 and rows[0].get("low") is not None:
             (row,) = rows
@@ -117,8 +156,8 @@ class Cells:
         elif len(units) == 1:
             # One network, several stitches: these are the units.
             (values,) = units.values()
-            return Spread(dict(enumerate(values))) if len(values) > 1 else Spread({0: values[0]})
-        return Spread({unit: fmean(values) for unit, values in units.items()}, within)
+            return Spread(dict(enumerate(values)), learning=learning)
+        return Spread({unit: fmean(values) for unit, values in units.items()}, within, learning)
 
     @functools.cached_property
     def _figures(self) -> Mapping[str, list[Row]]:
@@ -128,6 +167,11 @@ class Cells:
             if row.get("value") is not None:
                 found[row["figure"]].append(row)
         return found
+
+    @functools.cached_property
+    def _learning(self) -> frozenset[Any]:
+        """The jobs whose stitch was still learning, by key."""
+        return frozenset(row.get("key") for row in self._figures.get("falling", []) if row["value"] > LEARNING)
 
     def alone(self, **labels: Any) -> Spread:
         """The receiver as it was trained, on the samples of the stitch: before its statistics could adapt."""

@@ -77,7 +77,7 @@ def below(a: Spread, b: Spread) -> Check:
 
 def reaches(a: Spread, bound: float) -> Check:
     """Whether a figure is at least `bound`."""
-    return at_least(a.estimate, bound), f"{a.told} (bound {bound:g})"
+    return at_least(a.possible, bound), f"{a.told} (bound {bound:g})"
 
 
 def every(checks: Iterable[tuple[str, Check]]) -> Check:
@@ -184,5 +184,14 @@ def _short(one: Spread) -> str:
 
 
 def _signed(gap: Estimate) -> str:
-    interval = "" if math.isnan(gap.low) else f" [{gap.low:+.3f}, {gap.high:+.3f}]"
-    return f"{gap.value:+.3f}{interval}"
+    """A difference with its interval; an end that is not known, as a stitch is still learning, is left open.
+
+    >>> _signed(Estimate(0.02, 0.01, math.inf, 3)), _signed(Estimate(-0.1, -math.inf, -0.05, 3))
+    ('+0.020 [+0.010, …), still learning', '-0.100 (…, -0.050], still learning')
+    """
+    if math.isnan(gap.low):
+        return f"{gap.value:+.3f}"
+    low = f"[{gap.low:+.3f}" if math.isfinite(gap.low) else "(…"
+    high = f"{gap.high:+.3f}]" if math.isfinite(gap.high) else "…)"
+    learning = not (math.isfinite(gap.low) and math.isfinite(gap.high))
+    return f"{gap.value:+.3f} {low}, {high}" + (", still learning" if learning else "")

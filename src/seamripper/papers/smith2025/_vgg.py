@@ -40,7 +40,7 @@ def way(profile: Profile, *, noise: bool = False) -> Way:
     own = setting(profile)
     if profile == "paper":
         return own.way(lr=1e-2 if noise else 1e-3, epochs=50, batch=64, weight_decay=1e-4)
-    return own.way(epochs=STITCH_EPOCHS, weight_decay=1e-4)
+    return own.way(lr=1e-2, batch=32, epochs=STITCH_EPOCHS, weight_decay=1e-4)
 
 
 def departs(profile: Profile) -> tuple[str, ...]:

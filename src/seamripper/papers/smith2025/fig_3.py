@@ -24,10 +24,12 @@ def _experiment(profile: Profile) -> Experiment:
     own = setting(profile)
     shifts = {f"offset {k}": own.way(label_map=_shift(k)) for k in _OFFSETS}
     # The authors' way costs more, as the sender runs at each step: in the quick profile for offset 1 alone.
-    ways: dict[Freeze, tuple[str, ...]] = {
-        "weights": ("offset 1",) if profile == "quick" else tuple(shifts),
-        "all": tuple(shifts),
-    }
+    ways: dict[Freeze, tuple[str, ...]] = {freeze: tuple(shifts) for freeze in ("weights", "all")}
+    if profile == "quick":
+        # Fewer images make fewer steps, unless batches are smaller; no statistics adapt that would mind.
+        few = {_name(k, "all", profile): own.way(label_map=_shift(k), lr=1e-2, batch=64) for k in _OFFSETS}
+        ways = {"weights": ("offset 1",), "all": tuple(few)}
+        shifts = {"offset 1": shifts["offset 1"]} | few
     return Experiment(
         name="fig-3",
         about="self-stitch with class offset (Smith et al. 2025, Fig. 3 and E.1)",
@@ -49,6 +51,10 @@ def _experiment(profile: Profile) -> Experiment:
     )
 
 
+def _name(k: int, freeze: str, profile: Profile) -> str:
+    return f"offset {k}" + (", fewer images" if profile == "quick" and freeze == "all" else "")
+
+
 def _shift(k: int) -> tuple[int, ...]:
     return tuple((c + k) % 10 for c in range(10))
 
@@ -60,7 +66,7 @@ def _fewer(data: Data, profile: Profile) -> Data:
 
 def _read(cells: Cells, profile: Profile) -> Finding:
     def of(name: str, cut: str, offset: int = 1, freeze: str = "weights") -> Spread:
-        return cells.of("top1", receiver=name, receiver_cut=cut, matching=f"offset {offset}", freeze=freeze)
+        return cells.of("top1", receiver=name, receiver_cut=cut, matching=_name(offset, freeze, profile), freeze=freeze)
 
     own = {name: cells.alone(receiver=name, receiver_cut="maxpool", freeze="weights") for name in _NAMES}
     late = [
@@ -84,7 +90,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     )
     figures = []
     for freeze, said in (("weights", "BN statistics adapt, the authors' way"), ("all", "strictly frozen")):
-        where = {"matching": "offset 1", "freeze": freeze}
+        where = {"matching": _name(1, freeze, profile), "freeze": freeze}
         figures.append(
             by_cut(
                 f"Fig. 3: offset 1, {said}",
@@ -95,9 +101,14 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             )
         )
     for name in _NAMES:
-        lines = [(f"offset {k}", {"receiver": name, "matching": f"offset {k}", "freeze": "all"}) for k in _OFFSETS]
+        lines = [
+            (f"offset {k}", {"receiver": name, "matching": _name(k, "all", profile), "freeze": "all"}) for k in _OFFSETS
+        ]
         figures.append(by_cut(f"Fig. E.1: {TITLES[name]}, all offsets, strictly frozen", cells, lines))
-    frozen = f"Offset 1 in the authors' way; all offsets strictly frozen, on {_FIT:,} images, scored on {_TEST:,}."
+    frozen = (
+        f"Offset 1 in the authors' way; all offsets strictly frozen, on {_FIT:,} images in batches of 64 with learning "
+        f"rate 0.01, scored on {_TEST:,}."
+    )
     return Finding(claims, tuple(figures), (*sizes(profile), frozen) if profile == "quick" else ())
 
 
@@ -108,8 +119,12 @@ def _alike(of: Any) -> Claim:
         values = [of("greyscale", cut, k, "all") for k in _OFFSETS]
         seeds = [s for s in values[0].values if all(s in v.values for v in values)]
         # The range over offsets, seed by seed, so that the seeds stay the unit.
-        spans = Spread({s: -(max(v.values[s] for v in values) - min(v.values[s] for v in values)) for s in seeds})
-        found.append((PLACE[cut], (at_least(spans.estimate, -_ALIKE), f"range {-spans.value:.3f}")))
+        ranges = {s: max(v.values[s] for v in values) - min(v.values[s] for v in values) for s in seeds}
+        # What is still learning may yet come to the same.
+        learning = any(v.learning for v in values)
+        spans = Spread({s: -range_ for s, range_ in ranges.items()}, learning=learning)
+        said = f"range {-spans.value:.3f}" + (", still learning" if learning else "")
+        found.append((PLACE[cut], (at_least(spans.possible, -_ALIKE), said)))
     return claim(
         "Offsets other than zero give similar curves (greyscale, Appendix E)",
         f"The range over offsets is at most {_ALIKE} at each of 6 cuts (interval over seeds; the bound is ours).",

@@ -74,7 +74,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
         if not isinstance(sender, frozenset):
             return cells.of(figure, sender=sender, **labels)
         # Three untrained networks into one receiver: they are the units.
-        return Spread({name: cells.of(figure, sender=name, **labels).value for name in sorted(sender)})
+        return Spread.over({name: cells.of(figure, sender=name, **labels) for name in sorted(sender)})
 
     g1 = [
         (

@@ -41,8 +41,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
         labels = {"kind": "stitch", "receiver_cut": cut, "data": f"mnist/{name}?size=32"}
         if not untrained:
             return cells.of(figure, sender="digit", **labels)
-        values = [cells.of(figure, sender=one, **labels).value for one in _UNTRAINED]
-        return Spread(dict(enumerate(values)))
+        return Spread.over({one: cells.of(figure, sender=one, **labels) for one in _UNTRAINED})
 
     alike = [
         (
