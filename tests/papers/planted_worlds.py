@@ -84,7 +84,7 @@ def _record(job: Job, labels: Labels, world: World) -> dict[str, Any]:
 
     functional = {name: figure(name) for name in _FUNCTIONAL}
     ranks = {name: rank(name) for name in ("rank", "rank_native")} if job.content.get("rank") else {}
-    course = {"figures": {"falling": values.get("falling", 0.0)}}
+    course = {"figures": {"falling": values.get("falling", 0.0), "loss_end": 0.5}}
     if job.kind == "train":
         return {"accuracy": figure("accuracy"), "losses": [0.1], "n": 1000}
     if job.kind == "stitch":

@@ -191,6 +191,8 @@ def test_a_stitch_that_still_learns_is_known_by_its_job() -> None:
     assert cells.of("top1").learning
     assert not cells.of("top1", receiver_seed=0).learning
     assert not cells.of("top1", receiver_seed=2).learning, "nothing is told of it"
+    small = [row(0.02, key="b") | {"figure": "loss_end"}]
+    assert not Cells([*rows, *falls, *small]).of("top1").learning, "a tenth of next to nothing"
     assert not Cells([one | {"figure": "receiver_here"} for one in rows] + falls).of("receiver_here").learning
 
 
@@ -204,3 +206,6 @@ def test_what_still_learns_is_a_lower_bound() -> None:
     assert learning.minus(base) == Estimate(gap.value, gap.low, math.inf, gap.n)
     assert base.minus(learning) == Estimate(-gap.value, -math.inf, -gap.low, gap.n)
     assert learning.told.endswith("2 seeds, still learning")
+    assert learning.point.note.endswith("still learning")
+    assert not learning.at_rest.learning
+    assert Spread.over({"a": settled, "b": learning}).learning

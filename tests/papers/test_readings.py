@@ -43,9 +43,11 @@ def plain(kind: str, labels: Labels, *, holds: bool) -> dict[str, float]:
 
 
 def fig_3(kind: str, labels: Labels, *, holds: bool) -> dict[str, float]:
-    """Early cuts are worse, all offsets alike; or the later the worse, and each offset its own."""
+    """Early cuts are worse, but for colours, all offsets alike; or the later the worse, and each offset its own."""
     early = labels.get("receiver_cut") in ("maxpool", "layer1")
     offset = int(labels.get("matching", "offset 1").removeprefix("offset ")[0])
+    if holds and labels.get("receiver") == "colour-only":
+        return figures(1.0)
     return figures((0.90 if early else 0.998) if holds else (1.04 if early else 0.80) - 0.05 * offset)
 
 
@@ -80,14 +82,14 @@ def fig_d1(kind: str, labels: Labels, *, holds: bool) -> dict[str, float]:
 
 
 def table_d3(kind: str, labels: Labels, *, holds: bool) -> dict[str, float]:
-    """The wider the worse; or the tighter."""
+    """The wider the worse, from above the network to below it; or the tighter, and never as good."""
     radius = labels.get("radius", 0.0)
-    return figures(0.998 - 0.2 * max(0.0, radius - 0.1) if holds else 0.5 + 0.2 * radius)
+    return figures(0.998 - 0.2 * max(0.0, radius - 0.5) if holds else 0.5 + 0.2 * radius)
 
 
 def table_b1(kind: str, labels: Labels, *, holds: bool) -> dict[str, float]:
-    """The strongest penalty breaks stitches, and it alone; or all but that."""
-    strong = labels.get("matching") == "L1 1"
+    """The stronger penalties break stitches, and they alone; or all but those."""
+    strong = labels.get("matching") in ("L1 0.1", "L1 1")
     return figures(0.3 if strong == holds else 0.998)
 
 
@@ -231,21 +233,36 @@ def test_a_claim_that_holds_with_adapting_statistics_alone_depends_on_the_leak(n
     assert both == ["does not depend on the leak"] * leaky
 
 
-@pytest.mark.parametrize("name", ["table-c2", "fig-c3", "section-4.2", "table-1", "section-d4"])
+def learning(name: str, *, holds: bool) -> list[Claim]:
+    """The claims of an item whose stitches were all still learning."""
+    rows = rows_of(ITEMS[name], "quick", lambda k, labels: {**world(name, holds=holds)(k, labels), "falling": 0.2})
+    return [one for one in ITEMS[name].read(Cells(rows), "quick").claims if not one.beyond]
+
+
+@pytest.mark.parametrize("name", ["table-c2", "fig-c3", "section-4.2", "table-1", "table-b1", "section-5.4", "fig-3"])
 def test_what_is_still_learning_is_not_said_to_fail(name: str) -> None:
     """Figures that are too low, of stitches that were at rest; and the same of stitches whose loss still fell."""
+    assert {one.status for one in claims_of(name, "quick", holds=False) if not one.beyond} == {"not reproduced"}
+    told = learning(name, holds=False)
+    too_high = [one.says for one in told if one.status == "not reproduced"]
+    assert all(says.startswith(("They do not at Block 1", "Larger λ", "Greyscale always")) for says in too_high), (
+        too_high
+    )
+    assert "reproduced" not in {one.status for one in told}
+    assert "not reproduced" not in {one.status for one in learning(name, holds=True)}
 
-    def learning(holds: bool) -> list[str]:
-        planted = rows_of(
-            ITEMS[name], "quick", lambda k, labels: {**world(name, holds=holds)(k, labels), "falling": 0.2}
-        )
-        return [one.status for one in ITEMS[name].read(Cells(planted), "quick").claims if not one.beyond]
 
-    settled = [one.status for one in claims_of(name, "quick", holds=False) if not one.beyond]
-    assert set(settled) == {"not reproduced"}
-    assert set(learning(holds=False)) == {"not decided at this size"}
-    assert "not reproduced" not in learning(holds=True)
-    assert "reproduced" in learning(holds=True) or name == "section-d4"
+def test_what_differs_may_only_be_slower() -> None:
+    """D.1: results that vary from seed to seed, of stitches that were still learning."""
+    varied = [one for one in learning("fig-d1", holds=True) if "varied" in one.says]
+    assert [one.status for one in varied] == ["not decided at this size"]
+
+
+def test_what_is_reached_in_an_epoch_is_so_whatever_a_longer_one_would_reach() -> None:
+    held = {one.says: one.status for one in learning("section-d4", holds=True)}
+    failed = {one.says: one.status for one in learning("section-d4", holds=False)}
+    for says in ("With two classes, 100 % is reached within one epoch", "The fewer classes, the easier"):
+        assert (held[says], failed[says]) == ("reproduced", "not reproduced")
 
 
 def test_what_a_profile_leaves_out_is_not_in_its_claims() -> None:

@@ -28,23 +28,31 @@ _MATCHED = 2**29
 """Bytes of weights that the matches of audits may hold on to."""
 
 
-class Matched(dict[str, "tuple[Functional, Match]"]):
-    """What audits have matched and scored, for those that follow: the oldest go where the weights take too much.
+class Matched(OrderedDict[str, "tuple[Functional, Match]"]):
+    """What audits have matched and scored, for those that follow: what was not asked for longest goes first.
 
     The counterparts of a receiver are the same whoever the sender is, and most of an audit's work.
     """
 
     def __init__(self, most: int = _MATCHED) -> None:
         super().__init__()
-        self._most, self._bytes = most, dict[str, int]()
+        self._most = most
+
+    def __getitem__(self, key: str) -> tuple[Functional, Match]:
+        self.move_to_end(key)
+        return super().__getitem__(key)
 
     def __setitem__(self, key: str, value: tuple[Functional, Match]) -> None:
         super().__setitem__(key, value)
-        halves = (value[1].sender, value[1].receiver)
-        self._bytes[key] = sum(t.nbytes for half in halves for t in half.model.module.state_dict().values())
-        while len(self) > 1 and sum(self._bytes.values()) > self._most:
-            oldest = next(iter(self))
-            del self[oldest], self._bytes[oldest]
+        while len(self) > 1 and self._held() > self._most:
+            self.popitem(last=False)
+
+    def _held(self) -> int:
+        """Bytes of the weights of all networks and stitches, each counted once."""
+        matches = [match for _, match in self.values()]
+        modules = [part for m in matches for part in (m.layer, m.sender.model.module, m.receiver.model.module)]
+        once = {id(module): module for module in modules}
+        return sum(tensor.nbytes for module in once.values() for tensor in module.state_dict().values())
 
 
 class Desk:

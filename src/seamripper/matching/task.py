@@ -93,7 +93,12 @@ class Task(Matching):
 
         why = "BN statistics adapt" if problem.freeze == "weights" else "inputs are augmented"
         figures = {"tail": "plain", "activations": f"computed at each step ({why})"}
-        with laid_out(sender.model.module, receiver.model.module):
+
+        def trial() -> None:
+            with torch.no_grad():
+                loss_of(torch.arange(2))
+
+        with laid_out(sender.model.module, receiver.model.module, trial=trial):
             return self._train(problem, loss_of, figures, draws)
 
     def _train(

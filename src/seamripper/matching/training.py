@@ -165,12 +165,13 @@ def descend(
 def mean_loss(layer: nn.Module, loss_of: Callable[[Tensor], Tensor], n: int, training: Training) -> float:
     """The loss over n samples with the layer as it is, in eval mode, and what is added for the size of its weights."""
     layer.eval()
+    # Nothing is learnt here, so that small batches would only take longer; very small ones are so for want of memory.
+    looked = max(training.batch, min(_LOOK, 8 * training.batch))
     with torch.no_grad():
-        # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller. Nothing is learnt
-        # here, so that small batches would only take longer.
+        # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller.
         total = math.fsum(
             float(loss_of(index)) * len(index)
-            for index in torch.arange(n).split(max(training.batch, _LOOK))  # type: ignore[no-untyped-call]
+            for index in torch.arange(n).split(looked)  # type: ignore[no-untyped-call]
         )
         return total / n + float(training.penalty(layer))
 
@@ -178,15 +179,15 @@ def mean_loss(layer: nn.Module, loss_of: Callable[[Tensor], Tensor], n: int, tra
 def falling(losses: Sequence[float]) -> float:
     """By what share the loss still fell at the end: the mean over the last fifth of the steps below the fifth before.
 
-    0 where that is within two standard errors of nothing, or where there are too few steps to tell: what has stopped
-    falling has been learnt as far as this training goes. Of a learning rate that falls to 0 it says nothing.
+    0 where that is within two standard errors of nothing: what has stopped falling has been learnt as far as this
+    training goes. NaN where fewer than 20 steps cannot tell. Of a learning rate that falls to 0 it says nothing.
 
     >>> round(falling([10 * 0.98**step for step in range(100)]), 3), falling([1.0, 0.9, 1.1, 1.0, 0.9, 1.1] * 10)
     (0.332, 0.0)
     """
     fifth = len(losses) // 5
     if fifth < 4:
-        return 0.0
+        return math.nan
     before, last = losses[-2 * fifth : -fifth], losses[-fifth:]
     fell = fmean(before) - fmean(last)
     error = math.hypot(stdev(before), stdev(last)) / math.sqrt(fifth)

@@ -200,6 +200,9 @@ def _finished(path: Path, job: dict[str, Any]) -> Model:
     """The model of this very job that `path` holds; an error if it holds anything else."""
     kind, record = read_record(path)
     held = {"architecture": record.get("architecture"), **record.get("training", {})} if kind == KIND else {}
+    if isinstance(held.get("recipe"), dict):
+        # An option that a recipe did not have yet was at what is now its default.
+        held["recipe"] = asdict(Recipe()) | held["recipe"]
     differing = [key for key, value in job.items() if held.get(key) != value]
     if differing:
         raise FileError(

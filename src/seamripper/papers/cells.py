@@ -15,8 +15,9 @@ from seamripper.errors import ExperimentError
 from seamripper.experiment.kinds import Row
 from seamripper.report.figures import Pictures, Point
 
-LEARNING = 0.05
-"""A stitch is still learning if its loss fell by more than this share over the last fifth of its steps."""
+LEARNING = (0.05, 0.01)
+"""A stitch is still learning if its loss fell by more than this share, and by more than so much, over the last fifth of
+its steps. A share alone would not do: cross-entropy that has come near to 0 goes on halving, and no answer changes."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class Spread:
         return self.within
 
     @property
+    def at_rest(self) -> Spread:
+        """The same of a claim about so long a training, whatever a longer one would do."""
+        return replace(self, learning=False)
+
+    @property
     def possible(self) -> Estimate:
         """The same, as far as it can be told: of what is still learning the interval has no upper end.
 
@@ -81,6 +87,7 @@ class Spread:
             # Shares lie between 0 and 1; Student's interval over few seeds does not know that.
             low, high = max(0.0, low), min(1.0, high)
         note = f"mean over {n} seeds" if n > 1 else "one seed, interval over samples"
+        note += ", still learning" if self.learning else ""
         return Point(found.value, low, high, found.n, note)
 
     def minus(self, other: Spread) -> Estimate:
@@ -171,7 +178,10 @@ class Cells:
     @functools.cached_property
     def _learning(self) -> frozenset[Any]:
         """The jobs whose stitch was still learning, by key."""
-        return frozenset(row.get("key") for row in self._figures.get("falling", []) if row["value"] > LEARNING)
+        losses = {row.get("key"): row["value"] for row in self._figures.get("loss_end", [])}
+        share, least = LEARNING
+        falls = {row.get("key"): row["value"] for row in self._figures.get("falling", [])}
+        return frozenset(key for key, fall in falls.items() if fall > share and fall * losses.get(key, 1.0) > least)
 
     def alone(self, **labels: Any) -> Spread:
         """The receiver as it was trained, on the samples of the stitch: before its statistics could adapt."""

@@ -80,6 +80,16 @@ def reaches(a: Spread, bound: float) -> Check:
     return at_least(a.possible, bound), f"{a.told} (bound {bound:g})"
 
 
+def denied(check: Check) -> Check:
+    """The contrary of a check: reproduced if that is not, and the other way round.
+
+    >>> denied(("not reproduced", "0.5 (bound 0.9)")), denied(("not decided at this size", ""))[0]
+    (('reproduced', '0.5 (bound 0.9)'), 'not decided at this size')
+    """
+    turned: dict[Status, Status] = {"reproduced": "not reproduced", "not reproduced": "reproduced"}
+    return turned.get(check[0], check[0]), check[1]
+
+
 def every(checks: Iterable[tuple[str, Check]]) -> Check:
     """All of several checks: what fails is told first, then what is not decided; else the first of them.
 

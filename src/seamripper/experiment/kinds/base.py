@@ -64,10 +64,11 @@ def functional(result: Mapping[str, Any], **more: Any) -> Iterator[Row]:
 
 
 def course(record: Mapping[str, Any]) -> Iterator[Row]:
-    """By what share the training loss still fell at the end, of a stitch that was trained on a task."""
-    value = record.get("figures", {}).get("falling")
-    if value is not None:
-        yield {"figure": "falling", "value": value, "low": None, "high": None, "n": None}
+    """Of a stitch that was trained on a task: its loss at the end, and by what share that still fell."""
+    figures = record.get("figures", {})
+    if figures.get("falling") is not None:
+        for name in ("loss_end", "falling"):
+            yield {"figure": name, "value": figures[name], "low": None, "high": None, "n": None}
 
 
 def plain(value: Any) -> Any:

@@ -44,9 +44,14 @@ def way(profile: Profile) -> Way:
 
 
 def smaller(profile: Profile) -> str:
-    """Where the networks depart from the paper's."""
-    narrow = "Narrow ResNet-18 for ResNet-50; three" if profile == "quick" else "Five"
-    return f"{narrow} seeds, where the paper has one."
+    """Where the networks and stitches depart from the paper's."""
+    if profile == "paper":
+        return "Five seeds, where the paper has one."
+    used = setting(profile).stitching
+    return (
+        f"Narrow ResNet-18 for ResNet-50; three seeds, where the paper has one. Stitches for {used['epochs']} epochs "
+        f"with learning rate {used['lr']:g} (for 20 epochs with 1e-4)."
+    )
 
 
 def baselines(cells: Cells, cut: str, **labels: Any) -> tuple[Spread, Spread, Spread]:

@@ -7,7 +7,7 @@ from typing import Any
 from seamripper.experiment.spec import Experiment, Noising, Stitching
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells, Spread
-from seamripper.papers.checks import claim, differ, every, no_worse, some
+from seamripper.papers.checks import above, claim, differ, every, no_worse, some
 from seamripper.papers.smith2025._setting import STITCH, TITLES, by_cut, setting, share
 from seamripper.papers.smith2025._vgg import CUTS, PLACE, PLACES, data, departs, networks, way
 from seamripper.report.figures import Sheet
@@ -56,17 +56,19 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     def of(figure: str, name: str, cut: str) -> Spread:
         return cells.of(figure, kind="noise", receiver=name, receiver_cut=cut)
 
-    good = [
-        (f"{TITLES[name]} at {PLACE[cut]}", no_worse(of("top1", name, cut), own[name], slack=_SLACK))
-        for name in ("digit", "correlated")
+    better = [(f"Digit at {PLACE[cut]}", above(of("top1", "digit", cut), own["digit"])) for cut in CUTS]
+    kept = [
+        (f"Correlated at {PLACE[cut]}", no_worse(of("top1", "correlated", cut), own["correlated"], slack=_SLACK))
         for cut in CUTS
     ]
     spans = []
     for name in ("colour", "colour-only"):
         for cut in CUTS:
-            values = of("top1", name, cut).values.values()
-            span = max(values) - min(values)
-            fits = "reproduced" if span >= _VARIED else "not reproduced"
+            one = of("top1", name, cut)
+            values = one.values.values()
+            fits = "reproduced" if max(values) - min(values) >= _VARIED else "not reproduced"
+            if one.learning:
+                fits = "not decided at this size"  # some may only be slower than others
             spans.append((f"{TITLES[name]} at {PLACE[cut]}", (fits, f"from {min(values):.3f} to {max(values):.3f}")))
     ranks = [
         (
@@ -78,8 +80,9 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     claims = (
         claim(
             "Noise improves on Digit and keeps Correlated's accuracy, as in ResNet (Fig. D.1a)",
-            f"Accuracy is at most {_SLACK} (ours) below the uncut network's on its own task, at each of 5 cuts.",
-            every(good),
+            f"At each of 5 cuts accuracy is above the uncut Digit's on its own task, and at most {_SLACK} (ours) below "
+            "the uncut Correlated's.",
+            every([*better, *kept]),
         ),
         claim(
             "Colour and Colour-Only show very varied results with noise (Fig. D.1a)",
@@ -105,7 +108,8 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             dashed=[("Digit alone, on Digit", {"kind": "stitch"}, "rank_native")],
         ),
     )  # fmt: skip
-    return Finding(claims, figures, departs(profile))
+    noise_size = ("150 samples of noise a class to fit on, for 6,000.",) if profile == "quick" else ()
+    return Finding(claims, figures, (*departs(profile), *noise_size))
 
 
 ITEM = Item(

@@ -75,8 +75,9 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     sheet = Sheet("Table C.2: LeNet-like networks into greyscale", columns, tuple(rows))
     own = setting(profile)
     departs = (
-        f"Trained with learning rate 0.02 (the paper gives none for LeNet); stitches of {own.fit or 60_000:,} images, "
-        "strictly frozen: LeNet has no BN, so that only the stitch's own statistics adapt in either way.",
+        f"Trained with learning rate 0.02 (the paper gives none for LeNet); stitches of {own.fit or 60_000:,} images "
+        f"for {own.stitching['epochs']} epochs with learning rate {own.stitching['lr']:g}, strictly frozen: LeNet has "
+        "no BN, so that only the stitch's own statistics adapt in either way.",
     )
     return Finding(claims, (sheet,), departs)
 
