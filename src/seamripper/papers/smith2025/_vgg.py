@@ -49,6 +49,7 @@ def departs(profile: Profile) -> tuple[str, ...]:
         return ()
     return (
         f"VGG19 of an eighth of the width, trained on {N:,} images for {EPOCHS} epochs with Adam 5e-4 (for 50 with SGD "
-        f"0.01); stitches on {FIT:,} images for {STITCH_EPOCHS} epochs with SGD 0.01 (for 50 with 0.001, from noise with "
-        "0.01); three seeds, where the paper has three or four. VGG19 has no BN: strictly frozen is the authors' way.",
+        f"0.01); stitches on {FIT:,} images for {STITCH_EPOCHS} epochs with SGD 0.01 (for 50 with 0.001, from noise "
+        "with 0.01); three seeds, where the paper has three or four.",
+        "VGG19 has no BN: strictly frozen is the authors' way.",
     )

@@ -151,10 +151,10 @@ def _departs(profile: Profile) -> tuple[str, ...]:
         )
     return (
         *weights,
-        "Inputs of 64 × 64, at Blocks 3 and 4 of 32 × 32, and so smaller maps, at the end of one position, where BN that "
-        "adapts has little to go by; 4 samples a class; 3 epochs of SGD 0.1 (at Block 3, 6), where the authors have 20 "
-        "epochs of 1e-4 over 6,000 a class. Not at Blocks 1 and 2, where the paper finds no stitch (0.048 and 0.041): so "
-        "short a training could not tell. The other networks at the last two cuts.",
+        "Inputs of 64 × 64, at Blocks 3 and 4 of 32 × 32, and so smaller maps, at the end of one position, where "
+        "BN that adapts has little to go by; 4 samples a class; 3 epochs of SGD 0.1 (at Block 3, 6), where the "
+        "authors have 20 epochs of 1e-4 over 6,000 a class. Not at Blocks 1 and 2, where the paper finds no "
+        "stitch (0.048 and 0.041): so short a training could not tell. The other networks at the last two cuts.",
     )
 
 
