@@ -15,11 +15,12 @@ _PACKAGES = ("seamripper", "torch", "numpy", "scipy", "safetensors", "pydantic",
 
 
 def provenance(folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
-    """Versions, the git revision of `folder` if it is in a repository, host, processor, and the command line."""
+    """Versions, the git revisions of `folder` and of this package where they are in a repository, host, command line."""
     return {
         "python": platform.python_version(),
         "packages": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
         "git": revision(folder),
+        "code": _own_revision(),
         "host": socket.gethostname(),
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
@@ -34,6 +35,16 @@ def revision(folder: str | os.PathLike[str]) -> str | None:
         return commit + ("+" if _git(folder, "status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def _own_revision() -> str | None:
+    """The commit of this very code, if it is run from a checkout: an environment inside a user's repository is none."""
+    here = Path(__file__)
+    try:
+        _git(here.parent, "ls-files", "--error-unmatch", here.name)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return revision(here.parent)
 
 
 def _git(folder: str | os.PathLike[str], *words: str) -> str:

@@ -134,11 +134,11 @@ def reproduce(
 
 
 def _made(folder: Path) -> dict[str, Any]:
-    """What it was made with: of now, and the revisions at which the runs were made."""
+    """What it was made with: of now, and the revisions of this package at which the runs were made."""
     revisions: list[str] = []
     if (folder / LEDGER).is_file():
         with Store(folder) as store:
-            revisions = [str(one["git"]) for one in store.ledger.runs() if one.get("git")]
+            revisions = [str(one["code"]) for one in store.ledger.runs() if one.get("code")]
     return {**provenance(), "revisions": list(dict.fromkeys(revisions))}
 
 

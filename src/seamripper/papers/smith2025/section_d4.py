@@ -12,6 +12,8 @@ from seamripper.papers.smith2025.table_1 import NETWORKS, models, way
 from seamripper.report.figures import Sheet
 
 _CLASSES = (10, 5, 2)
+_TEST = 500
+"""Scored, of all classes together."""
 _SAMPLES = 1_500
 """Of the quick profile, of all classes together, so that an epoch has as many steps whatever the number of classes: 94,
 as the authors' has with two."""
@@ -31,7 +33,7 @@ def _experiment(profile: Profile) -> Experiment:
         noise=tuple(
             Noising(
                 receivers=(name,), cuts=(cuts[k],), matchings=(word,), freeze=(freeze,), stitches=(STITCH,),
-                classes=(classes,), per_class=_SAMPLES // classes if quick else 500, per_class_test=50,
+                classes=(classes,), per_class=_SAMPLES // classes if quick else 500, per_class_test=_TEST // classes,
                 input=(3, 64, 64) if quick else (),
             )
             for name, (_, cuts) in _NETWORKS.items()
