@@ -71,6 +71,25 @@ def test_a_repository_without_a_commit_has_no_revision(tmp_path: Path) -> None:
     assert revision(tmp_path) is None
 
 
+def test_the_code_s_own_commit_is_told_wherever_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And an environment that lies, untracked, in somebody's repository is not taken for a checkout."""
+    import seamripper.experiment.provenance as module
+
+    monkeypatch.chdir(tmp_path)
+    assert provenance()["git"] is None
+    assert provenance()["code"] == revision(Path(module.__file__).parent)
+    git(tmp_path, "init", "-q")
+    (tmp_path / "own.txt").write_text("theirs\n")
+    git(tmp_path, "add", "own.txt")
+    git(tmp_path, "commit", "-q", "-m", "theirs")
+    (tmp_path / "provenance.py").write_text("")
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "provenance.py"))
+    assert provenance()["code"] is None
+    git(tmp_path, "add", "provenance.py")
+    git(tmp_path, "commit", "-q", "-m", "a checkout")
+    assert provenance()["code"] == git(tmp_path, "rev-parse", "HEAD")
+
+
 def test_a_run_keeps_it_with_the_command_line_seeds_and_timings(
     study: Callable[..., Path], shell: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -83,7 +83,7 @@ def test_the_record_is_json_and_comes_back_the_same(made: tuple[Path, Reproducti
 def test_the_commits_at_which_the_runs_were_made_are_told(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
     folder, found, _ = made
     with Store(folder / "store") as store:
-        assert found.made["revisions"] == list(dict.fromkeys(run["git"] for run in store.ledger.runs() if run["git"]))
+        assert found.made["revisions"] == list(dict.fromkeys(run["code"] for run in store.ledger.runs() if run["code"]))
 
 
 def test_an_item_asks_and_reads_for_its_profile(tmp_path: Path) -> None:

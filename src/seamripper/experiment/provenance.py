@@ -15,7 +15,7 @@ _PACKAGES = ("seamripper", "torch", "numpy", "scipy", "safetensors", "pydantic",
 
 
 def provenance(folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
-    """Versions, the git revisions of `folder` and of this package where they are in a repository, host, command line."""
+    """Versions, the git revisions of `folder` and of this package if they are in a repository, host, command line."""
     return {
         "python": platform.python_version(),
         "packages": {name: found for name in _PACKAGES if (found := _version(name)) is not None},

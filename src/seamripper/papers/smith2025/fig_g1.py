@@ -179,6 +179,6 @@ ITEM = Item(
     "Untrained senders into Digit on Correlated, into greyscale on Colour-Only, and into Colour-Only on greyscale.",
     _experiment,
     _read,
-    minutes=3.3,
+    minutes=1.7,
     times=300.0,
 )

@@ -119,6 +119,6 @@ ITEM = Item(
     "Untrained VGG19 senders into one Digit receiver, on Digit and on Correlated, beside its self-stitch.",
     _experiment,
     _read,
-    minutes=1.2,
+    minutes=0.9,
     times=3000.0,
 )

@@ -98,6 +98,6 @@ ITEM = Item(
     "Photographs into a network of recordings as spectrograms (CIFAR-10 and spoken words), and back.",
     _experiment,
     _read,
-    minutes=2.0,
+    minutes=1.4,
     times=900.0,
 )

@@ -89,6 +89,6 @@ ITEM = Item(
     "Colour into Digit and into itself with an L1 penalty of 0.01, 0.1 and 1 on the stitch, and with none at all.",
     _experiment,
     _read,
-    minutes=1.8,
+    minutes=1.1,
     times=300.0,
 )

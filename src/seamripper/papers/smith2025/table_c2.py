@@ -88,6 +88,6 @@ ITEM = Item(
     "LeNet-like senders of colour patches and of Correlated into a receiver of greyscale digits, four cuts.",
     _experiment,
     _read,
-    minutes=0.8,
+    minutes=0.7,
     times=60.0,
 )

@@ -123,6 +123,6 @@ ITEM = Item(
     "Linear probes of untrained LeNets and ResNets on Colour-Only and greyscale digits, every cut.",
     _experiment,
     _read,
-    minutes=3.5,
+    minutes=1.6,
     times=300.0,
 )
