@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -309,7 +310,10 @@ def test_workers_end_with_their_driver(tmp_path: Path) -> None:
 def test_ctrl_c_gives_claims_back_and_says_how_to_go_on(tmp_path: Path) -> None:
     code = "import time\ndef f(k):\n    time.sleep(0 if k < 2 else 60)\n    return {'k': k}\n"
     path = study(tmp_path / "a", code)
-    driver = subprocess.Popen(command(path, tmp_path / "s"), stderr=subprocess.PIPE, text=True)
+    # A shell that runs the tests in the background lets them ignore Ctrl-C, and so would the driver.
+    heeding = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    words = command(path, tmp_path / "s")
+    driver = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, preexec_fn=heeding)
     until(lambda: len(entries(tmp_path / "s")) == 2)
     driver.send_signal(signal.SIGINT)
     _, said = driver.communicate(timeout=20)
