@@ -141,6 +141,23 @@ def test_two_writers_at_once_do_not_tear_each_others_lines(tmp_path: Path, start
     assert sorted(one.record["k"] for one in whole(path) if one is not None) == list(range(800))
 
 
+def test_a_line_that_another_is_writing_is_not_ended_for_it(
+    tmp_path: Path, entry: Callable[..., Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other writer ends its line in the moment that is waited."""
+    path, line = tmp_path / "one.jsonl", entry(1).line()
+    path.write_bytes(line[:20])
+
+    def meanwhile(_: float) -> None:
+        with path.open("ab") as file:
+            file.write(line[20:])
+
+    monkeypatch.setattr("seamripper.experiment.journal.time.sleep", meanwhile)
+    with Journal(path) as journal:
+        journal.append(entry(2))
+    assert path.read_bytes() == line + entry(2).line()
+
+
 LIMITED = """
 import resource, sys
 from pathlib import Path

@@ -24,6 +24,8 @@ State = Literal["done", "failed"]
 
 _SYNC_EVERY = 1.0
 """Seconds between two syncs to disk: a process that is killed loses nothing, a machine that loses power this much."""
+_MOMENT = 0.05
+"""Seconds in which a line that is being written is whole."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,22 @@ class Journal:
 
 def _mend(path: Path) -> None:
     """End a torn last line, so that what is appended stands on a line of its own."""
-    if path.exists() and path.stat().st_size:
-        with path.open("rb+") as file:
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
+    if not _torn(path):
+        return
+    # Somebody may be in the midst of it: a line that is being written is whole in a moment.
+    time.sleep(_MOMENT)
+    if _torn(path):
+        with path.open("ab") as file:
+            file.write(b"\n")
+
+
+def _torn(path: Path) -> bool:
+    """Whether the last line has no end."""
+    if not path.exists() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
 
 
 def entries(path: Path, start: int = 0) -> Iterator[tuple[int, Entry | None]]:
