@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.experiment.spec import Experiment, Network, Noising, Stitching
-from seamripper.papers.base import Finding, Item, Profile
+from seamripper.papers.base import Claim, Finding, Item, Profile
 from seamripper.papers.cells import Cells, Spread
 from seamripper.papers.checks import above, claim, every, reaches
 from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, TITLES, by_cut, setting, sizes
@@ -67,76 +67,70 @@ def _experiment(profile: Profile) -> Experiment:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(figure: str, cut: str, receiver: str, data: str, sender: Any = frozenset(_UNTRAINED)) -> Spread:
-        if sender == "clustered noise":
-            return cells.of(figure, kind="noise", receiver=receiver, receiver_cut=cut)
-        labels = {"kind": "stitch", "receiver": receiver, "receiver_cut": cut, "data": data}
-        if not isinstance(sender, frozenset):
-            return cells.of(figure, sender=sender, **labels)
-        # Three untrained networks into one receiver: they are the units.
-        return Spread.over({name: cells.of(figure, sender=name, **labels) for name in sorted(sender)})
+    claims = (*_into_digit(cells), *_into_greyscale(cells), *_into_colours(cells))
+    return Finding(claims, _figures(cells), (*sizes(profile), "Three untrained networks, where the paper has two."))
 
-    g1 = [
-        (
-            PLACE[c],
-            above(of("top1", c, "digit", "mnist/correlated"), of("receiver_unadapted", c, "digit", "mnist/correlated")),
-        )
-        for c in CUTS
-    ]
-    short = [
-        (
-            f"{TITLES.get(name, 'Clustered-Noise')} at {PLACE[c]}",
-            above(
-                of("top1", c, "digit", "mnist/correlated", name),
-                of("top1", c, "digit", "mnist/correlated"),
-            ),
-        )
+
+def _of(cells: Cells, cut: str, receiver: str, data: str, sender: str | None = None, figure: str = "top1") -> Spread:
+    """A figure of one sender; of the untrained ones, which are then the units, if none is named."""
+    if sender == "clustered noise":
+        return cells.of(figure, kind="noise", receiver=receiver, receiver_cut=cut)
+    labels = {"kind": "stitch", "receiver": receiver, "receiver_cut": cut, "data": data}
+    if sender is not None:
+        return cells.of(figure, sender=sender, **labels)
+    return Spread.over({name: cells.of(figure, sender=name, **labels) for name in _UNTRAINED})
+
+
+def _into_digit(cells: Cells) -> tuple[Claim, ...]:
+    """Fig. G.1: on Correlated."""
+    where = ("digit", "mnist/correlated")
+    untrained = {cut: _of(cells, cut, *where) for cut in CUTS}
+    alone = [(PLACE[cut], above(untrained[cut], _of(cells, cut, *where, figure="receiver_unadapted"))) for cut in CUTS]
+    others = [
+        (f"{TITLES.get(name, 'Clustered-Noise')} at {PLACE[cut]}", above(_of(cells, cut, *where, name), untrained[cut]))
         for name in _BETTER
-        for c in CUTS
+        for cut in CUTS
     ]
-    g2 = [(PLACE[c], reaches(of("top1", c, "greyscale", "mnist/colour-only"), 0.99)) for c in CUTS]
-    own = [(PLACE[c], reaches(of("top1", c, "greyscale", "mnist/colour-only", "greyscale"), 0.99)) for c in CUTS]
-    grey = [
-        (
-            PLACE[c],
-            above(
-                of("top1", c, "colour-only", "mnist/greyscale", "greyscale"),
-                of("top1", c, "colour-only", "mnist/greyscale"),
-            ),
-        )
-        for c in CUTS
-    ]
-    itself = [
-        (
-            PLACE[c],
-            above(
-                of("top1", c, "colour-only", "mnist/greyscale"),
-                of("top1", c, "colour-only", "mnist/greyscale", "colour-only"),
-            ),
-        )
-        for c in CUTS
-    ]
-    claims = (
+    return (
         claim(
             "Untrained senders stitched into Digit on Correlated beat Digit itself, at every layer (Fig. G.1)",
             "Accuracy minus that of Digit alone is above 0 at each of 6 cuts (interval over three untrained senders).",
-            every(g1),
+            every(alone),
         ),
         claim(
             "They do less well than Correlated, Colour, Colour-Only and noise as senders (G.1)",
             "Accuracy of each of the four is above that of the untrained senders, at each of 6 cuts.",
-            every(short),
+            every(others),
         ),
+    )
+
+
+def _into_greyscale(cells: Cells) -> tuple[Claim, ...]:
+    """G.2: on data without a digit."""
+    where = ("greyscale", "mnist/colour-only")
+    untrained = [(PLACE[cut], reaches(_of(cells, cut, *where), 0.99)) for cut in CUTS]
+    itself = [(PLACE[cut], reaches(_of(cells, cut, *where, "greyscale"), 0.99)) for cut in CUTS]
+    return (
         claim(
             "An untrained sender of Colour-Only data into greyscale reaches 100 % at each layer (G.2)",
             "Accuracy is at least 0.99 at each of 6 cuts (interval over three untrained senders).",
-            every(g2),
+            every(untrained),
         ),
         claim(
             "The greyscale network stitched into itself reaches 100 % on Colour-Only data at each layer (G.2)",
             "Accuracy is at least 0.99 at each of 6 cuts (one network, as in the paper; interval over samples).",
-            every(own),
+            every(itself),
         ),
+    )
+
+
+def _into_colours(cells: Cells) -> tuple[Claim, ...]:
+    """Fig. G.2: on data without a colour."""
+    where = ("colour-only", "mnist/greyscale")
+    untrained = {cut: _of(cells, cut, *where) for cut in CUTS}
+    grey = [(PLACE[cut], above(_of(cells, cut, *where, "greyscale"), untrained[cut])) for cut in CUTS]
+    itself = [(PLACE[cut], above(untrained[cut], _of(cells, cut, *where, "colour-only"))) for cut in CUTS]
+    return (
         claim(
             "On greyscale data into Colour-Only, an untrained sender is worse than one trained on greyscale (Fig. G.2)",
             "Accuracy of the trained sender is above that of the untrained ones, at each of 6 cuts.",
@@ -148,7 +142,6 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             every(itself),
         ),
     )
-    return Finding(claims, _figures(cells), (*sizes(profile), "Three untrained networks, where the paper has two."))
 
 
 def _figures(cells: Cells) -> tuple[Lines, ...]:
