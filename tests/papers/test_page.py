@@ -13,7 +13,7 @@ from planted_paper import EVIL, ROWS, hostile, paper, read
 from seamripper.errors import FileError
 from seamripper.papers import Claim, Finding, Item, papers
 from seamripper.papers.cells import Cells
-from seamripper.papers.page import PAGE, TEXT, _cell, _pointed, command, markdown, page, save, save_docs, story
+from seamripper.papers.page import PAGE, TEXT, _cell, command, markdown, page, save, save_docs, story
 from seamripper.papers.reproduce import Outcome, Reproduction
 from seamripper.report.figures import Point, Sheet
 
@@ -158,15 +158,16 @@ def test_pipes_of_titles_and_cells_do_not_break_the_text(found: Reproduction) ->
 @pytest.mark.parametrize(
     ("point", "told"),
     [
-        (Point(0.9141, 0.905, 0.923), "0.914 ± 0.009"),
+        (Point(0.9141, 0.905, 0.923), "0.914 [0.905, 0.923]"),
+        (Point(0.8371, 0.4951, 1.0, at_least=True), "0.837 [0.495, 1.000] ↑"),
         (Point(0.9141), "0.914"),
-        (Point(142.4, 140.0, 145.0), "142 ± 2"),
+        (Point(142.4, 140.0, 145.0), "142 [140, 145]"),
         (Point(142.4), "142"),
         (Point(float("nan")), "–"),
     ],
 )
 def test_a_point_in_a_table(point: Point, told: str) -> None:
-    assert _pointed(point) == told
+    assert point.written == told
 
 
 def test_drawn_figures_are_named_in_the_text(found: Reproduction) -> None:

@@ -19,6 +19,10 @@ from seamripper.report.verdict import Headline
 
 PAGE, TEXT = "reproduction.html", "reproduction.md"
 _ORDER = ("reproduced", "not reproduced", "not decided at this size")
+_MARKS = (
+    "In brackets: 95 % intervals over seeds, or over samples where there is one network. ↑: a lower bound, as stitches "
+    "were still learning when their training ended."
+)
 
 
 def save(found: Reproduction) -> tuple[Path, Path]:
@@ -43,7 +47,7 @@ def save_docs(found: Reproduction, path: Path) -> list[Path]:
 
 def page(found: Reproduction) -> str:
     """The reproduction as one HTML file."""
-    return laid_out(story(found), f"by {command(found)}")
+    return laid_out(story(found), f"by {command(found)}. {_MARKS}")
 
 
 def story(found: Reproduction) -> Story:
@@ -114,7 +118,7 @@ def _lines(found: Reproduction, figures: dict[str, str]) -> Iterator[str]:
     minutes = found.seconds / 60
     yield from (f"# {found.paper.title}: profile {found.profile}", "", f"**{first.verdict}**", "")
     yield from (f"    {command(found)}", "", f"{minutes:.0f} minutes{_with(found)}.", "")
-    yield from (f"Strongest reason to doubt: {first.doubt}", "")
+    yield from (f"Strongest reason to doubt: {first.doubt}", "", _MARKS, "")
     for outcome in found.outcomes:
         section = _section(outcome)
         yield from (f"## {section.title}", "", section.text, "")
@@ -138,7 +142,7 @@ def _figure(figure: Figure, files: dict[str, str]) -> Iterator[str]:
     if isinstance(figure, Sheet):
         yield from _table(figure.columns, figure.rows)
     elif isinstance(figure, Lines):
-        rows = [(one.name, *(_pointed(point) for point in one.points)) for one in figure.series]
+        rows = [(one.name, *(point.written for point in one.points)) for one in figure.series]
         yield from _table((figure.y, *figure.places), rows)
     if figure.caption:
         yield from (figure.caption, "")
@@ -154,12 +158,3 @@ def _table(columns: Any, rows: Any) -> Iterator[str]:
 
 def _cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
-
-
-def _pointed(point: Point) -> str:
-    """A point in a table: `0.914 ± 0.009`."""
-    words = f"{point.value:.3f}" if abs(point.value) < 10 else f"{point.value:.0f}"
-    half = (point.high - point.low) / 2
-    if point.value != point.value:
-        return "–"
-    return words if half != half else f"{words} ± {half:.3f}" if abs(point.value) < 10 else f"{words} ± {half:.0f}"

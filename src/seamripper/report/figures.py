@@ -18,6 +18,25 @@ class Point:
     high: float = math.nan
     n: int | None = None
     note: str = ""
+    at_least: bool = False
+    """Whether it is a lower bound: the figure may yet be higher."""
+
+    @property
+    def written(self) -> str:
+        """Value and interval for a cell of a table; with an arrow if it is a lower bound.
+
+        >>> Point(0.837, 0.495, 1.0, at_least=True).written
+        '0.837 [0.495, 1.000] ↑'
+        >>> Point(142.4, 140.0, 145.2).written
+        '142 [140, 145]'
+        """
+        if math.isnan(self.value):
+            return "–"
+        digits = 3 if abs(self.value) < 10 else 0
+        words = f"{self.value:.{digits}f}"
+        if not (math.isnan(self.low) or math.isnan(self.high)):
+            words += f" [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        return words + (" ↑" if self.at_least else "")
 
     @property
     def short(self) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from seamripper.experiment.spec import Experiment, Network, Noising, Stitching
+from seamripper.experiment.spec import Experiment, Network
 from seamripper.papers.base import Claim, Finding, Item, Profile
 from seamripper.papers.cells import Cells, Spread
 from seamripper.papers.checks import above, claim, every, reaches
-from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, TITLES, by_cut, setting, sizes
+from seamripper.papers.smith2025._setting import CUTS, PLACE, TITLES, by_cut, setting, sizes
 from seamripper.report.figures import Lines
 
 _RANDOM = (0.9896, 0.9925, 0.9959, 0.9945, 0.9916, 0.9922)
 """Untrained into Digit on Correlated at the six cuts, from the authors' results; 0.978 unstitched."""
 _UNTRAINED = ("random-0", "random-1", "random-2")
+_FREEZE = ("weights",)
 _BETTER = ("correlated", "colour", "colour-only", "clustered noise")
 """Senders that untrained ones fall short of, by the paper."""
 
@@ -25,42 +24,33 @@ def untrained(width: float) -> dict[str, Network]:
 
 def _experiment(profile: Profile) -> Experiment:
     own = setting(profile)
-    joined: dict[str, Any] = {"cuts": CUTS, "matchings": ("theirs",), "stitches": (STITCH,), "freeze": ("weights",)}
     return Experiment(
         name="fig-g1",
         about="untrained senders (Smith et al. 2025, Fig. G.1 and G.2)",
         models=own.networks("digit", "greyscale", *_BETTER[:3]) | untrained(own.width),
-        matchings={"theirs": own.way(), "from noise": own.noise_way()},
+        matchings=own.ways,
         # With ranks, as in table-c1: the same jobs, and done once.
-        noise=(
-            Noising(
-                receivers=("digit/0",),
-                per_class=own.per_class,
-                per_class_test=own.per_class_test,
-                rank=True,
-                **(joined | {"matchings": ("from noise",)}),
-            ),
-        ),
+        noise=own.noises(receivers=("digit/0",), freeze=_FREEZE),
         stitch=(
-            Stitching(
+            *own.stitchings(
                 senders=("digit/0", *(f"{name}/0" for name in _BETTER[:3])),
                 receivers=("digit/0",),
                 data=own.stitched,
                 rank=True,
-                **joined,
+                freeze=_FREEZE,
             ),
-            Stitching(senders=_UNTRAINED, receivers=("digit/0",), data=own.stitched, **joined),
-            Stitching(
+            *own.stitchings(senders=_UNTRAINED, receivers=("digit/0",), data=own.stitched, freeze=_FREEZE),
+            *own.stitchings(
                 senders=(*_UNTRAINED, "greyscale/0"),
                 receivers=("greyscale/0",),
                 data=own.on("mnist/colour-only"),
-                **joined,
+                freeze=_FREEZE,
             ),
-            Stitching(
+            *own.stitchings(
                 senders=(*_UNTRAINED, "greyscale/0", "colour-only/0"),
                 receivers=("colour-only/0",),
                 data=own.on("mnist/greyscale"),
-                **joined,
+                freeze=_FREEZE,
             ),
         ),
     )
@@ -68,7 +58,9 @@ def _experiment(profile: Profile) -> Experiment:
 
 def _read(cells: Cells, profile: Profile) -> Finding:
     claims = (*_into_digit(cells), *_into_greyscale(cells), *_into_colours(cells))
-    return Finding(claims, _figures(cells), (*sizes(profile), "Three untrained networks, where the paper has two."))
+    return Finding(
+        claims, _figures(cells), (*sizes(profile, longer=True), "Three untrained networks, where the paper has two.")
+    )
 
 
 def _of(cells: Cells, cut: str, receiver: str, data: str, sender: str | None = None, figure: str = "top1") -> Spread:

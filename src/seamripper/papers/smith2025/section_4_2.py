@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from seamripper.experiment.spec import Experiment, Noising, Stitching
+from seamripper.experiment.spec import Experiment
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells
 from seamripper.papers.checks import Check, claim, every, leaks, no_worse, reaches
-from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, by_cut, setting, sizes
+from seamripper.papers.smith2025._setting import CUTS, PLACE, by_cut, setting, sizes
 
 _WAYS = {"weights": "BN statistics adapt, the authors' way", "all": "strictly frozen"}
+_FREEZES = ("all", "weights")
 
 
 def _experiment(profile: Profile) -> Experiment:
     own = setting(profile)
-    joined: dict[str, Any] = {"cuts": CUTS, "stitches": (STITCH,), "freeze": ("all", "weights"), "rank": True}
     return Experiment(
         name="section-4.2",
         about="no digit in the data, or no data at all (Smith et al. 2025, section 4.2)",
         data=own.on("mnist/colour-only"),
         models=own.networks("colour-only", "greyscale", "digit"),
-        matchings={"theirs": own.way(), "from noise": own.noise_way()},
-        stitch=(Stitching(senders=("colour-only",), receivers=("greyscale",), matchings=("theirs",), **joined),),
-        noise=(
-            Noising(
-                receivers=("digit",),
-                per_class=own.per_class,
-                per_class_test=own.per_class_test,
-                matchings=("from noise",),
-                **joined,
-            ),
-        ),
+        matchings=own.ways,
+        stitch=own.stitchings(senders=("colour-only",), receivers=("greyscale",), freeze=_FREEZES, rank=True),
+        noise=own.noises(receivers=("digit",), freeze=_FREEZES),
     )
 
 
@@ -73,7 +63,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
         figures.append(
             by_cut(f"No digit in the data, {said}", cells, ours, dashed=own, paper=[("Colour-Only", (1.0,) * 6)])
         )
-    return Finding(tuple(claims), tuple(figures), sizes(profile))
+    return Finding(tuple(claims), tuple(figures), sizes(profile, longer=True))
 
 
 ITEM = Item(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import nan
 from typing import Any
 
-from seamripper.experiment.spec import Auditing, Experiment, Noising, Stitching
+from seamripper.experiment.spec import Auditing, Experiment
 from seamripper.papers.base import Claim, Finding, Item, Profile
 from seamripper.papers.cells import Cells, Spread
 from seamripper.papers.checks import Check, above, below, claim, differ, every, leaks, some
@@ -15,6 +15,7 @@ from seamripper.report.figures import Sheet
 _SENDERS = ("correlated", "digit", "colour", "colour-only")
 _BACK = ("correlated", "colour", "colour-only")
 _WAYS = {"weights": "BN statistics adapt, the authors' way", "all": "strictly frozen"}
+_FREEZES = ("all", "weights")
 _TABLE = {
     "correlated": (0.999, 0.999, 0.981),
     "digit": (0.978, 0.995, 0.996),
@@ -30,26 +31,17 @@ _NOISE_RANK, _NATURAL_RANK = (142, 228, 208, 42, nan, nan), (42, 77, 47, 10, nan
 
 def _experiment(profile: Profile) -> Experiment:
     own = setting(profile)
-    joined: dict[str, Any] = {"cuts": CUTS, "stitches": (STITCH,), "freeze": ("all", "weights"), "rank": True}
     return Experiment(
         name="table-c1",
         about="senders of different bias into Digit, and back (Smith et al. 2025, Fig. 2, C.1, C.2, Table C.1)",
         data=own.stitched,
         models=own.networks(*_SENDERS),
-        matchings={"theirs": own.way(), "from noise": own.noise_way()},
+        matchings=own.ways,
         stitch=(
-            Stitching(senders=_SENDERS, receivers=("digit",), matchings=("theirs",), **joined),
-            Stitching(senders=("digit",), receivers=_BACK, matchings=("theirs",), **joined),
+            *own.stitchings(senders=_SENDERS, receivers=("digit",), freeze=_FREEZES, rank=True),
+            *own.stitchings(senders=("digit",), receivers=_BACK, freeze=_FREEZES, rank=True),
         ),
-        noise=(
-            Noising(
-                receivers=("digit",),
-                per_class=own.per_class,
-                per_class_test=own.per_class_test,
-                matchings=("from noise",),
-                **joined,
-            ),
-        ),
+        noise=own.noises(receivers=("digit",), freeze=_FREEZES),
         audit=(
             Auditing(
                 senders=_SENDERS,
@@ -78,7 +70,11 @@ def _read(cells: Cells, profile: Profile) -> Finding:
         _noise_rank(cells),
     ]
     claims += [_adapted(cells), *_conflicts(cells)]
-    return Finding(tuple(claims), _figures(cells), sizes(profile))
+    return Finding(tuple(claims), _figures(cells), (*sizes(profile, longer=True), *_audited(profile)))
+
+
+def _audited(profile: Profile) -> tuple[str, ...]:
+    return ("The stitches of audits are not longer at Block 1.",) if profile == "quick" else ()
 
 
 # ---- claims
