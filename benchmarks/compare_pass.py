@@ -32,8 +32,9 @@ from seamripper.cut import split
 from seamripper.cut.many import heads
 from seamripper.data.samples import Samples
 from seamripper.measures import Rule, chosen
-from seamripper.measures.compare import Plan, Sums, accumulate, compare, scored
+from seamripper.measures.compare import accumulate, compare, scored
 from seamripper.measures.rule import BATCH, SLICE
+from seamripper.measures.sums import Plan, Sums
 from seamripper.models import Architecture
 
 BLOCKS = [f"layer{stage}.{block}" for stage in (1, 2, 3, 4) for block in (0, 1)]

@@ -31,8 +31,9 @@ from seamripper.cut.halves import Tail
 from seamripper.cut.many import Heads, heads
 from seamripper.data.samples import Samples
 from seamripper.measures import Rule
-from seamripper.measures.compare import Plan, Sums, accumulate
+from seamripper.measures.compare import accumulate
 from seamripper.measures.functional import DIRECT, FunctionalMatrices, Stitching
+from seamripper.measures.sums import Plan, Sums
 from seamripper.models import Architecture
 
 BLOCKS = [f"layer{stage}.{block}" for stage in (1, 2, 3, 4) for block in (0, 1)]

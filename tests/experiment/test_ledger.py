@@ -19,9 +19,10 @@ import pytest
 
 from seamripper.errors import StoreError
 from seamripper.experiment import _disk
+from seamripper.experiment._processes import born, process_alive
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.journal import Entry
-from seamripper.experiment.ledger import SCHEMA, SILENCE, Ledger, born, process_alive
+from seamripper.experiment.ledger import SCHEMA, SILENCE, Ledger
 
 KEYS = [f"{k:08x}" * 8 for k in range(20)]
 

@@ -24,8 +24,9 @@ from seamripper.measures import Claims, Measure, Pair, Rule, chosen, measure_nam
 from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import forms
 from seamripper.measures._order import order_of
-from seamripper.measures.compare import Plan, Sums, accumulate, compare, scored
+from seamripper.measures.compare import accumulate, compare, scored
 from seamripper.measures.comparison import FILE, load_comparison
+from seamripper.measures.sums import Plan, Sums
 from seamripper.models import Architecture
 
 QUICK = Rule(batch=16, folds=3, keep=40)

@@ -14,7 +14,8 @@ from seamripper._files import load_tensors, save_tensors
 from seamripper._progress import Progress
 from seamripper.errors import DataError, MeasureError
 from seamripper.measures import Rule
-from seamripper.measures.compare import Prepared, Sums, lanes_of
+from seamripper.measures.compare import Prepared, lanes_of
+from seamripper.measures.sums import Sums
 from seamripper.models import Architecture
 
 RULE = Rule(batch=16, folds=3, keep=40, products="float64", optimise=False)

@@ -196,7 +196,9 @@ def test_a_claim_has_the_status_of_its_check() -> None:
         ([PASS, OPEN], [FAIL, OPEN], "depends on the leak"),
         ([PASS, PASS], [PASS, OPEN], UNSURE),
         ([OPEN, PASS], [PASS, PASS], UNSURE),
-        ([FAIL, PASS], [PASS, PASS], UNSURE),
+        ([FAIL, PASS], [PASS, PASS], "holds at more places strictly frozen"),
+        ([FAIL, FAIL], [PASS, FAIL], "holds at more places strictly frozen"),
+        ([FAIL, FAIL], [FAIL, FAIL], "holds in neither way"),
     ],
 )
 def test_whether_a_claim_depends_on_the_leak(adapting: list[Any], frozen: list[Any], status: str) -> None:

@@ -12,7 +12,6 @@ from seamripper.experiment import Experiment
 from seamripper.experiment.spec import Data, Network, Way
 from seamripper.papers import Item, papers
 from seamripper.papers.base import Profile
-from seamripper.papers.smith2025._setting import CUTS
 
 ITEMS = {item.name: item for item in papers()["smith2025"].items}
 PROFILES = get_args(Profile)
@@ -225,28 +224,10 @@ def test_the_quick_stitches_are_as_their_departures_say() -> None:
         steps.append(round((experiment.data.n or 60_000) * way.epochs / way.batch))
     assert steps == [125, 4688]
     told = " ".join(sizes("quick"))
-    assert "at Block 1" not in told
     assert "2,000 images for 8 epochs with learning rate 0.02" in told
-    assert "2,000 images for 8 epochs (16 at Block 1) with" in " ".join(sizes("quick", longer=True))
     assert "scored on 1,500 test images" in told
     assert {network.schedule for network in quick.models.values()} == {"cosine"}
     assert {network.schedule for network in paper.models.values()} == {None}
-
-
-@pytest.mark.parametrize("name", ["table-c1", "section-4.2", "fig-g1"])
-def test_at_block_1_the_quick_stitches_are_longer(name: str) -> None:
-    """And at every cut there is one for each pair, in either profile."""
-    for profile, first in (("quick", 16), ("paper", 10)):
-        experiment = ITEMS[name].experiment(profile)  # type: ignore[arg-type]
-        epochs: dict[tuple[Any, ...], dict[str, int | None]] = {}
-        for one in experiment.stitch:
-            (matching,) = one.matchings
-            found = epochs.setdefault((one.senders, one.receivers, one.data), {})
-            assert not found.keys() & set(one.cuts), "no cut twice"
-            found |= dict.fromkeys(one.cuts, experiment.matchings[matching].epochs)
-        rest = experiment.matchings["theirs"].epochs
-        for found in epochs.values():
-            assert found == {"maxpool": first} | dict.fromkeys(CUTS[1:], rest)
 
 
 def test_jobs_that_two_figures_share_are_described_alike() -> None:
@@ -256,7 +237,6 @@ def test_jobs_that_two_figures_share_are_described_alike() -> None:
     assert c1.stitch[0].rank
     assert g1.stitch[0].data == c1.data
     assert g1.matchings["theirs"] == c1.matchings["theirs"]
-    assert g1.matchings["longer"] == c1.matchings["longer"]
     assert g1.matchings["from noise"] == c1.matchings["from noise"]
     shared = ("cuts", "radius", "per_class", "per_class_test", "stitches", "rank")
     assert {name: getattr(g1.noise[0], name) for name in shared} == {

@@ -25,8 +25,8 @@ import pytest
 
 from seamripper.errors import ExperimentError, FileError
 from seamripper.experiment import Experiment, Local, Store, run
+from seamripper.experiment._processes import born
 from seamripper.experiment.job import Graph
-from seamripper.experiment.ledger import born
 from seamripper.experiment.provenance import provenance
 from seamripper.report import serve as module
 from seamripper.report._snapshot import snapshot

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from seamripper.matching import Matching
 
-NAMES = "task, direct, regression, class_mapping (into images) or embedding_mapping. See: seamripper list matchings."
+NAMES = "task, direct, regression or embedding_mapping. See: seamripper list matchings."
 """For a command's help, which is not to wait for torch."""
 
 
@@ -20,6 +20,12 @@ def with_options(way: Matching, *, training: Mapping[str, Any], init: str | None
 
     A matching that solves has no training: what is asked for of one is then left out.
     """
+    if way.name == "class_mapping":
+        raise click.UsageError(
+            "The matching 'class_mapping' is for receivers that answer with images, of which there is no accuracy to "
+            "tell. [[pictures]] of a study makes and shows them (docs/experiments.md); here, take 'task', 'direct', "
+            "'regression' or 'embedding_mapping'."
+        )
     known = {field.name for field in dataclasses.fields(way)}
     if init is not None and "init" not in known:
         raise click.UsageError(f"The matching {way.name!r} has no --init: 'task' and 'regression' have one.")

@@ -19,6 +19,7 @@ from typing import Any
 
 from seamripper.errors import StoreError
 from seamripper.experiment._disk import on_network
+from seamripper.experiment._processes import born, process_alive
 from seamripper.experiment.job import Graph, canonical
 from seamripper.experiment.journal import Entry
 
@@ -472,34 +473,6 @@ def _sentence(path: Path, error: Exception) -> str:
     if "locked" in said:
         return f"The ledger {path} has been locked by another process for {_BUSY:.0f} s. Is one hanging? ({said})"
     return f"The ledger {path} cannot be used: {said}."
-
-
-def born(pid: int) -> float:
-    """When a process was started, by the kernel's count: a number that is used again is then known to be another's."""
-    try:
-        return float(_stat(pid)[19])
-    except (OSError, IndexError, ValueError):
-        return 0.0
-
-
-def process_alive(pid: int, since: float) -> bool:
-    """Whether the process of this number that was started then runs on this machine."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    # One that was killed, and that its parent has not taken note of yet, has a number still.
-    with contextlib.suppress(OSError, IndexError):
-        if _stat(pid)[0] in ("Z", "X"):
-            return False
-    return born(pid) == since
-
-
-def _stat(pid: int) -> list[str]:
-    """What the kernel tells of a process, from its state on."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def _alive(host: str, pid: int, since: float, beat: float) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from seamripper.errors import ExperimentError, StoreError
+from seamripper.experiment._processes import born, process_alive
 from seamripper.experiment.drive import Standing, Summary, drive, store_of
 from seamripper.experiment.engines import Engine
 from seamripper.experiment.expand import expand
@@ -24,7 +25,7 @@ from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, canonical
 from seamripper.experiment.journal import Entry, Journal, entries
 from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.ledger import SILENCE, born, process_alive
+from seamripper.experiment.ledger import SILENCE
 from seamripper.experiment.plan import Pace, Plan, cost
 from seamripper.experiment.spec import Experiment
 from seamripper.experiment.store import DAMAGED, JOURNALS, TENSORS, WORK, Store

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,23 +16,19 @@ from torch import Tensor, nn
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
 from seamripper.cut.many import Heads, heads
-from seamripper.cut.place import Cut
 from seamripper.data.samples import Inputs, Samples, batches_in
 from seamripper.errors import CutError, DataError, MeasureError
-from seamripper.measures._footprint import Footprint, available, planned
-from seamripper.measures._forms import Form, forms
-from seamripper.measures._grids import Grid
+from seamripper.measures._footprint import available
 from seamripper.measures._order import order_of
 from seamripper.measures._side_by_side import Tally, in_lanes, side_by_side
 from seamripper.measures.base import Measure
 from seamripper.measures.choosing import asked_for
 from seamripper.measures.comparison import Comparison, Matrix
 from seamripper.measures.functional import FunctionalMatrices, Stitching
-from seamripper.measures.moments import Moments
 from seamripper.measures.pair import Pair
 from seamripper.measures.rule import SLICE, Rule, batch_for
-from seamripper.measures.score import Sampling, Score, reason, score
-from seamripper.measures.singles import Singles
+from seamripper.measures.score import Score, reason, score
+from seamripper.measures.sums import Plan, Sums, source
 from seamripper.models._version import versions
 from seamripper.models.model import Model
 
@@ -169,175 +165,6 @@ def _timed(stage: str, seconds: dict[str, float]) -> Iterator[None]:
     begun = time.perf_counter()
     yield
     seconds[stage] = time.perf_counter() - begun
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a pass adds up for these cuts, measures and rule, and what that takes in memory."""
-
-    senders: tuple[Form, ...]
-    receivers: tuple[Form, ...]
-    rule: Rule
-    moments: bool
-    batches: bool
-    keep: int
-    footprint: Footprint
-    measured: bool = True
-    """Whether a measure is asked for, and not the moments alone, for stitches."""
-
-    @property
-    def adds(self) -> bool:
-        """Whether there is anything to add up; trained stitches, say, need nothing of a pass."""
-        return self.moments or self.batches or self.keep > 0
-
-    @classmethod
-    def of(
-        cls,
-        senders: Sequence[Cut],
-        receivers: Sequence[Cut],
-        measures: Sequence[Measure],
-        rule: Rule,
-        *,
-        moments: bool = False,
-    ) -> Plan:
-        """The plan for these cuts; with `moments`, these are added up even if no measure needs them."""
-        x, y = forms(senders, receivers, rule.sampling)
-        needs = {source(m, rule.sampling) for m in measures}
-        if "batches" in needs and rule.batch < 4:
-            raise MeasureError(f"Minibatches need 4 samples or more, but the rule's batch is {rule.batch}.")
-        moments, keep = moments or "moments" in needs, rule.keep if "rows" in needs else 0
-        width = 4 if rule.products == "float32" else 8
-        footprint = planned(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep, width=width)
-        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, bool(measures))
-
-
-def source(measure: Measure, sampling: Sampling) -> str:
-    """What a measure is computed from: a map flattened has too many columns for moments, so there it is from rows."""
-    needs = measure.claims.needs
-    return "rows" if sampling == "flatten" and needs == "moments" else needs
-
-
-class Sums:
-    """What a pass adds up. Two halves of the data added up apart and merged are the same as one pass over both."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        folds, (x, y) = plan.rule.folds, (plan.senders, plan.receivers)
-        self.moments: Moments | None = None
-        if plan.moments:
-            self.moments = Moments(
-                x, y, folds=folds, batch=plan.rule.batch, products=getattr(torch, plan.rule.products)
-            )
-        batch = plan.rule.batch if plan.batches else None
-        self.singles = Singles(x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed)
-        self.n = 0
-        self.dtype = "float32"
-        self._lanes: list[Sums] = []
-
-    def lane(self, k: int) -> Sums:
-        """The sums of lane k of a pass: these for the first, others for the rest, until `settle` merges them."""
-        while len(self._lanes) < k:
-            self._lanes.append(Sums(self.plan))
-        return self if k == 0 else self._lanes[k - 1]
-
-    def add(
-        self,
-        sent: Sequence[Tensor],
-        received: Sequence[Tensor],
-        ids: Tensor,
-        *,
-        fold: int,
-        mask: Tensor | None = None,
-    ) -> None:
-        """Add the activations of some samples at every cut; of padded tokens the mask says which count."""
-        if mask is not None and self.plan.measured and self.plan.rule.sampling != "pool":
-            raise MeasureError(
-                f"Some tokens are padding, and by {self.plan.rule.sampling!r} they would count as the others do. "
-                "Use the sampling 'pool', which leaves them out."
-            )
-        self.dtype = str(sent[0].dtype).removeprefix("torch.")
-        x = [form.maps(values, mask) for form, values in zip(self.plan.senders, sent, strict=True)]
-        y = [form.maps(values, mask) for form, values in zip(self.plan.receivers, received, strict=True)]
-        self.n += len(ids)
-        if self.moments is not None:
-            self.moments.add(x, y, fold=fold)
-        self.singles.add(x, y, ids, fold=fold)
-
-    def merge(self, other: Sums) -> None:
-        """Take in what was added up over the samples that come after these."""
-        if self.plan != other.plan:
-            raise MeasureError("Sums merge only if they were made by one plan: the same cuts, measures and rule.")
-        self.settle()
-        other.settle()
-        self.n += other.n
-        if self.moments is not None and other.moments is not None:
-            self.moments.merge(other.moments)
-        self.singles.merge(other.singles)
-
-    def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """All of it as tensors and a record of JSON, from which `Sums.of_tensors` makes it again, elsewhere."""
-        self.settle()
-        tensors, record = self.singles.as_tensors()
-        if self.moments is not None:
-            more, counts = self.moments.as_tensors()
-            tensors, record = tensors | more, record | counts
-        return tensors, {**record, "n": self.n, "dtype": self.dtype}
-
-    @classmethod
-    def of_tensors(cls, plan: Plan, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> Sums:
-        """What `as_tensors` wrote down of sums by this plan."""
-        sums = cls(plan)
-        sums.n, sums.dtype = int(record["n"]), str(record["dtype"])
-        sums.singles.take_tensors(tensors, record)
-        if sums.moments is not None:
-            sums.moments.take_tensors(tensors, record)
-        return sums
-
-    def settle(self) -> None:
-        """Merge the lanes, and add up what waits for a full batch: pairs measured side by side find nothing to do."""
-        lanes, self._lanes = self._lanes, []
-        for lane in lanes:
-            self.merge(lane)
-        if self.moments is not None:
-            self.moments.settle()
-        self.singles.settle()
-
-    def pair(self, kind: str, i: int, j: int) -> Pair:
-        """Sender i and receiver j as a measure of this kind (see `source`) sees them."""
-        if self._lanes:
-            self.settle()
-        if kind == "rows":
-            return self.singles.pair(i, j)
-        if kind == "batches":
-            return self.singles.batched(i, j)
-        assert self.moments is not None
-        return self.moments.pair(i, j)
-
-    def forget(self, j: int) -> None:
-        """Let go of the sides of other receivers, and of those on grids that receiver j does not have."""
-        if self.moments is not None:
-            self.moments.forget(j)
-        self.singles.forget(j)
-
-    def ranks(self) -> dict[str, list[int | None]] | None:
-        """The rank of each cut's rows, the sender's on its own grid if a receiver has one like it."""
-        if self.moments is None:
-            return None
-        plan, sums = self.plan, self.moments
-        grids = {form.grid for form in plan.receivers}
-        own = [form.grid if form.grid in grids else min(grids) for form in plan.senders]
-        return {
-            "sender": [_rank(sums, "x", i, grid) for i, grid in enumerate(own)],
-            "receiver": [_rank(sums, "y", j, form.grid) for j, form in enumerate(plan.receivers)],
-        }
-
-
-def _rank(sums: Moments, which: str, k: int, grid: Grid) -> int | None:
-    """The rank of one side; None if its sums are not fit to have one."""
-    try:
-        return sums.side(which, k, grid).rank
-    except (MeasureError, RuntimeError):
-        return None
 
 
 def _mask(inputs: Inputs) -> Tensor | None:

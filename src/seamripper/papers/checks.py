@@ -162,10 +162,12 @@ def leaks(what: str, adapting: Sequence[tuple[str, Check]], frozen: Sequence[tup
     kept = sum(one[0] == "reproduced" for _, one in frozen)
     status = "depends on the leak" if lost else "does not depend on the leak"
     unsure = any(one[0] == "not decided at this size" for _, one in (*adapting, *frozen))
-    if not lost and (unsure or held != kept):
+    if not lost and unsure:
         status = "not decided at this size"
     elif not held and not kept:
         status = "holds in neither way"
+    elif held < kept:
+        status = "holds at more places strictly frozen"
     figure = f"holds at {held} of {len(adapting)} with BN statistics that adapt, at {kept} strictly frozen"
     if lost:
         figure += f"; {lost[0][0]}, frozen: {lost[0][1]}"

@@ -27,7 +27,7 @@ class Compare(Kind):
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """The comparison, as its own record has it."""
         from seamripper._files import load_tensors
-        from seamripper.measures.compare import Sums
+        from seamripper.measures.sums import Sums
 
         ready = prepared(content, desk)
         if content["parts"] == 1:

@@ -25,7 +25,7 @@ class Passing(Kind):
         """Add up, and keep the sums in one file."""
         from seamripper._files import save_tensors
         from seamripper.measures._footprint import available
-        from seamripper.measures.compare import Sums
+        from seamripper.measures.sums import Sums
 
         ready = prepared(content, desk)
         ready.plan.footprint.require(available())

@@ -44,9 +44,6 @@ class Setting:
     Those of the quick profile take 128, in batches as large, as statistics that adapt want them, at 2e-2: of several
     rates from 3e-3 on the one at which so few steps brought the training loss down furthest, with networks of a seed
     that no item uses. Its networks are trained at a learning rate that falls to 0, so that so few steps end at rest.
-
-    `first` is what is different at Block 1, behind which a stitch learns slowest: with networks of that seed, twice as
-    many steps brought most stitches to rest in the authors' way.
     """
 
     width: float
@@ -58,7 +55,6 @@ class Setting:
     per_class_test: int
     training: Mapping[str, Any]
     stitching: Mapping[str, Any]
-    first: Mapping[str, Any]
     noising: Mapping[str, Any]
 
     @property
@@ -90,22 +86,17 @@ class Setting:
 
     @property
     def ways(self) -> dict[str, Way]:
-        """The ways from data and from noise, by the names that `stitchings` and experiments have for them."""
-        longer = {"longer": self.way(**self.first)} if self.first else {}
-        return {"theirs": self.way(), **longer, "from noise": self.noise_way()}
+        """The ways from data and from noise, by the names that `stitches` and `noises` have for them."""
+        return {"theirs": self.way(), "from noise": self.noise_way()}
 
-    def stitchings(self, **joined: Any) -> tuple[Stitching, ...]:
-        """Stitches at every cut; at Block 1 longer ones, where the profile has them."""
-        common = {"stitches": (STITCH,), **joined}
-        if not self.first:
-            return (Stitching(cuts=CUTS, matchings=("theirs",), **common),)
-        places = {"longer": CUTS[:1], "theirs": CUTS[1:]}
-        return tuple(Stitching(cuts=cuts, matchings=(name,), **common) for name, cuts in places.items())
+    def stitches(self, **joined: Any) -> Stitching:
+        """Stitches at every cut."""
+        return Stitching(cuts=CUTS, matchings=("theirs",), stitches=(STITCH,), **joined)
 
-    def noises(self, **joined: Any) -> tuple[Noising, ...]:
+    def noises(self, **joined: Any) -> Noising:
         """Stitches from clustered noise at every cut, with ranks."""
         sizes: dict[str, Any] = {"per_class": self.per_class, "per_class_test": self.per_class_test}
-        return (Noising(cuts=CUTS, matchings=("from noise",), stitches=(STITCH,), rank=True, **sizes, **joined),)
+        return Noising(cuts=CUTS, matchings=("from noise",), stitches=(STITCH,), rank=True, **sizes, **joined)
 
     def noise_way(self, **more: Any) -> Way:
         """The authors' stitch from noise: batches of 64, 4 epochs over 6,000 samples a class."""
@@ -116,14 +107,12 @@ QUICK = Setting(
     width=0.25, n=10_000, fit=2_000, test=1_500, seeds=(0, 1, 2), per_class=300, per_class_test=100,
     training={"epochs": 4, "schedule": "cosine"},
     stitching={"lr": 2e-2, "epochs": 8, "batch": 128},
-    first={"epochs": 16},
     noising={"epochs": 4, "batch": 64},
 )  # fmt: skip
 PAPER = Setting(
     width=1.0, n=None, fit=None, test=None, seeds=(0, 1, 2, 3, 4), per_class=6_000, per_class_test=1_000,
     training={"epochs": 4},
     stitching={"lr": 1e-4, "epochs": 10, "batch": 128},
-    first={},
     noising={"epochs": 4, "batch": 64},
 )  # fmt: skip
 
@@ -133,20 +122,31 @@ def setting(profile: Profile) -> Setting:
     return QUICK if profile == "quick" else PAPER
 
 
-def sizes(profile: Profile, *, longer: bool = False) -> tuple[str, ...]:
-    """Where the quick profile departs from the paper, in sentences; `longer` if stitches at Block 1 are so."""
-    six = "Six cuts: the paper's five for MNIST, and Block 5, before the pooling, as in its other tables."
+def sizes(profile: Profile, *, stitched: bool = True, noise: bool = False, seeds: bool = True) -> tuple[str, ...]:
+    """Where an item departs from the paper, in sentences of what it has: stitches, noise, seeds."""
+    six = ("Six cuts: the paper's five for MNIST, and Block 5, before the pooling, as in its other tables.",)
+    once = ("One draw of noise for all receivers of a cut, where the authors draw anew for each test.",)
+    always = (*(six if stitched else ()), *(once if noise else ()))
     if profile == "paper":
-        return (six,)
-    way = QUICK.stitching
-    epochs = f"{way['epochs']} epochs" + (f" ({QUICK.first['epochs']} at Block 1)" if longer else "")
-    return (
+        return always
+    way, lr = QUICK.stitching, f"learning rate {QUICK.stitching['lr']:g}"
+    parts = [
         f"ResNet-18 of a quarter of the width, trained on {QUICK.n:,} images with a learning rate that falls along a "
-        f"cosine; stitches on {QUICK.fit:,} images for {epochs} with learning rate {way['lr']:g} (for 10 epochs with "
-        f"1e-4); {len(QUICK.seeds)} seeds; scored on {QUICK.test:,} test images; noise: {QUICK.per_class} samples a "
-        f"class (for 6,000).",
-        six,
-    )
+        "cosine"
+    ]
+    if stitched:
+        parts.append(
+            f"stitches on {QUICK.fit:,} images for {way['epochs']} epochs with {lr} (on 60,000 for 10 epochs with "
+            f"1e-4), scored on {QUICK.test:,} test images"
+        )
+    if noise:
+        parts.append(
+            f"noise: {QUICK.per_class} samples a class for {QUICK.noising['epochs']} epochs with {lr} (6,000 for 4 "
+            f"with 1e-4), scored on {QUICK.per_class_test} a class"
+        )
+    if seeds:
+        parts.append(f"{len(QUICK.seeds)} seeds")
+    return ("; ".join(parts) + ".", *always)
 
 
 def by_cut(
@@ -162,10 +162,10 @@ def by_cut(
     paper: Sequence[tuple[str, Sequence[float]]] = (),
     caption: str = "",
 ) -> Lines:
-    """Lines over cuts: ours, baselines (with the figure that they are), and the paper's own numbers as dashed ones."""
+    """Lines over cuts: ours, baselines (with the figure that they are), and the authors' own results as dashed ones."""
     found = [Series(name, _points(cells, figure, cuts, labels)) for name, labels in series]
     found += [Series(name, _baseline(cells, what, cuts, labels), dashed=True) for name, labels, what in dashed]
-    found += [Series(f"{name} (paper)", tuple(Point(v) for v in values), dashed=True) for name, values in paper]
+    found += [Series(f"{name} (authors)", tuple(Point(v) for v in values), dashed=True) for name, values in paper]
     return Lines(title, tuple(places), tuple(found), y, caption=caption)
 
 

@@ -43,7 +43,8 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     claims = (
         claim(
             "Most VGG19 models show about equivalent or better performance at all stitch points (Fig. C.3)",
-            f"For more than half of 6 senders, accuracy on Correlated is at most {_SLACK} below Digit's at all 5 cuts.",
+            f"For more than half of 6 senders, accuracy on Correlated is at most {_SLACK} (ours) below Digit's at "
+            "all 5 cuts.",
             most(found),
         ),
     )

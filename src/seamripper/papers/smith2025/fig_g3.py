@@ -94,7 +94,8 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             every(beaten),
         ),
     )
-    return Finding(claims, _figures(cells), departs(profile))
+    units = "one Digit network, as in the paper, and three untrained ones, where it has one"
+    return Finding(claims, _figures(cells), departs(profile, seeds=units))
 
 
 def _figures(cells: Cells) -> tuple[Lines, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from seamripper.experiment.spec import Experiment, Stitching
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells
-from seamripper.papers.checks import above, below, claim, every, no_worse, some
+from seamripper.papers.checks import below, claim, every, no_worse, some
 from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller, way
 from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH
 from seamripper.report.figures import Sheet
@@ -49,27 +49,32 @@ def _read(cells: Cells, profile: Profile) -> Finding:
         for cut in CUTS:
             one, _, base = baselines(cells, cut, sender=sender, receiver=receiver)
             either.append((f"{sender} into {receiver} at {PLACE[cut]}", no_worse(one, base)))
-    stitched, here, _ = baselines(cells, CUTS[-1], sender="photos", receiver="recordings")
-    first, _, own = baselines(cells, CUTS[0], sender="photos", receiver="recordings")
+    into = {cut: baselines(cells, cut, sender="photos", receiver="recordings") for cut in CUTS}
+    own, last = into[CUTS[-1]][2], into[CUTS[-1]][0]
+    early = [(f"{PLACE[cut]} against the receiver", below(into[cut][0], own)) for cut in CUTS[:5]]
     claims = (
         claim(
             "Photographs stitch into a network of recordings, before the classifier (88.4 % against 78.0 %; Table 1)",
-            "Accuracy at Linear is not below the receiver's on recordings (interval over seeds).",
+            "In the authors' way, accuracy at Linear is not below the receiver's on recordings (interval over seeds).",
             at("before:fc"),
         ),
         claim(
-            "They do not at Block 1 (15.4 %), and do better at Linear (Table 1)",
-            "Accuracy at Block 1 is below the receiver's on recordings and that at Linear (interval over seeds).",
-            every([("against the receiver", below(first, own)), ("against Linear", below(first, stitched))]),
+            "They do not before Blocks 1 to 5 (15.4 % to 75.6 %), and do better at Linear than at Block 1 (Table 1, "
+            "B.5)",
+            "In the authors' way, accuracy at each of the five is below the receiver's on recordings, and at Block 1 "
+            "below that at Linear (interval over seeds).",
+            every([*early, ("Block 1 against Linear", below(into[CUTS[0]][0], last))]),
         ),
         claim(
-            "The receiver itself knows nothing of photographs (6.6 %): the weaker baseline is beaten (Table F.1)",
-            "Accuracy at Linear is above the receiver's own on photographs (interval over seeds).",
-            above(stitched, here),
+            "By the weaker baseline, the receiver's accuracy on photographs (6.6 %), they do at all layers (Table F.1)",
+            "In the authors' way, at each of 6 cuts accuracy is not below the receiver's on photographs (interval over "
+            "seeds).",
+            every((PLACE[cut], no_worse(one, here)) for cut, (one, here, _) in into.items()),
         ),
         claim(
             "Beyond the table: models of different tasks and modalities can be stitched, in one direction or the other",
-            "At one cut or more of either direction, accuracy is not below the receiver's on its own task.",
+            "At one cut or more of either direction, accuracy is not below the receiver's on its own task (not "
+            "corrected for 12 looks).",
             some(either),
             beyond=True,
         ),
@@ -84,10 +89,14 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             *(row for row in reverse if row[1] == "ours"),
         ),
     )
+    photos = cells.of("accuracy", kind="train", model="photos")
     departs = (
         "Spoken words in eight languages for bird song, the label being the language, which goes with the speaker; "
         "CIFAR-10 (its first eight classes) for ImageNet. On your own: data = 'recordings:PATH' and 'folder:PATH'.",
         smaller(profile),
+        f"These stand-ins are not as hard as each other: the network of photographs is right on {photos.value:.2f} of "
+        f"its own, that of recordings on {own.value:.2f} (the paper's on 0.78). By the paper's section 7 such a gap "
+        "alone can keep a stitch from being compatible.",
     )
     return Finding(claims, (sheet,), departs)
 

@@ -49,12 +49,13 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     claims = (
         claim(
             "With λ = 0.01 the colour network still stitches into the digit network, at 99.9 % or more (Table B.1)",
-            "Accuracy is at least 0.99 (ours) at each of 6 cuts (interval over samples; one network, as in the paper).",
+            "In the authors' way, accuracy is at least 0.99 (ours) at each of 6 cuts (interval over samples; one "
+            "network, as in the paper).",
             every(all_cuts("A into B", "L1 0.01")),
         ),
         claim(
             "Larger λ are too strong: they break stitches, of the network into itself as well (B.6)",
-            "For λ of 0.1 and of 1 and for both pairs, accuracy at one cut or more is below 0.9.",
+            "For λ of 0.1 and of 1 and for both pairs, accuracy at one cut or more is below 0.9 (ours).",
             every(
                 (
                     f"λ = {strength}, {pair}",
@@ -66,8 +67,8 @@ def _read(cells: Cells, profile: Profile) -> Finding:
         ),
         claim(
             "With no regularisation at all, accuracy is above 99 % at all layers (B.6)",
-            "Accuracy is at least 0.99 at each of 6 cuts, no L1 and no weight decay.",
-            every(all_cuts("A into B", "none")),
+            "For both pairs, accuracy is at least 0.99 at each of 6 cuts, no L1 and no weight decay.",
+            every(check for pair in _PAIRS for check in all_cuts(pair, "none")),
         ),
     )
     rows = []
@@ -80,7 +81,19 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     sheet = Sheet(
         "Table B.1: L1 on the stitch (A names the colour, B the digit)", ("pair", "λ", "whose", *PLACES), tuple(rows)
     )
-    return Finding(claims, (sheet,), sizes(profile))
+    return Finding(claims, (sheet,), (*sizes(profile, seeds=False), *_steps(profile)))
+
+
+def _steps(profile: Profile) -> tuple[str, ...]:
+    """What a penalty can do goes with learning rate × λ × steps, which the quick profile has more of."""
+    if profile == "paper":
+        return ()
+    return (
+        "One network of each, as in the paper. λ does not weigh the same: the most that L1 can take off a weight is "
+        "the "
+        "learning rate × λ × the steps, 2.6 λ here and 0.47 λ in the authors' training, of weights that start at about "
+        "twice the size.",
+    )
 
 
 ITEM = Item(
