@@ -175,6 +175,6 @@ ITEM = Item(
     "Untrained senders into Digit on Correlated, into greyscale on Colour-Only, and into Colour-Only on greyscale.",
     _experiment,
     _read,
-    minutes=1.7,
+    minutes=1.9,
     times=300.0,
 )

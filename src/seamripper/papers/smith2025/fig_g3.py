@@ -120,6 +120,6 @@ ITEM = Item(
     "Untrained VGG19 senders into one Digit receiver, on Digit and on Correlated, beside its self-stitch.",
     _experiment,
     _read,
-    minutes=0.9,
+    minutes=1.0,
     times=3000.0,
 )

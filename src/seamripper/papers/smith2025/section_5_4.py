@@ -107,6 +107,6 @@ ITEM = Item(
     "Photographs into a network of recordings as spectrograms (CIFAR-10 and spoken words), and back.",
     _experiment,
     _read,
-    minutes=1.4,
+    minutes=1.5,
     times=900.0,
 )

@@ -102,6 +102,6 @@ ITEM = Item(
     "Colour into Digit and into itself with an L1 penalty of 0.01, 0.1 and 1 on the stitch, and with none at all.",
     _experiment,
     _read,
-    minutes=1.1,
+    minutes=1.2,
     times=300.0,
 )

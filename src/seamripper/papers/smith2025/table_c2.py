@@ -96,6 +96,6 @@ ITEM = Item(
     "LeNet-like senders of colour patches and of Correlated into a receiver of greyscale digits, four cuts.",
     _experiment,
     _read,
-    minutes=0.7,
+    minutes=1.3,
     times=60.0,
 )

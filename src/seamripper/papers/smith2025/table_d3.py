@@ -97,6 +97,6 @@ ITEM = Item(
     "Clustered noise of radius 0.1 to 1.0 into greyscale and Colour-Only networks, cut before Block 3.",
     _experiment,
     _read,
-    minutes=0.7,
+    minutes=0.9,
     times=900.0,
 )

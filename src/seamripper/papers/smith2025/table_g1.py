@@ -125,6 +125,6 @@ ITEM = Item(
     "Linear probes of untrained LeNets and ResNets on Colour-Only and greyscale digits, every cut.",
     _experiment,
     _read,
-    minutes=1.6,
+    minutes=1.8,
     times=300.0,
 )
