@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -251,3 +253,15 @@ def test_untrained_networks_are_loaded_and_never_trained() -> None:
             loaded: list[Network] = [one for one in experiment.models.values() if one.load is not None]
             assert loaded
             assert len({one.load for one in loaded}) == len(loaded)
+
+
+def test_the_run_of_record_is_of_these_items_and_took_no_longer_than_45_minutes() -> None:
+    """Each item stands on the page with the minutes that `seamripper papers` tells, and they add up."""
+    text = (Path(__file__).parents[2] / "docs" / "smith2025.md").read_text()
+    for item in ITEMS.values():
+        assert re.search(rf"^## {re.escape(', '.join(item.covers))}$", text, re.M), item.name
+        assert f"{item.about} " in text
+        assert f" jobs, {item.minutes:.1f} min." in text.partition(item.about)[2].partition("\n")[0]
+    (minutes,) = map(int, re.findall(r"^(\d+) minutes on 2 cores, .*, commit [0-9a-f]{12}\.$", text, re.M))
+    assert sum(item.minutes for item in ITEMS.values()) == pytest.approx(minutes, abs=1)
+    assert minutes <= 45

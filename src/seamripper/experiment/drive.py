@@ -14,21 +14,21 @@ import shutil
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from seamripper.errors import StoreError
 from seamripper.experiment.engines import Answer, Engine, Local, Order, Terms
 from seamripper.experiment.job import Job
 from seamripper.experiment.journal import Entry, Journal
+from seamripper.experiment.kept import Kept
 from seamripper.experiment.kinds import kind_named
 from seamripper.experiment.plan import Plan, plan
 from seamripper.experiment.provenance import provenance
 from seamripper.experiment.spec import Experiment
 from seamripper.experiment.store import Store
-from seamripper.experiment.tensors import Tensors
 
 _TRIES, _SOON = 6, 2
 """So many workers may die over one job before it counts as failed: machines are taken away, and then it is not the
@@ -132,35 +132,6 @@ def drive(
     engine.require(terms)
     name = name or f"run-{time.strftime('%Y%m%dT%H%M%S')}-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     return _Driver(planned, store, engine, terms, name, announce, watch, keep_helpers).run()
-
-
-class Book(Protocol):
-    """What a run needs of a ledger; see `Ledger` for what each does."""
-
-    def begin(self, run: str, experiment: str, provenance: Mapping[str, Any]) -> None: ...  # noqa: D102
-    def beat(self, run: str) -> None: ...  # noqa: D102
-    def end(self, run: str) -> None: ...  # noqa: D102
-    def living(self) -> list[str]: ...  # noqa: D102
-    def claim(self, keys: Sequence[str], run: str) -> list[str]: ...  # noqa: D102
-    def release(self, keys: Iterable[str], run: str) -> None: ...  # noqa: D102
-    def claims(self) -> dict[str, str]: ...  # noqa: D102
-    def states(self) -> dict[str, str]: ...  # noqa: D102
-    def result(self, key: str) -> Entry | None: ...  # noqa: D102
-    def forget(self, keys: Iterable[str]) -> None: ...  # noqa: D102
-
-
-class Kept(Protocol):
-    """What a run needs of a store: the one of a ledger, or that of a shard; see `Store` for what each does."""
-
-    folder: Path
-    tensors: Tensors
-
-    @property
-    def ledger(self) -> Book: ...  # noqa: D102
-    def work(self, key: str) -> Path: ...  # noqa: D102
-    def journal(self, name: str) -> Journal: ...  # noqa: D102
-    def take_in(self, announce: Callable[[str], None]) -> list[str]: ...  # noqa: D102
-    def enter(self, journal: Journal, entry: Entry) -> None: ...  # noqa: D102
 
 
 def _nothing_to_do(planned: Plan, folder: Path) -> Summary:

@@ -141,6 +141,18 @@ def both(sender: Net, receiver: Net, a: str | None = None, b: str | None = None)
     }
 
 
+def joined(sender: Net, receiver: Net, a: str, b: str, fit: Drawn, test: Drawn) -> dict[str, Any]:
+    """The part of a content that says what is joined where, and by which samples it is fitted and scored."""
+    return {
+        "sender": sender.ref,
+        "sender_cut": a,
+        "receiver": receiver.ref,
+        "receiver_cut": b,
+        "fit": fit.fingerprint,
+        "test": test.fingerprint,
+    }
+
+
 def which(net: Net) -> dict[str, Any]:
     """What decides which cuts a network has: its architecture, or the model that it is."""
     return {"architecture": net.spec} if "trained" in net.ref else dict(net.ref)

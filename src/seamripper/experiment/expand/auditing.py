@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seamripper.experiment.expand._expansion import Expansion, both
+from seamripper.experiment.expand._expansion import Expansion, both, joined
 from seamripper.experiment.job import Job
 from seamripper.experiment.spec import Auditing
 
@@ -24,13 +24,8 @@ def audits(work: Expansion, part: Auditing) -> Iterator[Job]:
         apart = [net for net in others if net.ref not in (sender.ref, receiver.ref)]
         for a, b in work.cuts(part.cuts, sender, receiver, fit.shape):
             content = {
-                "sender": sender.ref,
-                "sender_cut": a,
-                "receiver": receiver.ref,
-                "receiver_cut": b,
+                **joined(sender, receiver, a, b, fit, test),
                 "others": [net.ref for net in apart],
-                "fit": fit.fingerprint,
-                "test": test.fingerprint,
                 "n": fit.n,
                 "n_test": test.n,
                 "conflict": conflict and conflict.fingerprint,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from seamripper.errors import ExperimentError
-from seamripper.experiment.expand._expansion import Expansion, Net, both, which
+from seamripper.experiment.expand._expansion import Expansion, Net, both, joined, which
 from seamripper.experiment.job import Job
 from seamripper.experiment.kinds.pictures import (
     require_classes_of,
@@ -41,12 +41,7 @@ def pictures(work: Expansion, part: Picturing) -> Iterator[Job]:
                 if judge:
                     require_judged(answer if shows == "answer" else arrives, own_test.shape)
                 content = {
-                    "sender": sender.ref,
-                    "sender_cut": a,
-                    "receiver": receiver.ref,
-                    "receiver_cut": b,
-                    "fit": fit.fingerprint,
-                    "test": test.fingerprint,
+                    **joined(sender, receiver, a, b, fit, test),
                     **(theirs if part.receiver_data is not None else {}),
                     "n": min(fit.n, own_fit.n),
                     "n_test": test.n,

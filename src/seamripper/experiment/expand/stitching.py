@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from seamripper.experiment.expand._expansion import Expansion, both
+from seamripper.experiment.expand._expansion import Expansion, both, joined
 from seamripper.experiment.job import Job
 from seamripper.experiment.kinds.stitch import reusable
 from seamripper.experiment.spec import Controlling, Stitching
@@ -25,12 +25,7 @@ def stitches(work: Expansion, part: Stitching | Controlling) -> Iterator[Job]:
         for a, b in work.cuts(part.cuts, sender, receiver, fit.shape):
             for chosen, said in ways:
                 content = {
-                    "sender": sender.ref,
-                    "sender_cut": a,
-                    "receiver": receiver.ref,
-                    "receiver_cut": b,
-                    "fit": fit.fingerprint,
-                    "test": test.fingerprint,
+                    **joined(sender, receiver, a, b, fit, test),
                     "n": fit.n,
                     "n_test": test.n,
                     **chosen,

@@ -43,18 +43,19 @@ def way(profile: Profile) -> Way:
     return own.way(weight_decay=1e-4) if profile == "quick" else own.way(weight_decay=1e-4, epochs=20)
 
 
-def smaller(profile: Profile) -> str:
-    """Where the networks and stitches depart from the paper's."""
+def smaller(profile: Profile, *, recordings: bool = False) -> str:
+    """Where the networks and stitches depart from the paper's; with `recordings`, of which all are used."""
     claims = "Claims are about top-1; top-5 is in the table."
     if profile == "paper":
         return f"ResNet-50 trained here for 20 epochs, where the paper's are pretrained. Five seeds for one. {claims}"
     own = setting(profile)
     used = own.stitching
+    trained, scored = (" (all recordings, for 20)", " (all recordings, 700)") if recordings else ("", "")
     return (
-        f"ResNet-18 of a quarter of the width, trained here on {_QUICK_N:,} images for {_QUICK_EPOCHS} epochs (all "
-        "recordings, for 20), for pretrained ResNet-50; three seeds, where the paper has one. Stitches on "
+        f"ResNet-18 of a quarter of the width, trained here on {_QUICK_N:,} images for {_QUICK_EPOCHS} "
+        f"epochs{trained}, for pretrained ResNet-50; three seeds, where the paper has one. Stitches on "
         f"{own.fit:,} images for {used['epochs']} epochs with learning rate {used['lr']:g} (for 20 epochs with 1e-4), "
-        f"scored on {own.test:,}. {claims}"
+        f"scored on {own.test:,}{scored}. {claims}"
     )
 
 

@@ -125,8 +125,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     if profile == "quick":
         departs += (
             "Autoencoders trained on 2,500 images for 5 epochs with Adam 1e-3 (on all for 25 with 1e-4); stitches on "
-            "2,000 "
-            "images, by class mapping for 10 epochs with 0.05 (for 20 with 0.01), by embedding mapping for the "
+            "2,000 images, by class mapping for 10 epochs with 0.05 (for 20 with 0.01), by embedding mapping for the "
             "authors' 25 epochs at their 1e-5, so that it takes 400 steps for 11,700; three seeds.",
         )
     shown = [one for name in _SENDERS for one in cells.pictures if one.title.startswith(f"{name}/0 ")]

@@ -93,7 +93,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     departs = (
         "Spoken words in eight languages for bird song, the label being the language, which goes with the speaker; "
         "CIFAR-10 (its first eight classes) for ImageNet. On your own: data = 'recordings:PATH' and 'folder:PATH'.",
-        smaller(profile),
+        smaller(profile, recordings=True),
         f"These stand-ins are not as hard as each other: the network of photographs is right on {photos.value:.2f} of "
         f"its own, that of recordings on {own.value:.2f} (the paper's on 0.78). By the paper's section 7 such a gap "
         "alone can keep a stitch from being compatible.",

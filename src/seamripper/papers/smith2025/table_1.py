@@ -100,7 +100,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
 
     rule = (
         "Top-1 accuracy is at least that which the weights' authors publish (interval over samples, one run); in the "
-        "authors' way where BN follows, behind it there is none to adapt."
+        "authors' way at Blocks 1 to 4, behind which BN follows that can adapt."
     )
     loose, strict = (held("resnet50", places=(2, 3), freeze=freeze) for freeze in ("weights", "all"))
     claims = [

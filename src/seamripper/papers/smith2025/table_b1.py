@@ -90,9 +90,8 @@ def _steps(profile: Profile) -> tuple[str, ...]:
         return ()
     return (
         "One network of each, as in the paper. λ does not weigh the same: the most that L1 can take off a weight is "
-        "the "
-        "learning rate × λ × the steps, 2.6 λ here and 0.47 λ in the authors' training, of weights that start at about "
-        "twice the size.",
+        "the learning rate × λ × the steps, 2.6 λ here and 0.47 λ in the authors' training, of weights that start at "
+        "about twice the size.",
     )
 
 

@@ -81,9 +81,8 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     sheet = Sheet("Table C.2: LeNet-like networks into greyscale", columns, tuple(rows))
     own = setting(profile)
     departs = (
-        f"{len(own.seeds)} seeds, trained on {own.n or 60_000:,} images with learning rate 0.02 (the paper gives "
-        "none for "
-        f"LeNet); stitches of {own.fit or 60_000:,} images for {_epochs(profile)} epochs with learning rate "
+        f"{len(own.seeds)} seeds, trained on {own.n or 60_000:,} images with learning rate 0.02 (the paper gives none "
+        f"for LeNet); stitches of {own.fit or 60_000:,} images for {_epochs(profile)} epochs with learning rate "
         f"{own.stitching['lr']:g} (the authors': 10 epochs with 1e-4), scored on {own.test or 10_000:,}; strictly "
         "frozen: LeNet has no BN, so that only the stitch's own statistics adapt in either way.",
     )
