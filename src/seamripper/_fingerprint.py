@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,9 @@ def tensor_fingerprint(tensor: Tensor) -> str:
     False
     """
     digest = hashlib.sha256(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+    if tensor.is_quantized:
+        # Its bytes alone do not say which numbers they stand for.
+        return joined([digest.hexdigest(), *map(tensor_fingerprint, (tensor.int_repr(), tensor.dequantize()))])
     plain = tensor.detach().cpu().contiguous()
     # Viewed as bytes because numpy knows no bfloat16; flattened because a scalar has no last axis to view.
     digest.update(plain.reshape(-1).view(torch.uint8).numpy().data if plain.numel() else b"")
@@ -26,8 +30,50 @@ def tensor_fingerprint(tensor: Tensor) -> str:
 
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:
-    """Every parameter and buffer by name, also buffers that a state dict leaves out."""
-    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    """Every parameter and buffer by name, those included that a state dict leaves out.
+
+    Parameters that sit in a list or dict count too, although PyTorch does not register them, and so do the packed
+    weights of quantised layers.
+
+    >>> layer = nn.Linear(2, 1, bias=False)
+    >>> layer.scales = [nn.Parameter(torch.ones(1))]
+    >>> list(tensors_of(layer))
+    ['weight', 'scales[0]']
+    """
+    hidden = {name: tensor for name, tensor in unregistered(module) if isinstance(tensor, nn.Parameter)}
+    return {**dict(module.named_parameters()), **dict(module.named_buffers()), **hidden, **_packed(module)}
+
+
+def unregistered(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Tensors that are attributes of a module, or in its lists and dicts, and neither parameters nor buffers of it."""
+    known = {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
+    for name, part in module.named_modules():
+        for key, value in vars(part).items():
+            if key in ("_parameters", "_buffers", "_modules"):
+                continue
+            for place, tensor in _held(f"{name}.{key}".removeprefix("."), value):
+                if id(tensor) not in known:
+                    yield place, tensor
+
+
+def _held(name: str, value: Any, depth: int = 4) -> Iterator[tuple[str, Tensor]]:
+    # Not deeper than this, as a list may hold itself.
+    if isinstance(value, Tensor):
+        yield name, value
+    elif isinstance(value, Mapping | list | tuple) and depth:
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _held(f"{name}[{key!r}]", item, depth - 1)
+
+
+def _packed(module: nn.Module) -> dict[str, Tensor]:
+    """The weights and biases of quantised layers, which are held in an object of the backend's own."""
+    found = {}
+    for name, part in module.named_modules():
+        unpack = getattr(vars(part).get("_packed_params"), "unpack", None)
+        for k, tensor in enumerate(unpack() if unpack is not None else ()):
+            if isinstance(tensor, Tensor):
+                found[f"{name}.unpacked[{k}]".removeprefix(".")] = tensor
+    return found
 
 
 def fingerprints_of(module: nn.Module) -> dict[str, str]:

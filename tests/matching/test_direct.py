@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from seamripper.cut import Split, split
 from seamripper.data import Samples
-from seamripper.errors import DataError, MatchError
+from seamripper.errors import MatchError
 from seamripper.matching import Direct, Match, match
 from seamripper.stitches import LinearLayer, stitch_named
 
@@ -271,7 +271,7 @@ def test_networks_of_two_precisions(make) -> None:
     single = split(make.mlp(0, inputs=6), "1", torch.zeros(2, 6))
     double: Split = make.planted("nd").receiver
     mixed = Samples("mixed", torch.zeros(4, 6), torch.zeros(4, dtype=torch.int64), torch.arange(4), classes=3)
-    with pytest.raises(DataError, match=r"was cut for inputs input 6 \(float64\), but mixed has input 6 \(float32\)"):
+    with pytest.raises(MatchError, match=r"sender computes in torch.float32 and the receiver in torch.float64"):
         match(single, double, mixed, matching=Direct())
 
 

@@ -201,11 +201,12 @@ def test_activations_are_computed_once_and_reused(make) -> None:
     sender, receiver = make.pair()
     fit = make.blobs(300)
     front, own = Rows(sender.head), Rows(receiver.head)
-    for epochs in (1, 7):
+    for epochs, proof in ((1, [256]), (7, [])):
         found = match(sender, receiver, fit, matching=Task(Training(epochs=epochs)))
         # The two samples of the example tell the precision; the receiver's head sees them and the fast tail's proof.
-        assert front.taken() == [2, 256, 44]
-        assert own.taken() == [2, 2, 3]
+        # On the first real batch each is seen to be whole, once for these samples.
+        assert front.taken() == [2, *proof, 256, 44]
+        assert own.taken() == [2, *proof, 2, 3]
         assert found.figures["activations"] == "computed once, in memory"
 
 
@@ -215,7 +216,8 @@ def test_with_augmentation_the_head_runs_at_each_step(make) -> None:
     front = Rows(sender.head)
     found = match(sender, receiver, fit, matching=Task(Training(epochs=3, batch=16), augment="flip_crop"))
     epoch = [16, 16, 8]
-    assert front.taken() == [2, 2, 40, *epoch * 3, 40]  # two trials, the loss before, three epochs, the loss after
+    # Its precision, the proof on real data, a trial of the layout, the loss before, three epochs, the loss after.
+    assert front.taken() == [2, 40, 2, 40, *epoch * 3, 40]
     assert found.figures["activations"] == "computed at each step (inputs are augmented)"
     assert found.figures["tail"] == "plain"
     untrained = match(sender, receiver, fit, matching=Task(Training(epochs=0), augment="flip_crop"))
@@ -351,10 +353,14 @@ def test_frozen_all_keeps_the_statistics(make) -> None:
 
 
 class Drifting(nn.BatchNorm2d):
-    """A batch normalisation that cannot be put in eval mode: what `requires_grad=False` alone leaves behind."""
+    """A batch normalisation that adapts to every batch of more samples than an example has."""
 
-    def train(self, mode: bool = True) -> nn.Module:
-        return super().train(True)
+    def forward(self, x: Tensor) -> Tensor:
+        self.training = len(x) > 3
+        try:
+            return super().forward(x)
+        finally:
+            self.training = False
 
 
 def drifting(make, where: str) -> tuple[Split, Split, Samples]:
@@ -362,7 +368,7 @@ def drifting(make, where: str) -> tuple[Split, Split, Samples]:
     nets = {}
     for role, norm in (("sender", Drifting), ("receiver", Drifting)):
         kind = norm if role == where else nn.BatchNorm2d
-        with make.seeded(0):
+        with make.seeded(1):
             front, back = (nn.Sequential(nn.Conv2d(2, 2, 1), kind(2), nn.ReLU()) for _ in range(2))
             net = nn.Sequential(front, back, nn.Flatten(), nn.Linear(32, 3)).eval()
         nets[role] = make.halves(net, "0", fit)
@@ -383,9 +389,13 @@ def test_without_the_plant_nothing_is_caught(make) -> None:
     assert match(sender, receiver, fit, matching=Task(QUICK)).status == "ok"
 
 
-def test_the_drift_is_allowed_where_it_is_asked_for(make) -> None:
-    sender, receiver, fit = drifting(make, "sender")
-    assert match(sender, receiver, fit, matching=Task(QUICK), freeze="weights").freeze == "weights"
+def test_a_normalisation_that_cannot_be_put_in_eval_mode_is_refused_when_it_is_cut(make) -> None:
+    class Stubborn(nn.BatchNorm2d):
+        def train(self, mode: bool = True) -> nn.Module:
+            return super().train(True)
+
+    with pytest.raises(FrozenError, match=r"The model was to stay frozen, but '1\.num_batches_tracked'"):
+        make.halves(nn.Sequential(nn.Conv2d(2, 2, 1), Stubborn(2), nn.Flatten()), "0", make.samples((2, 4, 4), 64))
 
 
 def test_adapting_statistics_go_with_task_only(make, pair) -> None:

@@ -15,7 +15,9 @@ from torch import Tensor
 
 from seamripper._files import save_tensors
 from seamripper._progress import Progress, Watcher, nobody
+from seamripper.cut.frozen import sealed
 from seamripper.cut.halves import Context
+from seamripper.cut.on_data import presented, require_whole
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, batches_in, both
@@ -23,6 +25,8 @@ from seamripper.errors import DataError, FileError
 
 KIND = "set of activations"
 """What a file of activations says that it holds."""
+AT_ONCE = 256
+"""Samples that a network is shown at a time, unless the caller says otherwise."""
 MEMORY = 4 * 1024**3
 """Activations larger than this many bytes are kept on disk, unless the caller says otherwise."""
 
@@ -65,7 +69,7 @@ def collect(
     samples: Samples,
     *,
     beside: Split | None = None,
-    batch: int = 256,
+    batch: int = AT_ONCE,
     memory: int = MEMORY,
     folder: str | os.PathLike[str] | None = None,
     watch: Watcher = nobody,
@@ -79,13 +83,14 @@ def collect(
     values, context, done = None, {}, 0
     steps, task = batches_in(len(samples), batch), f"activations at {split.cut.name}"
     kept: Literal["memory", "disk"] = "memory"
-    whole = samples.as_it_is if beside is None else samples
-    with torch.no_grad():
+    whole = split.model.present(samples.as_it_is) if beside is None else presented(samples, split, beside)
+    with torch.no_grad(), sealed({"model": split.model.module}):
         for (inputs, _), (shown, _) in both(whole, batch):
             rows = split.head(shown)
             require_finite(rows, split.cut.name, samples.ids[done : done + len(rows)])
             extra = (beside or split).beside(inputs)
             if values is None:
+                require_whole(split, whole.for_sender, role="model", batch=batch, activations=rows)
                 # Sized by the first batch: its shape, not the example's, is what this data gives.
                 needs = rows[0].numel() * rows.element_size() * len(samples)
                 kept = "disk" if needs > memory else "memory"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -16,6 +17,8 @@ from seamripper.errors import DataError
 
 class _HandedOn(Head):
     """Activations in, activations out."""
+
+    computes: ClassVar[bool] = False
 
     def forward(self, inputs: Inputs) -> Tensor:
         """A copy, as what comes behind may write into it."""
@@ -44,6 +47,8 @@ def recorded(half: Split, samples: Samples, found: Activations) -> tuple[Split, 
             f"those at {found.cut.name!r} of {len(found)} samples, or in another order."
         )
     head = _HandedOn().eval()
-    shown = Samples(samples.name, found.values, samples.labels, samples.ids, samples.classes, source=samples.source)
+    shown = Samples(
+        samples.name, found.values, samples.labels, samples.ids, samples.classes, source=samples.source, range="ready"
+    )
     split = Split(half.model, half.cut, head, half.tail, half.way, found.values[:2].clone(), half.beside)
     return split, replace(samples, shown=shown)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from seamripper.data.samples import Inputs, Samples
+from seamripper.cut.split import Split
+from seamripper.data.samples import Samples
+from seamripper.matching.evaluate import answers_of, stitched_answers
+from seamripper.matching.match import Match
 
 _BATCH = 256
 RESAMPLES = 1000
 
 
-def answers(network: Callable[[Inputs], Tensor], samples: Samples) -> NDArray[np.int64]:
-    """The class that a network gives to each sample."""
-    with torch.no_grad():
-        found = [network(inputs).argmax(1) for inputs, _ in samples.batches(_BATCH)]
-    return np.asarray(torch.cat(found).numpy())
+def answers(network: Split | Match, samples: Samples) -> NDArray[np.int64]:
+    """The class that a network, whole or stitched, gives to each sample."""
+    if isinstance(network, Split):
+        scores = answers_of(network, samples, batch=_BATCH)
+    else:
+        scores = stitched_answers(network, samples, batch=_BATCH)
+    return np.asarray(scores.argmax(1).numpy())
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -31,7 +30,7 @@ def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: in
     """
     if given is None:
         inputs = _made(samples.batch(slice(None)), torch.Generator().manual_seed(seed))
-        return replace(samples, name="shuffled values, scrambled phases and noise", inputs=inputs, shown=None)
+        return samples.as_it_is.changed(inputs, name="shuffled values, scrambled phases and noise")
     found = (load_data(given, "train", n=len(samples), seed=seed) if isinstance(given, str) else given).as_it_is
     if _kinds(found) != _kinds(samples):
         raise AuditError(

@@ -32,8 +32,9 @@ class FastDetector(Detector):
     ) -> None:
         self.cut, self.folds, self.l2, self.k, self.seed = receiver.cut, folds, l2, k, seed
         self.labels, self.peers = samples.labels, peers
+        shown = receiver.model.present(samples.as_it_is)
         with torch.no_grad():
-            rows = torch.cat([self.seen(receiver.head(inputs)) for inputs, _ in samples.batches(256)])
+            rows = torch.cat([self.seen(receiver.head(inputs)) for inputs, _ in shown.batches(256)])
         self.reference = Reference.of(rows, samples.labels)
 
     @property

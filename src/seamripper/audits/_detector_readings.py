@@ -16,6 +16,7 @@ from seamripper.audits._detector import Detector
 from seamripper.audits._differences import Seeded, mean_over
 from seamripper.audits._ood_figures import Scores, bin_edges, counts_between
 from seamripper.controls import Case, Outcome
+from seamripper.cut.on_data import presented
 from seamripper.data.samples import Samples, both
 from seamripper.matching.match import Match
 
@@ -36,9 +37,10 @@ class Reader:
 
     def __init__(self, case: Case, detector: Detector, test: Samples, *, seed: int) -> None:
         self.detector, self.test, self.seed = detector, test, seed
+        shown = case.receiver.model.present(test.as_it_is)
         with torch.no_grad():
             # Of the case's receiver: a match never runs its receiver's front, so even one that adapts has the same.
-            rows = [detector.seen(case.receiver.head(inputs)) for inputs, _ in test.batches(_BATCH)]
+            rows = [detector.seen(case.receiver.head(inputs)) for inputs, _ in shown.batches(_BATCH)]
         self.native = torch.cat(rows)
 
     def read(self, outcomes: Sequence[Outcome], *, as_it_is: bool = False) -> list[Reading]:
@@ -49,7 +51,7 @@ class Reader:
     def _reading(self, seed: int, match: Match, test: Samples) -> Reading:
         rows, done = [], 0
         with torch.no_grad():
-            for _, (shown, _) in both(test, _BATCH):
+            for _, (shown, _) in both(presented(test, match.sender, match.receiver), _BATCH):
                 stitched = match.layer(match.sender.head(shown))
                 require_finite(stitched, match.receiver.cut.name, test.ids[done:])
                 rows.append(self.detector.seen(stitched))

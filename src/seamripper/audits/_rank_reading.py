@@ -12,6 +12,7 @@ from torch import Tensor
 from seamripper.activations.collect import require_finite
 from seamripper.audits._rank_layer import first_layer
 from seamripper.audits._rank_side import side_of
+from seamripper.cut.on_data import presented
 from seamripper.cut.split import Split
 from seamripper.data.samples import Inputs, Samples, both
 from seamripper.errors import MeasureError
@@ -52,12 +53,12 @@ class Reader:
 
     def native(self, receiver: Split, samples: Samples) -> Ranks:
         """Of the receiver's own activations."""
-        samples = self._some(receiver, samples.as_it_is)
+        samples = self._some(receiver, receiver.model.present(samples.as_it_is))
         return self._read(receiver, ((receiver.head(inputs), inputs) for inputs, _ in samples.batches(_BATCH)), samples)
 
     def stitched(self, match: Match, samples: Samples) -> Ranks:
         """Of what the stitch makes of the sender's activations."""
-        samples = self._some(match.receiver, samples)
+        samples = self._some(match.receiver, presented(samples, match.sender, match.receiver))
         sent = ((match.layer(match.sender.head(shown)), inputs) for (inputs, _), (shown, _) in both(samples, _BATCH))
         return self._read(match.receiver, sent, samples)
 

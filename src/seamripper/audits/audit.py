@@ -16,7 +16,7 @@ from seamripper.audits.choosing import chosen_audits
 from seamripper.audits.interventions import Intervention, chosen_interventions
 from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judged
 from seamripper.controls import Case, Control, Outcome
-from seamripper.cut.frozen import Freeze
+from seamripper.cut.frozen import Freeze, sealed
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError, SeamripperError
@@ -128,12 +128,24 @@ def audit(
         changes, skipped["interventions"] = (), str(e)
     evidence = Evidence(case, controls=controls, conflict=conflict, interventions=changes)
     chosen = _chosen(audits)
+    with sealed({"sender": sender.model.module, "receiver": receiver.model.module}):
+        verdicts = _verdicts(evidence, chosen, skipped, watch)
+        judgement = judged(evidence, verdicts)
+    return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
+
+
+def _verdicts(
+    evidence: Evidence, chosen: Sequence[Audit], skipped: dict[str, str], watch: Watcher
+) -> dict[str, Verdict]:
+    """The verdict of each audit; `skipped` is told of those that do not apply."""
     # First of all, and not caught: without the comparison itself there is nothing to audit.
     _ = evidence.observed
     verdicts: dict[str, Verdict] = {}
     for k, one in enumerate(chosen):
         watch(Progress(f"audit {k + 1} of {len(chosen)}: {one.name}", 0, 1))
         try:
+            if one.by_accuracy and evidence.unreadable:
+                raise InapplicableError(f"Accuracy is unreadable: {evidence.unreadable}.")
             verdicts[one.name] = one.put(evidence)
         except SeamripperError as e:
             if isinstance(e, AuditError) and not isinstance(e, InapplicableError):
@@ -141,8 +153,7 @@ def audit(
             # The other audits are worth having; this one's reason stands in the result.
             skipped[one.name] = str(e)
         watch(Progress(f"audit {k + 1} of {len(chosen)}: {one.name}", 1, 1))
-    judgement = judged(evidence, verdicts)
-    return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
+    return verdicts
 
 
 def _changes(words: Sequence[Intervention | str], test: Samples) -> tuple[Intervention, ...]:

@@ -114,6 +114,11 @@ class Evidence:
             self._outcomes["sender"] = tuple(self.case.observed(seed) for seed in self.case.seeds)
         return self._outcomes["sender"]
 
+    @property
+    def unreadable(self) -> str | None:
+        """Why accuracies on the test samples say nothing; None if they do."""
+        return self.observed[0].result.unreadable
+
     def of(self, name: str) -> tuple[Outcome, ...]:
         """The outcomes of the control of this name; none if it was not chosen, or does not apply."""
         if name not in self._outcomes and name in self.controls and name not in self.skipped:
@@ -137,7 +142,8 @@ class Evidence:
 def _require_conflict(case: Case, conflict: Samples) -> None:
     """Refuse a conflict set of other inputs, of other classes, or of samples that the stitch is fitted on."""
     require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict.as_it_is)
-    require_classes(conflict.labels, case.receiver.answer(conflict.batch(slice(0, 2))), conflict.name)
+    few = case.receiver.model.present(conflict.as_it_is).batch(slice(0, 2))
+    require_classes(conflict.labels, case.receiver.answer(few), conflict.name)
     seen = shared(case.fit.name, case.fit.ids, conflict)
     if seen:
         raise DataError(
@@ -152,6 +158,8 @@ class Audit(abc.ABC):
 
     name: ClassVar[str]
     question: ClassVar[str]
+    by_accuracy: ClassVar[bool] = False
+    """Whether it goes by accuracies, so that it says nothing where they are unreadable."""
 
     def __post_init__(self) -> None:
         require_options(self, f"the audit {self.name!r}", error=AuditError)

@@ -18,6 +18,7 @@ from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.controls import Outcome
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
+from seamripper.matching.match import Match
 
 HALF_WAY = 0.5
 """Nearer to the control of the same information, or to the one that has learnt nothing."""
@@ -149,11 +150,11 @@ class Conflict(Audit):
         self, evidence: Evidence, name: str, changed: Samples, control: Sequence[Outcome], nothing: Sequence[Outcome]
     ) -> Told:
         receiver = evidence.case.receiver
-        native = answers(receiver.answer, changed)
+        native = answers(receiver, changed)
         if name == "conflict set":
             reference = changed.labels.numpy()
         else:
-            reference = answers(receiver.answer, evidence.case.test.draw(self.n, seed=self.seed))
+            reference = answers(receiver, evidence.case.test.draw(self.n, seed=self.seed))
         stable = Agreement.of(native, reference).kappa
         groups = {"sender": evidence.observed, "control": tuple(control), "nothing": tuple(nothing)}
         said = {key: [answers(_match(one), changed) for one in each] for key, each in groups.items()}
@@ -189,7 +190,7 @@ def _same(evidence: Evidence) -> tuple[Outcome, ...]:
     return found
 
 
-def _match(outcome: Outcome) -> Any:
+def _match(outcome: Outcome) -> Match:
     assert outcome.match is not None
     return outcome.match
 

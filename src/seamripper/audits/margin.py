@@ -39,6 +39,7 @@ class Margin(Audit):
 
     name: ClassVar[str] = "margin"
     question: ClassVar[str] = "Does the sender do better than the controls that should fail?"
+    by_accuracy: ClassVar[bool] = True
 
     def put(self, evidence: Evidence) -> Verdict:
         """The margin over the best control."""

@@ -14,6 +14,8 @@
                                          no  → interchangeable here, information unknown
 
 "Works" means that it recovers `WORKS` of the accuracy above chance that the receiver has, alone or stitched to itself.
+Where the receiver is at chance on the labels, accuracy is unreadable, and the share of the receiver's own answers that
+a stitched network gives, above chance, stands in its place.
 Nothing is called the same on task accuracy alone: only the conflict audit can say so, and only where it has told a
 sender that has learnt nothing from one that has the receiver's information.
 """
@@ -21,14 +23,15 @@ sender that has learnt nothing from one that has the receiver's information.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from seamripper._stats import Estimate
 from seamripper.audits._differences import share_over
-from seamripper.audits.base import Evidence, Verdict, accuracies
+from seamripper.audits.base import Evidence, Verdict
 from seamripper.audits.margin import by_counterpart, chance
+from seamripper.controls import Outcome
 
 Conclusion = Literal[
     "same information",
@@ -65,19 +68,17 @@ def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
     figures = _figures(evidence)
     recovered = _share(evidence, figures["stitched"])
     figures["recovered"] = recovered
+    of_what = "accuracy" if evidence.unreadable is None else "own answers"
     conflict, margin = verdicts.get("conflict"), verdicts.get("margin")
     if _itself(evidence):
         return Judgement(SAME, "The sender is the receiver itself, cut at the same place.", figures, _NOTHING)
-    if math.isnan(recovered.value):
-        reason = (
-            f"The receiver itself is at chance on these samples ({figures['receiver']}), so nothing can be recovered."
-        )
-        return Judgement(NOT_STITCHABLE, reason, figures, _ITS_TASK)
     if not recovered.value >= WORKS:
         reason = (
-            f"The stitched network recovers {recovered} of the receiver's accuracy above chance, less than {WORKS:g}."
+            f"The stitched network recovers {recovered} of the receiver's {of_what} above chance, less than {WORKS:g}."
         )
-        return Judgement(NOT_STITCHABLE, reason, figures, _MORE_STITCH)
+        if evidence.unreadable is not None:
+            reason += f" Accuracy is unreadable: {evidence.unreadable}."
+        return Judgement(NOT_STITCHABLE, reason, figures, _MORE_STITCH if evidence.unreadable is None else _ITS_TASK)
     if margin is not None and margin.figures.get("leaks"):
         return Judgement(UNKNOWN, str(margin.figures["leaks"]), figures, _NO_LEAK)
     if conflict is not None:
@@ -88,7 +89,8 @@ def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
         if conflict.answer == "yes":
             return Judgement(SAME, conflict.sentence, figures, _OTHER_CUES)
     said = "" if conflict is None else f" {conflict.sentence}"
-    blind = {name: share_over(accuracies(each)) for name, each in by_counterpart(evidence.known("nothing")).items()}
+    nothing = by_counterpart(evidence.known("nothing"))
+    blind = {name: share_over(_successes(evidence, each)) for name, each in nothing.items()}
     blind = {name: found for name, found in blind.items() if name.startswith(_BLIND)}
     figures |= blind
     working = {name: found for name, found in blind.items() if _share(evidence, found).value >= WORKS}
@@ -114,29 +116,32 @@ def _itself(evidence: Evidence) -> bool:
     )
 
 
+def _successes(evidence: Evidence, outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:
+    """The accuracy of each outcome; where that is unreadable, the share of the receiver's own answers that it gives."""
+    return tuple(o.result.top1 if evidence.unreadable is None else o.result.agreement for o in outcomes)
+
+
 def _figures(evidence: Evidence) -> dict[str, Any]:
-    """The accuracies that say whether the stitched network works."""
-    alone, itself = evidence.observed[0].result.receiver_here, evidence.of("self")
+    """The figures that say whether the stitched network works."""
+    result, itself = evidence.observed[0].result, evidence.of("self")
+    readable = evidence.unreadable is None
     figures = {
-        "stitched": share_over(accuracies(evidence.observed)),
-        "receiver": alone,
-        "chance": chance(evidence.case),
+        "stitched": share_over(_successes(evidence, evidence.observed)),
+        "receiver": result.receiver_here if readable else Estimate(1.0, 1.0, 1.0, result.n),
+        "chance": chance(evidence.case) if readable else result.agreement_chance,
     }
-    return figures | ({"self": share_over(accuracies(itself))} if itself else {})
+    return figures | ({"self": share_over(_successes(evidence, itself))} if itself else {})
 
 
-def _share(evidence: Evidence, accuracy: Estimate) -> Estimate:
-    """The share of the receiver's accuracy above chance, alone or stitched to itself, that an accuracy is.
-
-    NaN for a receiver that cannot do the task: there is nothing to recover.
-    """
+def _share(evidence: Evidence, success: Estimate) -> Estimate:
+    """The share of what the receiver does above chance, alone or stitched to itself, that a success is."""
     known = _figures(evidence)
     level, best = known["chance"], max(known[name].value for name in ("receiver", "self") if name in known)
     if best <= level:
-        return Estimate(math.nan, math.nan, math.nan, accuracy.n)
-    ends = (accuracy.value if math.isnan(end) else end for end in (accuracy.value, accuracy.low, accuracy.high))
+        return Estimate(math.nan, math.nan, math.nan, success.n)
+    ends = (success.value if math.isnan(end) else end for end in (success.value, success.low, success.high))
     value, low, high = ((end - level) / (best - level) for end in ends)
-    return Estimate(value, low, high, accuracy.n)
+    return Estimate(value, low, high, success.n)
 
 
 _NOTHING = "nothing: it is one and the same network."

@@ -30,6 +30,7 @@ class Stability(Audit):
 
     name: ClassVar[str] = "stability"
     question: ClassVar[str] = "Is the answer the same for every stitch seed?"
+    by_accuracy: ClassVar[bool] = True
 
     def put(self, evidence: Evidence) -> Verdict:
         """The spread, and whether the effect is larger."""

@@ -74,6 +74,18 @@ def model_at(text: str, role: str) -> tuple[Model, str]:
     return load(model), cut
 
 
+def data_for(name: str, *models: Model) -> str:
+    """The name of the data, with the size that its pictures are read in where it leaves that open.
+
+    The largest that one of the models wants: the others are then shown smaller ones, made from the same pictures.
+    """
+    sizes = [max(model.wants.size) for model in models if model.wants is not None and model.wants.size is not None]
+    options = name.partition("?")[2].split("&")
+    if not sizes or not name.startswith("folder:") or any(option.startswith("size=") for option in options):
+        return name
+    return f"{name}{'&' if '?' in name else '?'}size={max(sizes)}"
+
+
 def words_of(given: tuple[str, ...]) -> tuple[str, ...]:
     """The words of an option that may be repeated and may hold several, with commas between them.
 
@@ -88,12 +100,12 @@ def split_for(samples: Samples, model: Model, cut: str, role: str) -> Split:
     from seamripper.cut import split
 
     try:
-        return split(model, cut, example_for(model, samples.shape))
+        return split(model, cut, example_for(model, model.present(samples).shape))
     except CutError as e:
         e.add_note(f"This is about the {role}, {model.source}.")
         if model.input is not None and model.input != samples.shape:
             made, given = shown_shape(model.input), shown_shape(samples.shape)
-            e.add_note(f"It takes inputs of {made}; {samples.name} has {given}, and both models must take the same.")
+            e.add_note(f"It takes inputs of {made}, and {samples.name} has {given}.")
         raise
 
 

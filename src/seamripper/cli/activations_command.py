@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from seamripper._words import shown_shape
-from seamripper.cli._parse import Output, json_option, model_at, split_for
+from seamripper.cli._parse import Output, data_for, json_option, model_at, split_for
 from seamripper.cli._show import print_json, print_table, progress
 
 
@@ -28,7 +28,7 @@ def command(model: str, data_name: str, split_name: str, n: int | None, out: Pat
     from seamripper.data import load_data
 
     network, cut = model_at(model, "model")
-    samples = load_data(data_name, split_name, n=n)
+    samples = load_data(data_for(data_name, network), split_name, n=n)
     half = split_for(samples, network, cut, "model")
     with progress(quiet=as_json) as watch:
         found = collect(half, samples, watch=watch)

@@ -12,7 +12,7 @@ import click
 from seamripper._files import atomic
 from seamripper.cli._audited import show_audited
 from seamripper.cli._matching import NAMES, with_options
-from seamripper.cli._parse import Output, json_option, model_at, split_for, words_of
+from seamripper.cli._parse import Output, data_for, json_option, model_at, split_for, words_of
 from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import AuditError, FileError, InapplicableError
 
@@ -103,15 +103,16 @@ def _audited(sender: str, receiver: str, options: dict[str, Any], watch: Watcher
     controls = [control_named(word) for word in words_of(options["control_names"]) or DEFAULT_CONTROLS]
     audits = chosen_audits(options["audit_names"])
     front, back = model_at(sender, "sender"), model_at(receiver, "receiver")
-    fit = load_data(options["data_name"], "train", n=options["n"])
-    test = load_data(options["data_name"], "test", n=options["n_test"])
+    data_name = data_for(options["data_name"], front[0], back[0])
+    fit = load_data(data_name, "train", n=options["n"])
+    test = load_data(data_name, "test", n=options["n_test"])
     conflict, half = options["conflict_name"], split_for(fit, *back, "receiver")
     return audit(
         split_for(fit, *front, "sender"),
         half,
         fit,
         test,
-        conflict=None if conflict is None else load_data(conflict, "test"),
+        conflict=None if conflict is None else load_data(data_for(conflict, front[0], back[0]), "test"),
         interventions=changes,
         others=[_other(text, half, back[1], fit) for text in options["other_names"]],
         matching=way,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seamripper.cli._parse import SEED, json_option
+from seamripper.cli._parse import SEED, data_for, json_option
 from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import MeasureError
 
@@ -70,7 +70,8 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
     from seamripper.models import load
 
     models = load(sender), load(receiver)
-    samples = load_data(options["data_name"], options["split_name"], n=options["n"], seed=options["seed"])
+    data_name = data_for(options["data_name"], *models)
+    samples = load_data(data_name, options["split_name"], n=options["n"], seed=options["seed"])
     both = options["cuts"]
     with progress(quiet=as_json) as watch:
         found = compare(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seamripper.cli._matching import NAMES, with_options
-from seamripper.cli._parse import SEED, Output, json_option, model_at, split_for
+from seamripper.cli._parse import SEED, Output, data_for, json_option, model_at, split_for
 from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import DataError
 
@@ -54,6 +54,7 @@ def command(sender: str, receiver: str, data_name: str, as_json: bool, out: Path
 
     way = _matching(options)
     front, back = model_at(sender, "sender"), model_at(receiver, "receiver")
+    data_name = data_for(data_name, front[0], back[0])
     fit = load_data(data_name, "train", n=options["n"])
     test = load_data(data_name, "test", n=options["n_test"])
     own = _own(back[0], options["n_test"])
@@ -107,14 +108,17 @@ def _own(receiver: Model, n: int | None) -> Samples | None:
 
 def _show(found: Match, result: Functional) -> None:
     own = "not known" if result.receiver_own is None else str(result.receiver_own)
+    mark = "" if result.unreadable is None else " (unreadable)"
     rows = [
-        ["stitched network, top-1", str(result.top1)],
-        ["stitched network, top-5", str(result.top5) if result.top5 else "–"],
-        ["receiver alone, same data", str(result.receiver_here)],
+        [f"stitched network, top-1{mark}", str(result.top1)],
+        [f"stitched network, top-5{mark}", str(result.top5) if result.top5 else "–"],
+        [f"receiver alone, same data{mark}", str(result.receiver_here)],
         ["receiver alone, its own task", own],
-        ["penalty: error stitched − error receiver", str(result.penalty)],
-        ["relative accuracy", str(result.relative_accuracy)],
+        [f"penalty: error stitched − error receiver{mark}", str(result.penalty)],
+        [f"relative accuracy{mark}", str(result.relative_accuracy)],
         ["agreement with the receiver", str(result.agreement)],
+        ["overlap with the receiver's first five", str(result.top5_overlap) if result.top5_overlap else "–"],
+        ["divergence from the receiver, KL in nats", str(result.kl) if result.kl else "–"],
     ]
     title = (
         f"{found.sender.model.source}@{found.sender.cut.name} → {found.receiver.model.source}@{found.receiver.cut.name}"
@@ -128,18 +132,14 @@ def _show(found: Match, result: Functional) -> None:
     print(f"status: {found.status}")
     for name, value in found.figures.items():
         print(f"  {name}: {value:.4g}" if isinstance(value, float) else f"  {name}: {value}")
-    print(sentence(result))
+    print(sentence(found, result))
 
 
-def sentence(result: Functional) -> str:
+def sentence(found: Match, result: Functional) -> str:
     """What the figures allow to be said, and what they do not."""
-    if result.penalty.high < 0:
-        can = "does better than the receiver alone"
-    elif result.penalty.low <= 0:
-        can = "does as well as the receiver alone, within the interval"
-    else:
-        can = f"loses {result.penalty.value:.1%} against the receiver alone"
+    if found.diverged:
+        return "The stitch has diverged, so that its scores tell nothing of the two networks."
     return (
-        f"The stitched network {can}. That a stitch works does not show that both networks use the same information: "
-        "random and colour-only senders pass this test too."
+        f"{result.in_words()} That a stitch works does not show that both networks use the same information: random "
+        "and colour-only senders pass this test too."
     )

@@ -73,8 +73,9 @@ class ClusteredNoise(Control):
     ) -> Samples:
         """The samples that take part, and for each the sender is shown noise of its class."""
         shape, classes = case.sender.cut.shape, self._clusters(case.fit)
+        few = case.receiver.model.present(samples.as_it_is).batch(slice(0, 1))
         with torch.no_grad():
-            here = tuple(case.receiver.head(samples.batch(slice(0, 1))).shape[1:])
+            here = tuple(case.receiver.head(few).shape[1:])
         if here != case.receiver.cut.shape:
             raise InapplicableError(
                 f"Noise has the shape of the cut, {case.receiver.cut}, but on {samples.name} the receiver has {here} "

@@ -16,9 +16,10 @@ from seamripper.activations.sampling import rows_of
 from seamripper.controls._logistic import logistic_answers
 from seamripper.controls.base import Case, Control, Counterpart, Known, Outcome
 from seamripper.controls.random_sender import RandomSender
+from seamripper.cut.on_data import presented
 from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import AuditError, DataError, InapplicableError
-from seamripper.matching.evaluate import Functional, functional
+from seamripper.matching.evaluate import Functional, answers_of, functional
 from seamripper.matching.match import shared
 from seamripper.matching.task import Task
 
@@ -72,16 +73,15 @@ class LinearProbe(Control):
         fit, test = (self._rows(case, one, part) for part in (one.fit, one.test))
         classes = max(one.fit.classes, int(labels.max()) + 1, int(wanted.max()) + 1)
         answers = logistic_answers(fit, labels, test, classes=classes, l2=self.l2)
-        with torch.no_grad():
-            native = torch.cat([case.receiver.answer(inputs) for inputs, _ in one.test.batches(_BATCH)])
-        require_finite(native, "the end of the receiver", one.test.ids)
+        native = answers_of(case.receiver, one.test, batch=_BATCH)
         return functional(answers, native, one.test, wanted=wanted)
 
     def _rows(self, case: Case, one: Counterpart, samples: Samples) -> Tensor:
         """The sender's activations as rows, one a sample, a batch at a time so that the maps are never kept."""
         found, cut = [], one.sender.cut
         with torch.no_grad():
-            for step, (_, (shown, _)) in enumerate(both(samples, _BATCH), 1):
+            views = both(presented(samples, one.sender, case.receiver), _BATCH)
+            for step, (_, (shown, _)) in enumerate(views, 1):
                 activations = one.sender.head(shown)
                 require_finite(activations, cut.name, samples.ids[(step - 1) * _BATCH :])
                 found.append(rows_of(activations, cut.layout, "pool" if self.pool else "flatten").double())

@@ -62,7 +62,10 @@ def _untrained(sender: Split, seed: int) -> tuple[Split, str]:
     source = f"untrained {model.source} of seed {seed}"
     try:
         new = split(
-            Model(module, source, model.input, model.classes, record), sender.cut.name, sender.example, way=sender.way
+            Model(module, source, model.input, model.classes, record, model.wants),
+            sender.cut.name,
+            sender.example,
+            way=sender.way,
         )
     except CutError as e:
         raise InapplicableError(f"The sender, drawn anew, could not be cut where it was. {e}") from e

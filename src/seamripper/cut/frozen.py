@@ -10,7 +10,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from seamripper._fingerprint import fingerprints_of, tensors_of
+from seamripper._fingerprint import fingerprints_of, tensor_fingerprint, tensors_of, unregistered
 from seamripper._words import listed
 from seamripper.errors import FrozenError, ModelError
 
@@ -36,6 +36,9 @@ def frozen_copy(model: nn.Module) -> nn.Module:
     if getattr(config, "use_cache", False):
         # A cache of keys and values is a second way past every cut.
         config.use_cache = False  # type: ignore[union-attr]
+    for _, tensor in unregistered(twin):
+        if isinstance(tensor, nn.Parameter):
+            tensor.requires_grad_(False)
     return twin.eval().requires_grad_(False)
 
 
@@ -46,28 +49,45 @@ def _finite(tensor: Tensor) -> bool:
 
 @contextlib.contextmanager
 def sealed(models: Mapping[str, nn.Module], *, freeze: Freeze = "all") -> Iterator[None]:
-    """Fingerprint every parameter and buffer before and after; a change is an error that names what changed.
+    """Nothing in these models may change inside the block; what did is named in the error.
 
-    With `freeze="weights"` the statistics of batch normalisation may change, and nothing else.
+    Parameters and buffers are fingerprinted before and after, training modes are compared, and so are tensors that a
+    module keeps without registering them, if they are written to in place. (One that is replaced is a cache; whether
+    it matters for the answer, `require_whole` sees.) With `freeze="weights"` the statistics of batch normalisation may
+    change, and nothing else.
     """
-    before = {role: fingerprints_of(model) for role, model in models.items()}
+    before = {role: _State(model) for role, model in models.items()}
     yield
     for role, model in models.items():
         free = set(statistics_of(model)) if freeze == "weights" else set()
-        after = fingerprints_of(model)
-        changed = tuple(
-            name
-            for name in sorted(before[role].keys() | after.keys())
-            if name not in free and before[role].get(name) != after.get(name)
-        )
+        changed = tuple(name for name in before[role].changed(_State(model)) if name not in free)
         if changed:
             more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
             raise FrozenError(
-                f"The {role} was to stay frozen, but {listed(changed[:4])}{more} changed during the matching. "
-                "A figure made with it would not be about the model you gave. "
-                "Statistics that adapt on purpose are allowed by freeze='weights'.",
+                f"The {role} was to stay frozen, but {listed(changed[:4])}{more} changed while it was run. "
+                "A figure made with it would not be about the model you gave. Change the model's `forward` so that "
+                "it leaves itself alone in eval mode; statistics of batch normalisation that adapt on purpose are "
+                "allowed by freeze='weights'.",
                 changed=changed,
             )
+
+
+class _State:
+    """All of a model that must not change, as it is now."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.prints = fingerprints_of(model)
+        self.modes = {f"{name}.training".removeprefix("."): part.training for name, part in model.named_modules()}
+        # The tensors themselves are held on to, so that their memory is not lent to another meanwhile.
+        others = ((name, t) for name, t in unregistered(model) if not isinstance(t, nn.Parameter))
+        self.others = [(name, t, tensor_fingerprint(t)) for name, t in others]
+
+    def changed(self, later: _State) -> list[str]:
+        """The names of what is another than in the later state."""
+        tensors = (n for n in sorted(self.prints.keys() | later.prints) if self.prints.get(n) != later.prints.get(n))
+        modes = (name for name, mode in self.modes.items() if later.modes.get(name, mode) != mode)
+        others = (name for name, tensor, before in self.others if tensor_fingerprint(tensor) != before)
+        return [*tensors, *modes, *others]
 
 
 def statistics_of(model: nn.Module) -> list[str]:

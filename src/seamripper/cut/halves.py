@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,9 @@ Context = dict[str, Tensor]
 
 class Head(nn.Module, abc.ABC):
     """Inputs → activations at the cut; stops there."""
+
+    computes: ClassVar[bool] = True
+    """Whether it runs the model's front; a head that hands on what was computed before does not."""
 
     @abc.abstractmethod
     def forward(self, inputs: Inputs) -> Tensor:

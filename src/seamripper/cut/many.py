@@ -8,11 +8,10 @@ it is true to the plain one within `TOLERANCE` and shows NaN where that does, an
 from __future__ import annotations
 
 import fnmatch
-import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -53,9 +52,9 @@ class Heads:
     run: _Run
     example: Inputs
 
-    @functools.cached_property
+    @property
     def fingerprint(self) -> str:
-        """The fingerprint of the model's parameters and buffers."""
+        """The fingerprint of the model's parameters and buffers, as they are now."""
         return model_fingerprint(self.model.module)
 
     def __call__(self, inputs: Inputs) -> tuple[Tensor, ...]:
@@ -70,10 +69,12 @@ def heads(
     example: Inputs | None = None,
     *,
     optimise: bool = False,
+    trial: Inputs | None = None,
 ) -> Heads:
     """The heads of a model at the cuts of these names, which may hold `*`; by default behind each of its blocks.
 
-    With `optimise` the fused way is tried.
+    With `optimise` the fused way is tried, and held to the plain one on the example and on a batch of real data,
+    `trial`.
     """
     known = as_model(model)
     example = example_of(known, example)
@@ -81,10 +82,10 @@ def heads(
     flow, *_ = watched(module, example)
     spots = _blocks(module, flow) if names is None else _named(flow, names)
     plain = _Taps(module, spots)
-    fused = _fused(module, spots, example, plain) if optimise else None
+    fused = _fused(module, spots, example, plain, trial) if optimise else None
     way, run = ("plain", plain) if fused is None else fused
     cuts = tuple(flow.cut_at(spot) for spot in spots)
-    return Heads(Model(module, known.source, known.input, known.classes, known.record), cuts, way, run, example)
+    return Heads(replace(known, module=module), cuts, way, run, example)
 
 
 def _named(flow: Flow, names: Sequence[str]) -> list[Spot]:
@@ -188,7 +189,9 @@ class _RecordingTracer(fx.Tracer):
         return value
 
 
-def _fused(module: nn.Module, spots: Sequence[Spot], example: Inputs, plain: _Run) -> tuple[str, _Run] | None:
+def _fused(
+    module: nn.Module, spots: Sequence[Spot], example: Inputs, plain: _Run, trial: Inputs | None
+) -> tuple[str, _Run] | None:
     """The fused way, and how far it is from the plain one; None if it cannot be had or is not true."""
     if not isinstance(example, Tensor) or any(spot.before for spot in spots):
         return None
@@ -202,7 +205,8 @@ def _fused(module: nn.Module, spots: Sequence[Spot], example: Inputs, plain: _Ru
             script = torch.jit.trace(graph, probes(example)[0], check_trace=False)  # type: ignore[no-untyped-call]
             script = torch.jit.optimize_for_inference(torch.jit.freeze(script.eval()))
             with torch.no_grad():
-                gap = max(_gap(plain(probe), script(probe)) for probe in probes(example))
+                shown = probes(example) if trial is None else (*probes(example), trial)
+                gap = max(_gap(plain(inputs), script(inputs)) for inputs in shown)
                 bad = torch.full_like(example, torch.nan) if example.is_floating_point() else example
                 hidden = _finite(script(bad)) != _finite(plain(bad))
     except Exception:

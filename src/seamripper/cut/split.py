@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import torch
@@ -16,13 +16,13 @@ from seamripper.cut.by_export import split_by_export
 from seamripper.cut.by_fx import split_by_fx
 from seamripper.cut.by_hooks import HookedHead, HookedTail
 from seamripper.cut.flow import Flow, Spot, read_flow
-from seamripper.cut.frozen import frozen_copy
+from seamripper.cut.frozen import frozen_copy, sealed
 from seamripper.cut.halves import Beside, CloningTail, Head, Tail
 from seamripper.cut.observe import Observation, observe
 from seamripper.cut.place import Cut
 from seamripper.cut.values import batch_of, probes
 from seamripper.data.samples import Inputs
-from seamripper.errors import CutError, LeakError, SeamripperError
+from seamripper.errors import CutError, FrozenError, LeakError
 from seamripper.models._call import answer_of
 from seamripper.models.model import Model
 
@@ -45,15 +45,17 @@ class Split:
     way: Way
     example: Inputs = field(repr=False)
     beside: Beside = field(repr=False, default_factory=lambda: Beside(()))
+    proved: set[tuple[str, int]] = field(repr=False, default_factory=set)
+    """Samples and batch sizes on which the halves were seen to make the model: see `require_whole`."""
 
     @property
     def context(self) -> tuple[str, ...]:
         """The inputs that the tail takes beside the cut, by name."""
         return self.beside.needed
 
-    @functools.cached_property
+    @property
     def fingerprint(self) -> str:
-        """The fingerprint of the model's parameters and buffers."""
+        """The fingerprint of the model's parameters and buffers, as they are now."""
         return model_fingerprint(self.model.module)
 
     def answer(self, inputs: Inputs) -> Tensor:
@@ -76,6 +78,7 @@ class Split:
             "input": list(inputs.shape[1:]),
             "classes": self.model.classes,
             "record": dict(self.model.record),
+            "wants": None if self.model.wants is None else self.model.wants.as_record(),
         }
 
 
@@ -119,16 +122,19 @@ def split(
     module = frozen_copy(known.module)
     flow, *seen = watched(module, example)
     spot = flow.require(cut)
-    frozen = Model(module, known.source, known.input, known.classes, known.record)
+    frozen = replace(known, module=module)
     why: list[str] = []
     unseen = False
     for name, make in _ways(module, spot, flow, seen, example, way):
         try:
             tail: Tail
-            head, tail = make()
-            beside, tail = _verify(module, HookedHead(module, spot), head, tail, example)
-        except _FAILURES as e:
-            why.append(f"By {name}: {_reason(e)}.")
+            with sealed({"model": module}):
+                head, tail = make()
+                beside, tail = _verify(module, HookedHead(module, spot), head, tail, example)
+        except FrozenError:
+            raise
+        except FAILURES as e:
+            why.append(f"By {name}: {first_line(e)}.")
             unseen = unseen or isinstance(e, _NotWholeError)
             continue
         return Split(frozen, flow.cut_at(spot), head.eval(), tail.eval(), name, example, beside)
@@ -144,14 +150,12 @@ class _NotWholeError(CutError):
     """Head and tail ran, and did not make the model."""
 
 
-_FAILURES = (
-    *(SeamripperError, RuntimeError, TypeError, AttributeError, ValueError, LookupError, AssertionError),
-    SyntaxError,  # fx writes layers' names into code, and there are names that are none
-)
-"""What tracing, stubbing or exporting a model may raise when it cannot be done; then the next way is tried."""
+FAILURES = Exception
+"""What tracing, stubbing or exporting a model may raise where it cannot be done: anything, as the model's code runs."""
 
 
-def _reason(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says, in short."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
@@ -178,11 +182,12 @@ def _hooked(module: nn.Module, spot: Spot, seen: list[Observation], example: Inp
 def watched(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Observation]:
     """The flow of a frozen model, and the two runs that it was read from."""
     try:
-        first, second = (observe(module, probe) for probe in probes(example))
+        with sealed({"model": module}):
+            first, second = (observe(module, probe) for probe in probes(example))
     except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
         shapes = example.shape[1:] if isinstance(example, Tensor) else next(iter(example.values())).shape[1:]
         raise CutError(
-            f"The model does not run on inputs of shape {shown_shape(shapes)}: {_reason(e)}. "
+            f"The model does not run on inputs of shape {shown_shape(shapes)}: {first_line(e)}. "
             "Give an example (or --input) of the shape it was made for."
         ) from e
     if not (first.finite and second.finite):
@@ -218,7 +223,7 @@ def _verify(module: nn.Module, passing: Head, head: Head, tail: Tail, example: I
             for twin in tail.twins():
                 try:
                     got = twin(activations, beside(batch))
-                except _FAILURES:
+                except FAILURES:
                     # No proof either way: the model itself refuses such blanks, or does not reach the cut on them.
                     continue
                 _compare(answer, got, batch_of(batch))

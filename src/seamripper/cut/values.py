@@ -66,6 +66,11 @@ def length_of(inputs: Inputs) -> int:
     return lengths.pop() if len(lengths) == 1 else 0
 
 
+def first_of(inputs: Inputs, n: int) -> Inputs:
+    """The first n samples of these inputs."""
+    return inputs[:n] if isinstance(inputs, Tensor) else {key: value[:n] for key, value in inputs.items()}
+
+
 def probes(example: Inputs) -> tuple[Inputs, Inputs]:
     """Two batches of different size and content, made from an example of any size.
 

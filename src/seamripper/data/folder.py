@@ -24,7 +24,8 @@ IMAGES = Files("folder", "images", (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".w
 class Folder(DataSet):
     """Images of a folder: the shorter side is resized to `size` (bilinear), the middle square is kept.
 
-    Pixels are held in memory, up to `limit` bytes; with `n`, only the images that are drawn are read.
+    Pixels are held in memory, up to `limit` bytes; with `n`, only the images that are drawn are read. `mean` and `std`
+    are for models that do not say how they want pictures: if they are not given, 0.5 is taken for both, with a warning.
     """
 
     name: ClassVar[str] = "folder"
@@ -33,13 +34,17 @@ class Folder(DataSet):
 
     path: str
     size: int = 224
-    mean: float = 0.5
-    std: float = 0.5
+    mean: float | None = None
+    std: float | None = None
     limit: int = 4 * 10**9
 
     def __post_init__(self) -> None:
         check_options(self, size=1)
-        check_scale(self.mean, self.std)
+        check_scale(*self._scale)
+
+    @property
+    def _scale(self) -> tuple[float, float]:
+        return 0.5 if self.mean is None else self.mean, 0.5 if self.std is None else self.std
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The images of a split that are kept; no others are read."""
@@ -55,7 +60,9 @@ class Folder(DataSet):
         pixels = np.empty((len(kept), 3, self.size, self.size), np.uint8)
         for row, place in enumerate(kept.inputs):
             pixels[row] = _read(paths[int(place)], self.size, image)
-        return replace(kept, inputs=torch.from_numpy(pixels), mean=self.mean, std=self.std)
+        mean, std = self._scale
+        assumed = self.mean is None or self.std is None
+        return replace(kept, inputs=torch.from_numpy(pixels), mean=mean, std=std, assumed=assumed)
 
 
 def check_scale(mean: float, std: float) -> None:

@@ -6,14 +6,18 @@ import functools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from seamripper._fingerprint import joined, tensor_fingerprint
 from seamripper.errors import DataError
 
+Interpolation = Literal["nearest", "bilinear", "bicubic"]
+VIEW = ("mean", "std", "size", "interpolation", "dtype", "range")
+"""What samples say of how they are shown."""
 Inputs: TypeAlias = Tensor | dict[str, Tensor]
 """What a model is called with: one tensor, or named tensors (`input_ids`, `attention_mask`), a row a sample."""
 
@@ -23,7 +27,9 @@ class Samples:
     """Inputs, labels and ids of a data set, a row a sample.
 
     Pixels may be kept as bytes: `batch` turns them into floats, (x / 255 − mean) / std, so sixty thousand
-    colour images take 141 MB and not 564. `labels` is int64; `ids` is int64, and unique within a data set over all
+    colour images take 141 MB and not 564. Of pixels that are floats `range` says what black and white are. A model with
+    an input contract is shown pictures its own way, whatever `mean` and `std` say: these are for models that have none,
+    and `size` and `dtype` are how it is done. `labels` is int64; `ids` is int64, and unique within a data set over all
     its splits, so that no sample is fitted on and scored on.
 
     >>> pixels = torch.tensor([[[[0, 255]]], [[[255, 0]]]], dtype=torch.uint8)
@@ -39,12 +45,23 @@ class Samples:
     labels: Tensor
     ids: Tensor
     classes: int
-    mean: float = 0.0
-    std: float = 1.0
+    mean: float | tuple[float, ...] = 0.0
+    std: float | tuple[float, ...] = 1.0
     source: str = "memory"
     """Where the bytes came from, in words that a result can repeat."""
     shown: Samples | None = None
     """What a sender is shown in place of these, row by row: noise, another image. The receiver is shown these."""
+    range: tuple[float, float] | Literal["ready"] | None = None
+    """Of float inputs: the values of black and white, or "ready" if they are as every model here wants them."""
+    size: tuple[int, int] | None = None
+    """Height and width that pictures are brought to as they are shown; None leaves them as they are."""
+    interpolation: Interpolation = "bilinear"
+    dtype: torch.dtype | None = None
+    """The precision in which floats are shown; None leaves them in theirs, and bytes become float32."""
+    tokenizer: str | None = None
+    """What made the token ids, where that is known."""
+    assumed: bool = False
+    """Whether nobody has said `mean` and `std`, so that a model that has no input contract is shown a guess."""
 
     def __post_init__(self) -> None:
         for key, value in self._columns():
@@ -77,9 +94,32 @@ class Samples:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one sample's (first) input."""
+        """The shape of one sample's (first) input, as it is shown."""
         first = self.inputs if isinstance(self.inputs, Tensor) else next(iter(self.inputs.values()))
-        return tuple(first.shape[1:])
+        return tuple(first.shape[1:]) if self.size is None else (first.shape[1], *self.size)
+
+    @property
+    def pictures(self) -> bool:
+        """Whether these are pictures whose black and white are known: bytes, or floats with a range."""
+        if not isinstance(self.inputs, Tensor) or self.inputs.dim() != 4:
+            return False
+        return self.inputs.dtype == torch.uint8 or isinstance(self.range, tuple)
+
+    def shown_in(self, dtype: torch.dtype | None, **view: Any) -> Samples:
+        """The very same samples, shown in another way: `mean`, `std`, `size`, `interpolation` and precision."""
+        same = all(getattr(self, name) == value for name, value in {"dtype": dtype, **view}.items())
+        return self if same else self._with(dtype=dtype, **view)
+
+    def showing(self, shown: Samples | None) -> Samples:
+        """The very same samples, with these shown to a sender; with None, a sender is shown them as well."""
+        return self if self.shown is shown else self._with(shown=shown)
+
+    def _with(self, **changes: Any) -> Samples:
+        """A copy that shares the columns, which need not be fingerprinted again."""
+        other = replace(self, **changes)
+        if "_prints" in vars(self):
+            vars(other)["_prints"] = self._prints
+        return other
 
     @property
     def for_sender(self) -> Samples:
@@ -89,15 +129,32 @@ class Samples:
     @property
     def as_it_is(self) -> Samples:
         """These samples, and nothing else shown to a sender."""
-        return self if self.shown is None else replace(self, shown=None)
+        return self.showing(None)
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """sha256 over inputs, labels, ids and the normalisation: same fingerprint, same samples."""
-        prints = {key: tensor_fingerprint(value) for key, value in self._columns()}
+        prints = dict(self._prints)
         if self.shown is not None:
             prints["shown to the sender"] = self.shown.fingerprint
+        # What is not said does not count, so that samples without it keep the fingerprints that they have always had.
+        view = {"range": self.range, "size": self.size, "dtype": self.dtype, "tokenizer": self.tokenizer}
+        if self.size is not None:
+            view["interpolation"] = self.interpolation
+        prints |= {name: str(value) for name, value in view.items() if value is not None}
         return joined({**prints, "normalisation": f"{self.mean} {self.std}"})
+
+    @functools.cached_property
+    def _prints(self) -> dict[str, str]:
+        return {key: tensor_fingerprint(value) for key, value in self._columns()}
+
+    def changed(self, inputs: Inputs, *, name: str) -> Samples:
+        """The same samples with other inputs, given in the way that `batch` shows these; pictures stay pictures."""
+        if not self.pictures:
+            return replace(self, name=name, inputs=inputs)
+        assert isinstance(inputs, Tensor)
+        mean, std = (torch.tensor(value).reshape(-1, 1, 1).to(inputs) for value in (self.mean, self.std))
+        return replace(self, name=name, inputs=inputs * std + mean, range=(0.0, 1.0), size=None, dtype=None)
 
     def batch(self, index: Tensor | slice) -> Inputs:
         """The inputs at `index`, ready for a model."""
@@ -142,9 +199,30 @@ class Samples:
 
     def _ready(self, rows: Tensor) -> Tensor:
         if rows.dtype == torch.uint8:
-            # One multiplication and one addition, in place on the fresh float copy.
-            return rows.float().mul_(1 / (255 * self.std)).sub_(self.mean / self.std)
-        return rows
+            ready = self._normalised(self._sized(rows.float(), 0.0, 255.0), 0.0, 255.0)
+        elif rows.is_floating_point() and isinstance(self.range, tuple):
+            ready = self._normalised(self._sized(rows.clone(), *self.range), *self.range)
+        else:
+            ready = rows
+        return ready if self.dtype is None or not ready.is_floating_point() else ready.to(self.dtype)
+
+    def _sized(self, rows: Tensor, black: float, white: float) -> Tensor:
+        """Pictures in the size that they are shown in; smoothed where they shrink, so that no pixel is passed over."""
+        if self.size is None or tuple(rows.shape[-2:]) == self.size:
+            return rows
+        if self.interpolation == "nearest":
+            return F.interpolate(rows, self.size, mode="nearest")
+        sized = F.interpolate(rows, self.size, mode=self.interpolation, align_corners=False, antialias=True)
+        return sized.clamp_(black, white)
+
+    def _normalised(self, rows: Tensor, black: float, white: float) -> Tensor:
+        """((x − black) / (white − black) − mean) / std, in place."""
+        spread = white - black
+        if isinstance(self.mean, tuple) or isinstance(self.std, tuple):
+            mean, std = (torch.tensor(value).reshape(-1, 1, 1) for value in (self.mean, self.std))
+            return rows.sub_(black).div_(spread).sub_(mean).div_(std)
+        # One multiplication and one addition.
+        return rows.mul_(1 / (spread * self.std)).sub_(self.mean / self.std + black / (spread * self.std))
 
     def _columns(self) -> Iterator[tuple[str, Tensor]]:
         if isinstance(self.inputs, Mapping):

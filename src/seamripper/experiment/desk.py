@@ -118,7 +118,7 @@ class Desk:
             from seamripper.cut import split
 
             model = self.model(which)
-            return split(model, cut, model.example(2, input=samples.shape))
+            return split(model, cut, model.example(2, input=model.present(samples).shape))
 
         name = f"{next(iter(which.values()))} {cut} {samples.shape}"
         return _kept(self._halves, name, make, _MODELS)

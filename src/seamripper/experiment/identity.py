@@ -112,7 +112,7 @@ class Identities:
             from seamripper.models._call import answer_of
 
             network = self._load(spec)
-            example = network.example(2, input=tuple(shape))
+            example = network.example(2, input=network.shown_shape(shape))
             try:
                 with torch.no_grad():
                     answer = answer_of(network.module.eval(), example)
@@ -134,7 +134,7 @@ class Identities:
             from seamripper.cut.split import watched
 
             network = self._load(spec)
-            flow, *_ = watched(frozen_copy(network.module), network.example(2, input=tuple(shape)))
+            flow, *_ = watched(frozen_copy(network.module), network.example(2, input=network.shown_shape(shape)))
             for cut in wanted:
                 flow.require(cut)
             return wanted
@@ -148,7 +148,7 @@ class Identities:
             from seamripper.cut.many import heads
 
             network = self._load(spec)
-            heads(network, cuts, network.example(2, input=tuple(shape)))
+            heads(network, cuts, network.example(2, input=network.shown_shape(shape)))
             return True
 
         self._once(["heads", model, cuts, shape], look)

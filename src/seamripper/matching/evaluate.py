@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from seamripper._progress import Progress, Watcher, nobody
-from seamripper._stats import Estimate, paired, proportion
+from seamripper._stats import Estimate, over_seeds, paired, proportion
 from seamripper.activations.collect import require_finite
+from seamripper.cut.frozen import sealed
+from seamripper.cut.on_data import presented, require_whole
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import DataError
@@ -20,6 +22,8 @@ from seamripper.matching.match import Match, require_inputs, shared
 from seamripper.matching.task import Task, require_classes
 
 _BATCH = 512
+_TELLING = 0.05
+"""An accuracy that is not known to within this is compared with no other in words."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,13 @@ class Functional:
 
     `penalty` is error(stitched) − error(receiver), `relative_accuracy` accuracy(stitched) / accuracy(receiver), both
     against the receiver on the same samples (`receiver_here`). `receiver_own` is the receiver on its own task, the
-    other baseline of Smith et al. 2025; None where its data is not known. `agreement` is the share of samples on which
-    stitched network and receiver give the same answer.
+    other baseline of Smith et al. 2025; None where its data is not known.
+
+    Three figures need no labels: `agreement` is the share of samples on which stitched network and receiver give the
+    same answer, of which `agreement_chance` would be had by chance (Cohen 1960); `kl` the mean divergence
+    KL(receiver ‖ stitched) of their answers, in nats; `top5_overlap` the mean share of five classes that are among
+    the first five of both. They are what is left where accuracies are `unreadable`. `chance` is what naming the most
+    frequent class at all times would give.
     """
 
     top1: Estimate
@@ -41,10 +50,55 @@ class Functional:
     receiver_own: Estimate | None
     data: str
     n: int
+    chance: float
+    agreement_chance: float
+    kl: Estimate | None
+    top5_overlap: Estimate | None
+
+    @property
+    def unreadable(self) -> str | None:
+        """Why accuracies say nothing here; None if they do.
+
+        A receiver that does no better than chance was not made for these labels, or there are too few samples to see
+        that it was: then no network can be said to do as well as it.
+        """
+        if self.receiver_here.low > self.chance:
+            return None
+        return (
+            f"the receiver itself reaches {self.receiver_here} on the labels of {self.data}, where chance is "
+            f"{self.chance:.3f}: they are not those of its task, or {self.n} samples are too few to see that they are"
+        )
+
+    def in_words(self) -> str:
+        """What the figures allow to be said of the stitched network beside the receiver."""
+        if self.unreadable is not None:
+            top5 = "" if self.top5_overlap is None else f", the first five classes overlap by {self.top5_overlap}"
+            kl = "" if self.kl is None else f", and the divergence KL is {self.kl} nats"
+            return (
+                f"Accuracy is unreadable: {self.unreadable}. What can be read is how far the stitched network gives "
+                f"the receiver's own answers: it agrees in {self.agreement} (by chance "
+                f"{self.agreement_chance:.3f}){top5}{kl}."
+            )
+        if self.penalty.high - self.penalty.low > 2 * _TELLING:
+            return (
+                f"{self.n} samples are too few to tell a difference of {_TELLING:g}: the stitched network loses "
+                f"{_points(self.penalty)} against the receiver alone."
+            )
+        if self.penalty.high < 0:
+            return "The stitched network does better than the receiver alone."
+        if self.penalty.low <= 0:
+            return "The stitched network does as well as the receiver alone, within the interval."
+        return f"The stitched network loses {_points(self.penalty)} against the receiver alone."
 
     def as_record(self) -> dict[str, Any]:
         """The figures as JSON has them."""
-        return {k: v.as_record() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
+        figures = {k: v.as_record() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
+        return {**figures, "unreadable": self.unreadable}
+
+
+def _points(penalty: Estimate) -> str:
+    value, low, high = (100 * end for end in (penalty.value, penalty.low, penalty.high))
+    return f"{value:.1f} [{low:.1f}, {high:.1f}] percentage points"
 
 
 def evaluate(
@@ -64,23 +118,35 @@ def evaluate(
     require_inputs(match.sender, match.receiver, samples)
     _require_unseen(match, samples)
     wanted = _wanted(match, samples)
-    stitched = []
+    shown = presented(samples, match.sender, match.receiver)
+    for role, half, given in (("sender", match.sender, shown.for_sender), ("receiver", match.receiver, shown)):
+        require_whole(half, given, role=role, batch=batch)
+    with sealed(match.models):
+        answers = stitched_answers(match, samples, batch=batch, watch=watch)
+        receiver = answers_of(match.receiver, samples, batch=batch) if receiver is None else receiver
+        if isinstance(own, Samples):
+            own = right_of(answers_of(match.receiver, own, batch=batch), own)
+    return functional(answers, receiver, samples, wanted=wanted, receiver_own=own)
+
+
+def stitched_answers(match: Match, samples: Samples, *, batch: int = _BATCH, watch: Watcher = nobody) -> Tensor:
+    """What the stitched network answers to samples (n, classes)."""
+    parts = []
+    samples = presented(samples, match.sender, match.receiver)
     with torch.no_grad():
         for step, ((inputs, _), (shown, _)) in enumerate(both(samples, batch), 1):
-            stitched.append(match(inputs, shown))
+            parts.append(match.answer(inputs, shown))
             watch(Progress("scoring", step, batches_in(len(samples), batch)))
-    answers = torch.cat(stitched)
+    answers = torch.cat(parts)
     require_finite(answers, "the end of the stitched network", samples.ids)
-    receiver = answers_of(match.receiver, samples, batch=batch) if receiver is None else receiver
-    if isinstance(own, Samples):
-        own = right_of(answers_of(match.receiver, own, batch=batch), own)
-    return functional(answers, receiver, samples, wanted=wanted, receiver_own=own)
+    return answers
 
 
 def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:
     """What a model, whole and without any stitch, answers to samples (n, classes)."""
+    shown = half.model.present(samples.as_it_is)
     with torch.no_grad():
-        found = torch.cat([half.answer(inputs) for inputs, _ in samples.as_it_is.batches(batch)])
+        found = torch.cat([half.answer(inputs) for inputs, _ in shown.batches(batch)])
     require_finite(found, "the end of the receiver", samples.ids)
     return found
 
@@ -113,17 +179,45 @@ def functional(
     require_classes(wanted, answers, samples.name)
     right, theirs = _right(answers, wanted), _right(receiver, samples.labels)
     n = len(samples)
+    named, native = answers.argmax(1), receiver.argmax(1)
     return Functional(
         top1=proportion(int(right.sum()), n),
         top5=_top5(answers, wanted),
         penalty=paired(right, theirs, lambda a, b: b - a),
         relative_accuracy=paired(right, theirs, lambda a, b: a / b),
-        agreement=proportion(int((answers.argmax(1) == receiver.argmax(1)).sum()), n),
+        agreement=proportion(int((named == native).sum()), n),
         receiver_here=proportion(int(theirs.sum()), n),
         receiver_own=receiver_own,
         data=samples.name,
         n=n,
+        chance=float(torch.bincount(samples.labels).max()) / n,
+        agreement_chance=_by_chance(named, native),
+        kl=_divergence(answers, receiver),
+        top5_overlap=_overlap(answers, receiver),
     )
+
+
+def _by_chance(a: Tensor, b: Tensor) -> float:
+    """How often two networks that have nothing in common but how often they give each class would agree."""
+    classes = int(max(a.max(), b.max())) + 1
+    p, q = (torch.bincount(x, minlength=classes).double() / len(x) for x in (a, b))
+    return float(p @ q)
+
+
+def _divergence(answers: Tensor, receiver: Tensor) -> Estimate | None:
+    """The mean of KL(receiver ‖ stitched) over samples; None if the two do not speak of the same classes."""
+    if answers.shape != receiver.shape:
+        return None
+    ours, theirs = (scores.double().log_softmax(1) for scores in (answers, receiver))
+    return over_seeds((theirs.exp() * (theirs - ours)).sum(1).clamp(min=0).tolist())
+
+
+def _overlap(answers: Tensor, receiver: Tensor) -> Estimate | None:
+    """The mean share of five classes that are among the first five of both; None with five classes or fewer."""
+    if answers.shape != receiver.shape or answers.shape[1] <= 5:
+        return None
+    ours, theirs = (scores.topk(5).indices for scores in (answers, receiver))
+    return over_seeds(((ours[:, :, None] == theirs[:, None]).any(2).double().mean(1)).tolist())
 
 
 def _wanted(match: Match, samples: Samples) -> Tensor:

@@ -16,7 +16,9 @@ from seamripper._files import load_tensors, save_tensors
 from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
+from seamripper.activations.collect import AT_ONCE
 from seamripper.cut.frozen import Freeze, sealed
+from seamripper.cut.on_data import presented, require_whole
 from seamripper.cut.split import Split, split
 from seamripper.data.base import check_seed
 from seamripper.data.samples import Inputs, Samples
@@ -24,10 +26,12 @@ from seamripper.errors import DataError, FileError, MatchError
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.choosing import matching_from_record
 from seamripper.matching.task import Task
+from seamripper.matching.training import DIVERGED
 from seamripper.models import Model, load
 from seamripper.models._seeded import seeded
 from seamripper.models._spec import Spec
 from seamripper.models._weights import load_weights
+from seamripper.models.contract import InputContract
 from seamripper.stitches import Layer, Stitch, auto, from_record, stitch_named
 
 if TYPE_CHECKING:
@@ -63,8 +67,24 @@ class Match:
     def __call__(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
         """The stitched network's answer: receiver's tail ∘ stitch ∘ sender's head.
 
-        `shown` is what the sender is shown, where that is not what the receiver's tail is told of the inputs.
+        `shown` is what the sender is shown, where that is not what the receiver's tail is told of the inputs. Both
+        networks are sealed meanwhile.
         """
+        with sealed(self.models):
+            return self.answer(inputs, shown)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether training has ruined the stitch, so that its scores tell nothing of the two networks."""
+        return self.status.startswith(DIVERGED)
+
+    @property
+    def models(self) -> dict[str, nn.Module]:
+        """The two frozen networks, by their role."""
+        return {"sender": self.sender.model.module, "receiver": self.receiver.model.module}
+
+    def answer(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
+        """What calling the match gives, unsealed: for loops over many batches that are sealed as a whole."""
         activations = self.layer(self.sender.head(inputs if shown is None else shown))
         answer: Tensor = self.receiver.tail(activations, self.receiver.beside(inputs))
         return answer
@@ -156,7 +176,11 @@ def match(
     with seeded(seed):
         layer = _built(chosen, sender, receiver)
     used, held = _parted(fit, held_out, matching, seed)
-    problem = Problem(sender, receiver, layer, used, held, seed, freeze, watch)
+    shown = presented(used, sender, receiver)
+    for role, half, samples in (("sender", sender, shown.for_sender), ("receiver", receiver, shown)):
+        require_whole(half, samples, role=role, batch=AT_ONCE)
+    others = held and presented(held, sender, receiver)
+    problem = Problem(sender, receiver, layer, shown, others, seed, freeze, watch)
     models = {"sender": sender.model.module, "receiver": receiver.model.module}
     with sealed(models, freeze=freeze):
         found = matching.find(problem) if list(layer.parameters()) else _NOTHING
@@ -245,7 +269,8 @@ def _half(
     # Once more, now that all is known to fit: to take the weights in the precision that they were saved in.
     module.load_state_dict(weights, strict=False, assign=True)
     shape = tuple(record["input"])
-    model = Model(module, record["source"], shape, record["classes"], record["record"])
+    wants = record.get("wants") and InputContract.from_record(record["wants"])
+    model = Model(module, record["source"], shape, record["classes"], record["record"], wants)
     half = split(model, record["cut"]["name"], model.example(2, input=shape), way=record["way"])
     if half.fingerprint != record["fingerprint"]:
         raise FileError(f"The {role}'s weights in {path} are not those that the match was made with: it was changed.")
@@ -303,7 +328,8 @@ def _family(name: str) -> str:
 
 def require_inputs(sender: Split, receiver: Split, samples: Samples) -> None:
     """Both models and the data must speak of the same inputs."""
-    for role, half, given in (("sender", sender, samples.for_sender), ("receiver", receiver, samples)):
+    shown = presented(samples, sender, receiver)
+    for role, half, given in (("sender", sender, shown.for_sender), ("receiver", receiver, shown)):
         got, wanted = _input_kinds(given.batch(slice(0, 1))), _input_kinds(half.example)
         if wanted != got:
             raise DataError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -13,7 +13,7 @@ from seamripper.activations.collect import collect
 from seamripper.data.samples import Samples, both
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
-from seamripper.matching.training import Training, train_layer
+from seamripper.matching.training import Training, descend, mean_loss
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,14 @@ class Regression(Matching):
         def loss_of(index: Tensor) -> Tensor:
             return F.mse_loss(problem.layer(sent.values[index]), wanted.values[index])
 
-        losses = train_layer(
-            problem.layer,
-            loss_of,
-            len(sent),
-            self.training,
-            seed=problem.seed,
-            task="regression",
-            watch=problem.watch,
-        )
+        def loss_now() -> float:
+            return mean_loss(problem.layer, loss_of, len(sent), self.training)
+
+        trained = descend(problem, self.training, loss_of, loss_now, task="regression")
         figures = {"residual_in_sample": _residual(problem, problem.fit)}
         if problem.held_out is not None:
             figures["residual_held_out"] = _residual(problem, problem.held_out)
-        return Found("ok", figures, {"loss": losses})
+        return replace(trained, figures={**figures, **trained.figures})
 
 
 def _residual(problem: Problem, samples: Samples, batch: int = 256) -> float:

@@ -21,7 +21,7 @@ from seamripper.matching.augment import flip_crop
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
 from seamripper.matching.label_map import mapped
-from seamripper.matching.training import Training, diverged, falling, mean_loss, train_layer
+from seamripper.matching.training import Training, diverged, ending, falling, mean_loss, train_layer
 from seamripper.models._layout import laid_out
 from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import Layer, LinearLayer
@@ -138,7 +138,9 @@ class Task(Matching):
                 task="task matching",
                 watch=problem.watch,
             )
-        end, status = loss_now(), "ok"
+        end = loss_now()
+        # A stitch that starts where nothing is left to learn may well end a little worse.
+        status = ending(start, end, lr=self.training.lr) if len(losses) and self.init == "random" else "ok"
         if self.init != "random" and not end <= start:
             for module, state in zip(changing, first, strict=True):
                 module.load_state_dict(state)

@@ -18,6 +18,10 @@ from seamripper.data.samples import batch_bounds
 from seamripper.errors import DivergedError, MatchError
 from seamripper.matching.base import Found, Problem
 
+DIVERGED = "diverged"
+"""The first word of the status of a stitch that training has ruined."""
+_ROSE = 10.0
+"""A loss that ends at so many times what it was at the start has run away."""
 _LOOK = 256
 """Samples at a time where the loss is only looked at."""
 
@@ -109,8 +113,9 @@ def train_layer(
 ) -> Tensor:
     """Train `layer` so that `loss_of(sample numbers)` falls; the loss of every step is returned.
 
-    Only the layer's parameters get gradients. A loss that is not finite stops the run, and so do weights that are not
-    after the last step, as no further loss would show what it did to them.
+    Only the layer's parameters get gradients; if none ever reaches them, that is an error. A loss that is not finite
+    stops the run, and so do weights that are not after the last step, as no further loss would show what it did to
+    them.
     """
     parameters = [p for p in layer.parameters() if p.requires_grad]
     if not parameters or training.epochs == 0:
@@ -119,6 +124,7 @@ def train_layer(
     losses: list[float] = []
     per_epoch = len(next(orders(n, training.batch, epochs=1, seed=seed))[1])
     total = per_epoch * training.epochs
+    reached = False
     layer.train()
     for epoch, chunks in orders(n, training.batch, epochs=training.epochs, seed=seed):
         for index in chunks:
@@ -132,10 +138,19 @@ def train_layer(
             if not math.isfinite(losses[-1]):
                 raise diverged(f"The loss became {losses[-1]}", step=len(losses), total=total, lr=rate)
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            if loss.requires_grad:
+                loss.backward()  # type: ignore[no-untyped-call]
+            reached = reached or any(p.grad is not None and bool(p.grad.any()) for p in parameters)
             optimiser.step()
             watch(Progress(task, len(losses), total, {"loss": losses[-1], "epoch": epoch + 1.0}))
     layer.eval()
+    # A loss of exactly 0 has no gradient because there is nothing left to learn.
+    if not reached and any(losses):
+        raise MatchError(
+            f"In {total} steps no gradient reached the stitch, so that it was not trained at all: the receiver's "
+            "layers behind the cut pass none, as quantised layers do, and ReLUs that are off for every sample. Use the "
+            "matching 'direct', which needs no gradient, or start from it with init='direct'."
+        )
     if not all(bool(torch.isfinite(t).all()) for t in layer.state_dict().values()):
         raise diverged("The stitch's weights stopped being finite", step=total, total=total, lr=rate)
     return torch.tensor(losses)
@@ -157,9 +172,23 @@ def descend(
     end, steps = loss_now(), len(losses)
     if not math.isfinite(end):
         raise diverged(f"The loss over all samples is {end}", step=steps, total=steps, lr=training.lr)
-    fell = end < start or steps == 0
-    status = "ok" if fell else f"the loss did not come down ({start:.4g} → {end:.4g}): try another learning rate"
+    status = "ok" if steps == 0 else ending(start, end, lr=training.lr)
     return Found(status, {"loss_start": start, "loss_end": end}, {"loss": losses})
+
+
+def ending(start: float, end: float, *, lr: float) -> str:
+    """The status of a training by its loss before and after.
+
+    >>> ending(2.3, 0.1, lr=0.1), ending(2.3, 4.8e30, lr=0.1)
+    ('ok', 'diverged: the loss rose from 2.3 to 4.8e+30. Try a smaller learning rate, say lr=0.01')
+    """
+    if end > _ROSE * start:
+        return (
+            f"{DIVERGED}: the loss rose from {start:.4g} to {end:.4g}. Try a smaller learning rate, say lr={lr / 10:g}"
+        )
+    if end < start:
+        return "ok"
+    return f"the loss did not come down ({start:.4g} → {end:.4g}): try another learning rate"
 
 
 def mean_loss(layer: nn.Module, loss_of: Callable[[Tensor], Tensor], n: int, training: Training) -> float:

@@ -31,7 +31,7 @@ def sent(
     """
     kept: dict[int, Tensor] = {}
     done, n, steps = 0, len(samples), batches_in(len(samples), batch)
-    for inputs, _ in samples.batches(batch):
+    for inputs, _ in heads.model.present(samples).batches(batch):
         shown = heads(inputs)
         if not kept:
             size = sum(math.prod(shown[i].shape[1:]) * shown[i].element_size() for i in wanted) * n

@@ -15,7 +15,10 @@ from torch import Tensor, nn
 
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
+from seamripper.cut.frozen import sealed
 from seamripper.cut.many import Heads, heads
+from seamripper.cut.split import as_model
+from seamripper.cut.values import first_of
 from seamripper.data.samples import Inputs, Samples, batches_in
 from seamripper.errors import CutError, DataError, MeasureError
 from seamripper.measures._footprint import available
@@ -118,9 +121,8 @@ class Prepared:
             raise DataError("compare shows both models the same samples: give it some without `shown`.")
         rule = Rule(batch=batch_for(len(samples))) if rule is None else rule
         asked, words = asked_for(measures)
-        example = samples.batch(slice(0, 2))
         a, b = (
-            _heads(model, names, example, role, optimise=rule.optimise)
+            _heads(model, names, samples, role, optimise=rule.optimise)
             for role, model, names in (("sender", sender, sender_cuts), ("receiver", receiver, receiver_cuts))
         )
         if sender is receiver and a.cuts == b.cuts:
@@ -141,7 +143,12 @@ class Prepared:
             )
         first, last = batches * part // parts, batches * (part + 1) // parts
         mine = order[first * rule.batch : last * rule.batch]
-        accumulate(sums, self.a, self.b, self.samples, order=mine, first=first, watch=self.watch)
+        with sealed(self._models):
+            accumulate(sums, self.a, self.b, self.samples, order=mine, first=first, watch=self.watch)
+
+    @property
+    def _models(self) -> dict[str, nn.Module]:
+        return {"sender": self.a.model.module, "receiver": self.b.model.module}
 
     def finished(self, sums: Sums, seconds: dict[str, float] | None = None) -> Comparison:
         """The comparison that the sums of all parts come to."""
@@ -154,7 +161,7 @@ class Prepared:
         if self.folder is not None and functional.words and matrices:
             # Before the stitching, which takes long: what is there is not lost with it.
             Comparison(*names, matrices, _record(a, b, samples, plan, sums)).save(self.folder)
-        with _timed("functional", seconds):
+        with _timed("functional", seconds), sealed(self._models if functional.words else {}):
             matrices |= functional.filled(sums.moments)
         record = _record(a, b, samples, plan, sums) | functional.as_record() | {"seconds": seconds}
         return Comparison(*names, matrices, record)
@@ -192,6 +199,7 @@ def accumulate(
     rule = sums.plan.rule
     if not sums.plan.adds:
         return
+    shown = a.model.present(samples), b.model.present(samples)
     order = order_of(samples.ids, seed=rule.seed) if order is None else order
     batches = torch.split(order, rule.batch)
     lanes = lanes_of(a, b, sums.plan, len(batches))
@@ -200,18 +208,21 @@ def accumulate(
 
     def lane(k: int) -> None:
         for number in range(ends[k], ends[k + 1]):
-            _add_batch(sums.lane(k), a, b, samples, batches[number], fold=(first + number) % rule.folds)
+            _add_batch(sums.lane(k), (a, b), shown, batches[number], fold=(first + number) % rule.folds)
             tally.count()
 
     in_lanes(lane, lanes, tally)
 
 
-def _add_batch(sums: Sums, a: Heads, b: Heads, samples: Samples, batch: Tensor, *, fold: int) -> None:
+def _add_batch(
+    sums: Sums, models: tuple[Heads, Heads], shown: tuple[Samples, Samples], batch: Tensor, *, fold: int
+) -> None:
+    (a, b), (ours, theirs) = models, shown
     for few in torch.split(batch, SLICE):
-        inputs, ids = samples.batch(few), samples.ids[few]
+        inputs, ids = ours.batch(few), ours.ids[few]
         sent = a(inputs)
         # A model compared with itself runs once.
-        received = sent if a is b else b(inputs)
+        received = sent if a is b else b(inputs if theirs is ours else theirs.batch(few))
         for half, values in ((a, sent),) if a is b else ((a, sent), (b, received)):
             for cut, rows in zip(half.cuts, values, strict=True):
                 require_finite(rows, cut.name, ids)
@@ -233,10 +244,11 @@ def lanes_of(a: Heads, b: Heads, plan: Plan, batches: int) -> int:
 
 
 def _heads(
-    model: nn.Module | Model, names: Sequence[str] | None, example: Inputs, role: str, *, optimise: bool
+    model: nn.Module | Model, names: Sequence[str] | None, samples: Samples, role: str, *, optimise: bool
 ) -> Heads:
+    trial = as_model(model).present(samples).batch(slice(0, SLICE))
     try:
-        return heads(model, names, example, optimise=optimise)
+        return heads(model, names, first_of(trial, 2), optimise=optimise, trial=trial)
     except CutError as e:
         raise CutError(f"The {role}: {e}") from e
 

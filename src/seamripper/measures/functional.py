@@ -23,10 +23,11 @@ from seamripper._fingerprint import joined, tensor_fingerprint
 from seamripper._progress import Progress, Watcher
 from seamripper._stats import Estimate, paired
 from seamripper.activations.collect import require_finite
+from seamripper.cut.fast import TOLERANCE
 from seamripper.cut.frozen import sealed
 from seamripper.cut.many import Heads
 from seamripper.cut.split import split
-from seamripper.data.samples import Samples
+from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import CutError, DataError, MatchError, MeasureError, StitchError
 from seamripper.matching import Direct, Matching, Task, evaluate, match
 from seamripper.matching.task import require_classes
@@ -96,7 +97,7 @@ class FunctionalMatrices:
             return
         self._require()
         self.fit, self.held_out = parted(samples, rule)
-        self.example = samples.batch(slice(0, 2))
+        self._shown = receivers.model.present(self.held_out)
         self.cells = Cells(folder, announce)
         x, y = forms(senders.cuts, receivers.cuts, rule.sampling)
         self.all = [(i, j) for i in range(len(x)) for j in range(len(y))]
@@ -112,7 +113,8 @@ class FunctionalMatrices:
                 f"{rule.sampling!r}. Use that one, or leave the functional matrices out."
             )
         with torch.no_grad():
-            answer = answer_of(self.receivers.model.module, self.samples.batch(slice(0, 2)))
+            shown = self.receivers.model.present(self.samples).batch(slice(0, 2))
+            answer = answer_of(self.receivers.model.module, shown)
         for word in self.words:
             labels = self.samples.labels if word == DIRECT else self.stitching.task.wanted(self.samples)
             require_classes(labels, answer, self.samples.name)
@@ -167,11 +169,12 @@ class FunctionalMatrices:
         if not senders:
             return
         try:
-            half = split(self.receivers.model, self.receivers.cuts[j].name, self.example)
+            half = split(self.receivers.model, self.receivers.cuts[j].name, self.receivers.example)
+            column = Column(j, half, self.rule.optimise)
+            self._require_whole(column)
         except CutError as e:
             yield from ((i, str(e)) for i in senders)
             return
-        column = Column(j, half, self.rule.optimise)
         with sealed({"receiver": column.tail.tail}):
             for i in senders:
                 outcome: Score | str
@@ -200,7 +203,7 @@ class FunctionalMatrices:
             assert moments is not None
             source, target = self.senders.cuts[i], column.half.cut
             layer = solved(moments.pair(i, j).without(self.rule.folds - 1), source, target, column.dtype)
-            answers = column.answers(kept[i], carrier(layer, source, target), self.held_out, batch=batch)
+            answers = column.answers(kept[i], carrier(layer, source, target), self._shown, batch=batch)
             require_finite(answers, "the end of the stitched network", self.held_out.ids)
             right = _right(answers, self.held_out.labels)
             relative = paired(right, self.baseline, lambda mine, theirs: mine / theirs)
@@ -215,7 +218,7 @@ class FunctionalMatrices:
 
     def _matched(self, word: str, i: int, column: Column, matching: Matching, fit: Samples) -> Score:
         """A cell whose stitch is found by a matching of its own."""
-        half = split(self.senders.model, self.senders.cuts[i].name, self.example)
+        half = split(self.senders.model, self.senders.cuts[i].name, self.senders.example)
         # Without samples held out, direct matching would put some of the fit aside.
         held_out = self.held_out if matching is _DIRECT else None
         found = match(
@@ -230,11 +233,36 @@ class FunctionalMatrices:
         return Score(word, relative.value, low, high, relative.n, self.rule.sampling, "similarity", sides)
 
     @functools.cached_property
+    def _native(self) -> Tensor:
+        """The receiver's own answers to the held-out samples."""
+        with torch.no_grad():
+            answers = [answer_of(self.receivers.model.module, x) for x, _ in self._shown.batches(self.rule.batch)]
+        return torch.cat(answers)
+
+    @functools.cached_property
     def baseline(self) -> NDArray[np.bool_]:
         """Which of the held-out samples the receiver itself gets right."""
+        return _right(self._native, self.held_out.labels)
+
+    @functools.cached_property
+    def _first(self) -> tuple[Inputs, tuple[Tensor, ...]]:
+        """The first held-out batch, and what the receiver shows of it at each cut."""
+        inputs = self._shown.batch(slice(0, self.rule.batch))
+        return inputs, self.receivers(inputs)
+
+    def _require_whole(self, column: Column) -> None:
+        """Refuse a tail that does not make of the receiver's own activations, on real data, what the receiver does."""
+        inputs, shown = self._first
         with torch.no_grad():
-            answers = [answer_of(self.receivers.model.module, x) for x, _ in self.held_out.batches(self.rule.batch)]
-        return _right(torch.cat(answers), self.held_out.labels)
+            got = column.tail.tail(shown[column.number], column.half.beside(inputs))
+        expected = self._native[: len(got)]
+        gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
+        if not gap <= TOLERANCE:
+            raise CutError(
+                f"Behind {column.half.cut.name!r} the receiver's back does not answer as the receiver on the first "
+                f"samples of {self.samples.name} (relative difference {gap:.1e}): its path depends on the values of "
+                "its inputs or on the size of the batch. Compare with receiver_cuts that leave this one out."
+            )
 
     def _require_baseline(self) -> None:
         if not self.baseline.any():

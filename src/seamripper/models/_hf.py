@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from torch import nn
 
+from seamripper._files import sha256_of
 from seamripper._words import did_you_mean, listed, need
 from seamripper.errors import CheckpointError, MissingExtraError, ModelError
 from seamripper.models._seeded import seeded
 from seamripper.models._spec import WEIGHTS_KEYS
 from seamripper.models._torchvision import import_torchvision
+from seamripper.models.contract import InputContract, interpolation_named
 from seamripper.models.model import Model
 
 _HEADS = {
@@ -53,7 +56,42 @@ def from_hf(name: str, options: Mapping[str, str], *, source: str, seed: int, pr
     module.float()
     classes = int(config.num_labels) if head and head.endswith("classification") else None
     record = {"untrained": new} if new else {}
-    return Model(module, source, input=_image(config), classes=classes, record=record)
+    shape = _image(config)
+    wants = _tokenizer(name) if shape is None else _processor(transformers, name, shape)
+    return Model(module, source, input=shape, classes=classes, record=record, wants=wants)
+
+
+def _processor(transformers: ModuleType, name: str, shape: tuple[int, ...]) -> InputContract | None:
+    """What the model's image processor does to a picture; None if there is no such file."""
+    try:
+        reader = transformers.image_processing_base.ImageProcessingMixin
+        says, _ = reader.get_image_processor_dict(name)
+    except (OSError, ValueError, AttributeError):
+        return None
+    scale = float(says.get("rescale_factor", 1 / 255)) * 255 if says.get("do_rescale", True) else 255.0
+    plain = not says.get("do_normalize", True)
+    return InputContract(
+        f"the image processor of {name}",
+        mean=(0.0,) if plain else tuple(says.get("image_mean") or (0.5,)),
+        std=(1.0,) if plain else tuple(says.get("image_std") or (0.5,)),
+        range=(0.0, scale),
+        size=(shape[1], shape[2]),
+        interpolation=interpolation_named(_RESAMPLING.get(says.get("resample", 2), "bicubic")),
+    )
+
+
+def _tokenizer(name: str) -> InputContract | None:
+    """Which tokenizer a text model knows, by the bytes of its vocabulary; None if its folder has none."""
+    files = [path for file in _VOCABULARIES if (path := Path(name) / file).is_file()]
+    if not files:
+        return None
+    known = f"{files[0].name} {sha256_of(files[0])[:12]}"
+    return InputContract(f"the folder {name}", tokenizer=known)
+
+
+_RESAMPLING = {0: "nearest", 2: "bilinear", 3: "bicubic"}
+"""Pillow's numbers for ways of resizing."""
+_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
 
 
 def _trained(auto: Any, name: str, config: Any) -> tuple[nn.Module, list[str]]:

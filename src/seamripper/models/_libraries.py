@@ -13,6 +13,7 @@ from seamripper.errors import ModelError
 from seamripper.models._seeded import seeded
 from seamripper.models._torchvision import import_timm, import_torchvision
 from seamripper.models._weights import load_weights
+from seamripper.models.contract import InputContract, interpolation_named
 from seamripper.models.model import Model
 
 _WORDS = {"True": True, "False": False, "None": None}
@@ -32,8 +33,10 @@ def literal(text: str) -> Any:
         return text
 
 
-def from_torchvision(name: str, options: Mapping[str, str], *, source: str, seed: int, pretrained: bool) -> Model:
-    """A classifier of torchvision, untrained from `seed` or with its default weights."""
+def from_torchvision(
+    name: str, options: Mapping[str, str], *, source: str, seed: int, pretrained: bool, given: bool
+) -> Model:
+    """A classifier of torchvision, untrained from `seed` or with its default weights; `given` if others follow."""
     models = import_torchvision().models
     known = models.list_models(module=models)
     if name not in known:
@@ -52,16 +55,34 @@ def from_torchvision(name: str, options: Mapping[str, str], *, source: str, seed
             raise _unfetched(source, e) from e
         load_weights(module, fetched, origin=str(weights))
     size = choices.get("image_size") or _crop(weights)
+    published = len(weights.meta.get("categories", ())) or None
+    classes = choices.get("num_classes", published)
     return Model(
         module,
         source,
         input=None if size is None else (3, size, size),
-        classes=choices.get("num_classes", len(weights.meta.get("categories", ())) or None),
+        classes=classes,
+        # Weights in a file that have the published classes are taken for published ones.
+        wants=_transforms(weights, size) if pretrained or (given and classes == published) else None,
     )
 
 
-def from_timm(name: str, options: Mapping[str, str], *, source: str, seed: int, pretrained: bool) -> Model:
-    """A model of timm, untrained from `seed` or with its default weights."""
+def _transforms(weights: Any, size: int | None) -> InputContract | None:
+    """What torchvision does to a picture before it shows it to a network with these weights."""
+    preset = weights.transforms()
+    if not all(hasattr(preset, name) for name in ("mean", "std", "interpolation")):
+        return None
+    return InputContract(
+        f"torchvision's transforms for {weights}",
+        mean=tuple(preset.mean),
+        std=tuple(preset.std),
+        size=None if size is None else (size, size),
+        interpolation=interpolation_named(preset.interpolation.value),
+    )
+
+
+def from_timm(name: str, options: Mapping[str, str], *, source: str, seed: int, pretrained: bool, given: bool) -> Model:
+    """A model of timm, untrained from `seed` or with its default weights; `given` if others follow."""
     timm = import_timm()
     # Asked of timm itself and not of the list alone: a name may carry a tag, as in resnet18.a1_in1k.
     if not timm.is_model(name):
@@ -79,7 +100,25 @@ def from_timm(name: str, options: Mapping[str, str], *, source: str, seed: int, 
         except Exception as e:
             raise _unfetched(source, e) from e
     classes = int(getattr(module, "num_classes", 0))
-    return Model(module, source, input=_timm_input(module, choices), classes=classes or None)
+    config: Mapping[str, Any] = getattr(module, "pretrained_cfg", {})
+    shape = _timm_input(module, choices)
+    # Weights in a file that have the published classes are taken for published ones.
+    known = pretrained or (given and classes == config.get("num_classes"))
+    wants = _config(config, shape) if known else None
+    return Model(module, source, input=shape, classes=classes or None, wants=wants)
+
+
+def _config(config: Mapping[str, Any], shape: tuple[int, ...] | None) -> InputContract | None:
+    """What timm's configuration of published weights says of their inputs."""
+    if not {"mean", "std"} <= config.keys():
+        return None
+    return InputContract(
+        f"timm's pretrained_cfg of {config.get('architecture', 'this model')}",
+        mean=tuple(config["mean"]),
+        std=tuple(config["std"]),
+        size=None if shape is None else (shape[1], shape[2]),
+        interpolation=interpolation_named(config.get("interpolation", "bilinear")),
+    )
 
 
 def _timm_input(module: nn.Module, choices: Mapping[str, Any]) -> tuple[int, ...] | None:

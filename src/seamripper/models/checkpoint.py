@@ -11,6 +11,7 @@ from seamripper.errors import CheckpointError, ModelError
 from seamripper.models._version import versions
 from seamripper.models._weights import check_finite, load_weights
 from seamripper.models.architecture import Architecture
+from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
 
 KIND = "model"
@@ -36,6 +37,7 @@ def save_checkpoint(model: Model, path: str | os.PathLike[str]) -> None:
         "input": None if model.input is None else list(model.input),
         "classes": model.classes,
         "training": {k: v for k, v in model.record.items() if k != "architecture"},
+        "wants": None if model.wants is None else model.wants.as_record(),
         "versions": versions(),
     }
     save_tensors(path, model.module.state_dict(), record, kind=KIND)
@@ -57,6 +59,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Model:
     try:
         architecture = Architecture.parse(record["architecture"])
         training, shape, classes = record["training"], record["input"], record["classes"]
+        # Checkpoints of before have none.
+        wants = InputContract.from_record(record["wants"]) if record.get("wants") else None
     except (ModelError, KeyError) as e:
         made = record.get("versions", {}).get("seamripper", "another version")
         raise CheckpointError(f"{path} was written by seamripper {made} and its record cannot be read here: {e}") from e
@@ -70,6 +74,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Model:
         input=None if shape is None else tuple(shape),
         classes=classes,
         record={"architecture": architecture.spec, **training},
+        wants=wants,
     )
 
 

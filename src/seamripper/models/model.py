@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from seamripper._fingerprint import model_fingerprint
-from seamripper.data.samples import Inputs
-from seamripper.errors import ModelError
+from seamripper.data.samples import Inputs, Samples
+from seamripper.errors import DataError, ModelError
 from seamripper.models._spec import Spec
+from seamripper.models.contract import InputContract, shown_to
 
 _TOKENS = 16
 """How many tokens an example has, for a model that takes any number of them."""
@@ -35,11 +35,32 @@ class Model:
     input: tuple[int, ...] | None = None
     classes: int | None = None
     record: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    wants: InputContract | None = field(default=None, repr=False)
+    """What its inputs are to be; None if that is not known, and it is shown samples as they come."""
 
-    @functools.cached_property
+    def present(self, samples: Samples) -> Samples:
+        """The samples as this model wants them; an error that names both sides if they cannot be brought to that."""
+        weights = next((p for p in self.module.parameters() if p.is_floating_point()), None)
+        dtype = None if weights is None or weights.dtype == torch.float32 else weights.dtype
+        shown = shown_to(self.wants, samples, who=self.source, dtype=dtype)
+        ids = None if isinstance(shown.inputs, Tensor) else shown.inputs.get("input_ids")
+        vocabulary = _vocabulary(self.module)
+        if ids is not None and vocabulary is not None and not 0 <= int(ids.min()) <= int(ids.max()) < vocabulary:
+            raise DataError(
+                f"{self.source} knows {vocabulary} tokens, 0 … {vocabulary - 1}, but those of {samples.name} go from "
+                f"{int(ids.min())} to {int(ids.max())}. Tokenize the text as this model wants it."
+            )
+        return shown
+
+    @property
     def fingerprint(self) -> str:
-        """sha256 over every parameter and buffer, as they were when this was first asked."""
+        """sha256 over every parameter and buffer, as they are now."""
         return model_fingerprint(self.module)
+
+    def shown_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape that a sample of this shape has when it is shown to this model."""
+        size = None if self.wants is None else self.wants.size
+        return (shape[0], *size) if size is not None and len(shape) == 3 else tuple(shape)
 
     def example(self, n: int = 2, input: tuple[int, ...] | None = None) -> Inputs:
         """`n` random inputs, the same at every call: normal numbers, or tokens for a model that reads tokens.

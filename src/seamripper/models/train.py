@@ -25,6 +25,7 @@ from seamripper.models._state import State, load_state, save_state
 from seamripper.models._version import versions
 from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import KIND, checked_name, load_checkpoint, save_checkpoint
+from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
 from seamripper.models.recipe import Recipe
 
@@ -74,6 +75,7 @@ def train(
         input=samples.shape,
         classes=architecture.classes,
         record={**training.job, **_circumstances(samples, state)},
+        wants=InputContract.of_training(samples),
     )
     if path is not None and partial is not None:
         save_checkpoint(model, path)

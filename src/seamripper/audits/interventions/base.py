@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
 import torch
@@ -45,8 +45,7 @@ class Intervention(abc.ABC):
         """The same samples, by the same ids and labels, with their inputs changed."""
         if samples.shown is not None:
             raise InapplicableError("The sender is not shown the inputs, so changing them tells nothing of it.")
-        inputs = self.change(samples, seed=check_seed(seed))
-        return replace(samples, name=f"{samples.name}, {self.label}", inputs=inputs)
+        return samples.changed(self.change(samples, seed=check_seed(seed)), name=f"{samples.name}, {self.label}")
 
 
 def images(samples: Samples, what: str, *, channels: tuple[int, ...] = (1, 3)) -> Tensor:
@@ -60,10 +59,11 @@ def images(samples: Samples, what: str, *, channels: tuple[int, ...] = (1, 3)) -
 
 
 def limits(samples: Samples) -> tuple[float, float]:
-    """The least and the largest value that a pixel can have: of bytes black and white, of floats those that occur."""
+    """The least and the largest value that a pixel can have: of pictures black and white, else those that occur."""
     assert isinstance(samples.inputs, Tensor)
-    if samples.inputs.dtype == torch.uint8:
-        return -samples.mean / samples.std, (1 - samples.mean) / samples.std
+    if samples.pictures:
+        mean, std = (torch.tensor(value).reshape(-1) for value in (samples.mean, samples.std))
+        return float((-mean / std).min()), float(((1 - mean) / std).max())
     return float(samples.inputs.min()), float(samples.inputs.max())
 
 

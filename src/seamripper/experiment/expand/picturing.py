@@ -105,7 +105,7 @@ def _shapes(work: Expansion, net: Net, cut: str, shape: list[int]) -> tuple[list
         from seamripper.models import load
 
         network = load(work.identities.located(net.spec))
-        half = split(network, cut, network.example(2, input=tuple(shape)))
+        half = split(network, cut, network.example(2, input=network.shown_shape(shape)))
         return [list(half.answer(half.example).shape[1:]), list(half.cut.shape)]
 
     answer, passes = work.identities.choice("shapes", [which(net), cut, shape], look)

@@ -22,7 +22,12 @@ def is_image(shape: Sequence[int]) -> bool:
 
 def lightness(values: Tensor, samples: Samples) -> Tensor:
     """Numbers as these samples have them, in float64 with black as 0 and white as 1: x · std + mean, not clipped."""
-    return values.double() * samples.std + samples.mean
+    import torch
+
+    mean, std = (torch.tensor(value, dtype=torch.float64) for value in (samples.mean, samples.std))
+    if mean.dim() or std.dim():
+        mean, std = mean.reshape(-1, 1, 1), std.reshape(-1, 1, 1)
+    return values.double() * std + mean
 
 
 def as_bytes(values: Tensor, samples: Samples) -> Tensor:

@@ -117,10 +117,12 @@ def _examples(
     match = found.outcomes[0].match
     if match is None or not isinstance(shown.inputs, torch.Tensor) or not is_image(shown.shape):
         return None
-    theirs, ours = answers(receiver.answer, shown), answers(match, shown)
+    theirs, ours = answers(receiver, shown), answers(match, shown)
     index = torch.from_numpy(_chosen(theirs != ours))
+    images = shown.batch(index)
+    assert isinstance(images, torch.Tensor)
     tensors = {
-        "images": as_bytes(shown.inputs[index], shown),
+        "images": as_bytes(images, shown),
         "labels": shown.labels[index],
         "receiver": torch.from_numpy(theirs)[index],
         "stitched": torch.from_numpy(ours)[index],

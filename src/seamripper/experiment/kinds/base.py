@@ -58,9 +58,12 @@ def figure(name: str, estimate: Mapping[str, Any] | None, **more: Any) -> Iterat
 
 
 def functional(result: Mapping[str, Any], **more: Any) -> Iterator[Row]:
-    """The rows of a functional result."""
-    for name in ("top1", "top5", "penalty", "relative_accuracy", "agreement", "receiver_here", "receiver_own"):
-        yield from figure(name, result[name], **more)
+    """The rows of a functional result; accuracies that are unreadable have that for their status."""
+    unreadable = {"status": f"unreadable: {result['unreadable']}"} if result.get("unreadable") else {}
+    for name in ("top1", "top5", "penalty", "relative_accuracy", "receiver_here"):
+        yield from figure(name, result[name], **{**more, **unreadable})
+    for name in ("agreement", "receiver_own", "kl", "top5_overlap"):
+        yield from figure(name, result.get(name), **more)
 
 
 def course(record: Mapping[str, Any]) -> Iterator[Row]:

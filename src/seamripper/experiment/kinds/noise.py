@@ -111,12 +111,13 @@ def _scores(found: Match, test: Samples) -> dict[str, Any]:
 
     from seamripper._stats import proportion
     from seamripper.activations.collect import require_finite
+    from seamripper.cut.frozen import sealed
     from seamripper.data.samples import both
     from seamripper.matching import Task
 
     wanted = found.matching.wanted(test) if isinstance(found.matching, Task) else test.labels
-    with torch.no_grad():
-        answers = torch.cat([found(inputs, shown) for (inputs, _), (shown, _) in both(test, 512)])
+    with torch.no_grad(), sealed(found.models):
+        answers = torch.cat([found.answer(inputs, shown) for (inputs, _), (shown, _) in both(test, 512)])
     require_finite(answers, "the end of the stitched network", test.ids)
     best = answers.topk(min(5, answers.shape[1])).indices == wanted[:, None]
     top1 = proportion(int(best[:, 0].sum()), len(test)).as_record()

@@ -71,8 +71,10 @@ class Pictures(Kind):
             matching=matching_from_record(content["matching"]),
             seed=content["seed"],
         )
+        apart = own is not test
+        test, own = sender.model.present(test), receiver.model.present(own)
         first, theirs = test.first(content["images"]), own.first(content["images"])
-        rows = _rows(found, first, shows, own=None if own is test else theirs)
+        rows = _rows(found, first, theirs, shows, apart=apart)
         tensors = {name: as_bytes(values, theirs if name in _OF_RECEIVER else first) for name, values in rows.items()}
         record = {"rows": list(rows), "n": len(first), "shows": shows, "status": found.status}
         name = desk.keep(lambda path: save_tensors(path, tensors, {"key": desk.key, **record}, kind="pictures"))
@@ -175,8 +177,9 @@ def _fit(content: Mapping[str, Any], desk: Desk) -> Samples:
     return replace(desk.samples(content["receiver_fit"]).draw(n, seed=seed), shown=fit.draw(n, seed=seed))
 
 
-def _rows(found: Match, test: Samples, shows: Shows, *, own: Samples | None = None) -> dict[str, Tensor]:
-    """The rows of images by name, as a network gives and takes them; the receiver itself is shown `own`, if given."""
+def _rows(found: Match, test: Samples, own: Samples, shows: Shows, *, apart: bool) -> dict[str, Tensor]:
+    """The rows of images by name, as a network gives and takes them; the receiver itself, shown `own`, is last if these
+    are other samples than the sender's."""
     import torch
 
     from seamripper.activations.collect import require_finite
@@ -184,14 +187,12 @@ def _rows(found: Match, test: Samples, shows: Shows, *, own: Samples | None = No
     inputs = _inputs(test)
     with torch.no_grad():
         rows = {"input": inputs, "sender itself": found.sender.answer(inputs)}
-        if own is None:
-            rows["receiver itself"] = found.receiver.answer(inputs)
-        rows["stitched"] = _stitched(found, inputs, shows)
-        if own is not None:
-            rows["receiver itself"] = found.receiver.answer(_inputs(own))
+        itself = {"receiver itself": found.receiver.answer(_inputs(own))}
+        stitched = {"stitched": _stitched(found, inputs, shows)}
+        rows |= stitched | itself if apart else itself | stitched
     rows = {name: values for name, values in rows.items() if is_image(values.shape[1:])}
     for name, values in rows.items():
-        require_finite(values, name, test.ids if own is None or name != "receiver itself" else own.ids)
+        require_finite(values, name, own.ids if name == "receiver itself" else test.ids)
     return rows
 
 

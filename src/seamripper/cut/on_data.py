@@ -1,0 +1,85 @@
+"""Halves and real data: samples as each model wants them, and the proof that the halves make the model."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from seamripper.cut.frozen import sealed
+from seamripper.cut.split import FAILURES, Split, first_line
+from seamripper.data.samples import VIEW, Samples
+from seamripper.errors import CutError, DataError, FrozenError
+
+_ROUNDING = 100
+"""How many times the precision of its numbers an answer may be off: larger batches may be added up in another order."""
+
+
+def presented(samples: Samples, sender: Split, receiver: Split) -> Samples:
+    """The samples as the receiver wants them, showing a sender, from the same pictures, what it wants."""
+    made_by = [half.model.wants.tokenizer for half in (sender, receiver) if half.model.wants is not None]
+    if samples.shown is None and len(set(filter(None, made_by))) > 1:
+        raise DataError(
+            f"The sender wants {sender.model.wants} and the receiver {receiver.model.wants}: the same ids stand for "
+            "other words. Give samples that show the sender its own: dataclasses.replace(samples, shown=…)."
+        )
+    theirs = receiver.model.present(samples.as_it_is)
+    ours = sender.model.present(samples.for_sender)
+    alike = samples.shown is None and all(getattr(ours, name) == getattr(theirs, name) for name in VIEW)
+    return theirs if alike else theirs.showing(ours)
+
+
+def require_whole(half: Split, samples: Samples, *, role: str, batch: int, activations: Tensor | None = None) -> None:
+    """Refuse halves that do not make the model on the first batch of these samples, and a model that answers at whim.
+
+    `split` proves itself on a few inputs made from its example. A path that depends on the size of the batch, or on
+    values that the example has not, shows on real data alone. For the same samples it is done once. `activations` are
+    what the head shows of that batch, where that is known.
+    """
+    key = samples.fingerprint, batch
+    if not half.head.computes or key in half.proved:
+        return
+    inputs = samples.batch(slice(0, batch))
+    try:
+        with torch.no_grad(), sealed({role: half.model.module}):
+            answer = half.answer(inputs)
+            passing = half.head(inputs) if activations is None else activations
+            joined = half.tail(passing, half.beside(inputs))
+            again = half.answer(inputs)
+    except FrozenError:
+        raise
+    except FAILURES as e:
+        raise _not_whole(half, samples, role, f"could not be run on them ({first_line(e)})") from e
+    if not close(answer, again):
+        raise CutError(
+            f"The {role} ({half.model.source}) gives another answer when it is shown the first samples of "
+            f"{samples.name} a second time, so no figure made with it would mean anything. Does it draw random "
+            "numbers in eval mode, or keep a memory of what it has seen?"
+        )
+    if not close(answer, joined):
+        raise _not_whole(half, samples, role, f"answer otherwise than the model, by up to {_gap(answer, joined):.1e}")
+    half.proved.add(key)
+
+
+def close(expected: Tensor, got: Tensor) -> bool:
+    """Whether two answers are equal but for rounding; what is not finite must be so in both."""
+    if torch.equal(expected, got):
+        return True
+    precision = torch.finfo(expected.dtype).eps if expected.is_floating_point() else 0.0
+    largest = float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max())
+    return _gap(expected, got) <= _ROUNDING * precision * largest
+
+
+def _gap(expected: Tensor, got: Tensor) -> float:
+    if expected.shape != got.shape or not torch.equal(expected.isfinite(), got.isfinite()):
+        return float("inf")
+    # Which sample and layer it is that NaN comes from, whoever looks at the activations will tell.
+    return float((expected - got).nan_to_num(0.0, 0.0, 0.0).abs().max())
+
+
+def _not_whole(half: Split, samples: Samples, role: str, what: str) -> CutError:
+    return CutError(
+        f"On the first samples of {samples.name} the halves of the {role} ({half.model.source}, cut at "
+        f"{half.cut.name!r}) {what}. They did make the model on inputs like its example, so its path depends on the "
+        "values of the inputs or on the size of the batch. Cut it with an example from this data, "
+        "split(model, cut, samples.batch(slice(0, 256)), way='hooks'), or cut it elsewhere."
+    )
