@@ -129,6 +129,8 @@ class Make:
             receiver_own=None,
             data="planted",
             n=n,
+            chance=1 / 3,
+            agreement_chance=1 / 3,
         )
 
     def outcomes(self, control: str, accuracies: Sequence[float], **more: Any) -> tuple[Outcome, ...]:

@@ -118,15 +118,15 @@ def test_auxiliary_images_are_made_of_the_samples() -> None:
     assert (found.shape, found.dtype) == (given.shape, given.dtype)
     # Positions in another order, with the channels of each kept together.
     for i in (0, 3):
-        assert torch.equal(found[i].flatten(1).sort(1).values, given[i].flatten(1).sort(1).values)
+        torch.testing.assert_close(found[i].flatten(1).sort(1).values, given[i].flatten(1).sort(1).values)
         assert torch.equal(found[i, 0], found[i, 1])
         assert not torch.equal(found[i], given[i])
     assert not torch.equal(found[0], found[3])
     # Uniform noise over the whole range.
     assert float(found[2].max() - found[2].min()) > 0.9 * float(given.max() - given.min())
-    assert float(found.min()) >= float(given.min())
-    assert float(found.max()) <= float(given.max())
-    again, other = (auxiliary_samples(before, None, seed=seed).inputs for seed in (0, 1))
+    assert float(found.min()) >= float(given.min()) - 1e-6
+    assert float(found.max()) <= float(given.max()) + 1e-6
+    again, other = (auxiliary_samples(before, None, seed=seed).batch(slice(None)) for seed in (0, 1))
     assert torch.equal(torch.as_tensor(again), found)
     assert not torch.equal(torch.as_tensor(other), found)
     assert torch.equal(torch.as_tensor(before.inputs), torch.as_tensor(images(6).inputs))

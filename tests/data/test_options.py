@@ -47,7 +47,7 @@ def test_text_becomes_what_the_field_is(tmp_path: Path) -> None:
 
 
 def test_an_option_at_its_usual_value_is_not_told(tmp_path: Path) -> None:
-    assert load_data(f"{digits(tmp_path)}?mean=0.5&size=224", n=2).name == f"folder:{tmp_path}"
+    assert load_data(f"{digits(tmp_path)}?limit=4000000000&size=224", n=2).name == f"folder:{tmp_path}"
     assert load_data("mnist?size=None", n=2).name == "mnist/greyscale"
 
 
@@ -79,13 +79,17 @@ def test_a_path_may_hold_a_question_mark(tmp_path: Path) -> None:
         ("fashion", {"size": "32"}, r"size of the data set 'fashion' to be .*, but got '32'"),
         ("fashion", {"size": True}, r"size of the data set 'fashion' to be .*, but got True"),
         ("digits", {"classes": 2.0}, r"classes of the data set 'digits' to be a whole number or None, but got 2.0"),
-        ("folder:x?mean=dark", {}, r"Expected mean of the data set 'folder' to be a number, but got 'dark'"),
-        ("folder:x?mean=nan", {}, r"Expected mean of the data set 'folder' to be a number, but got 'nan'"),
-        ("folder:x", {"mean": "dark"}, r"Expected mean of the data set 'folder' to be a number, but got 'dark'"),
+        ("folder:x?mean=dark", {}, r"Expected mean of the data set 'folder' to be a number or None, but got 'dark'"),
+        ("folder:x?mean=nan", {}, r"Expected mean of the data set 'folder' to be a number or None, but got 'nan'"),
+        (
+            "folder:x",
+            {"mean": "dark"},
+            r"Expected mean of the data set 'folder' to be a number or None, but got 'dark'",
+        ),
         ("mnist?sise=32", {}, r"The data set 'mnist' has no option 'sise': did you mean 'size'"),
         ("mnist?variant=mix", {}, r"The data set 'mnist' has no option 'variant'"),
         ("folder:x?path=y", {}, r"The data set 'folder' has no option 'path'"),
-        ("digits?size=32", {}, r"The data set 'digits' has no option 'size': there are: classes\."),
+        ("digits?size=32", {}, r"The data set 'digits' has no option 'size': there are: classes, ready\."),
         ("mnist?size", {}, r"Expected options like \?name=value&name=value, but got 'size' in 'mnist\?size'"),
         ("mnist?size=3&size=4", {}, r"Option 'size' is given twice in 'mnist\?size=3&size=4'"),
         ("mnist?size=3", {"size": 3}, r"Option 'size' is given twice, in 'mnist\?size=3' and beside it: keep one"),

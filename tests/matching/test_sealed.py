@@ -189,13 +189,13 @@ def test_three_evaluations_give_the_same() -> None:
 def test_a_branch_that_only_real_data_takes_is_refused(at: str, scale: float, role: str) -> None:
     branching = halves(Branches(at))
     pair = (branching, other()) if role == "sender" else (other(), branching)
-    with pytest.raises(CutError, match=rf"halves of the {role} .* path depends"):
+    with pytest.raises(CutError, match=rf"halves of the {role} .* answer depends"):
         sr.match(*pair, samples(scale=scale), matching=sr.Direct())
 
 
 def test_evaluate_looks_at_its_own_first_batch() -> None:
     match = sr.match(halves(Branches("batch")), other(), samples(60), matching=sr.Direct())
-    with pytest.raises(CutError, match="path depends"):
+    with pytest.raises(CutError, match="answer depends"):
         sr.evaluate(match, samples(first=1000))
 
 
@@ -219,8 +219,8 @@ def test_functional_matrices_look_at_real_data() -> None:
     assert all("does not answer as the receiver" in why for why in reasons.values())
 
 
-def test_a_model_that_answers_otherwise_the_second_time_is_refused() -> None:
-    with pytest.raises(CutError, match="a second time"):
+def test_a_model_that_keeps_a_memory_nobody_sees_is_refused() -> None:
+    with pytest.raises(CutError, match="what it was shown before"):
         sr.match(halves(Forgets(), way="hooks"), other(), samples(), matching=sr.Direct())
 
 

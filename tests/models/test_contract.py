@@ -260,7 +260,7 @@ def test_numbers_of_an_unknown_range_are_refused() -> None:
     ):
         with pytest.raises(DataError, match=r"tiny wants pictures.*its makers.*my floats holds float32.*range="):
             call()
-    ready = dataclasses.replace(floats, range="ready")
+    ready = dataclasses.replace(floats, ready=True)
     assert torch.equal(model.present(ready).batch(slice(0, 6)), floats.inputs)  # type: ignore[arg-type]
 
 

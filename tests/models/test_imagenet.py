@@ -327,7 +327,7 @@ def test_its_architecture_is_built_again_without_fetching(monkeypatch: pytest.Mo
 
 def test_a_match_of_two_loads_by_its_name_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     x = images(12, 64, 64)
-    samples = Samples("noise", x, torch.arange(12) % 10, torch.arange(12), classes=10, range="ready")
+    samples = Samples("noise", x, torch.arange(12) % 10, torch.arange(12), classes=10, ready=True)
     places = (("mobilenet_v2", "features.13"), ("efficientnet_lite0", "blocks.4"))
     found = match(*(split(network(name), cut, x[:2]) for name, cut in places), samples, matching=Direct())
     found.save(tmp_path / "m.safetensors")

@@ -48,7 +48,7 @@ def recorded(half: Split, samples: Samples, found: Activations) -> tuple[Split, 
         )
     head = _HandedOn().eval()
     shown = Samples(
-        samples.name, found.values, samples.labels, samples.ids, samples.classes, source=samples.source, range="ready"
+        samples.name, found.values, samples.labels, samples.ids, samples.classes, source=samples.source, ready=True
     )
     split = Split(half.model, half.cut, head, half.tail, half.way, found.values[:2].clone(), half.beside)
     return split, replace(samples, shown=shown)

@@ -45,6 +45,7 @@ def load_data(
         raise DataError(f"Expected n to be at least 1, but got {n}.")
     chosen = _named(name, options if classes is None else {**options, "classes": classes})
     samples = chosen.kept(chosen.load(split, n=n, seed=seed), n=n, seed=seed)
+    samples = replace(samples, ready=True) if chosen.ready else samples
     told = _told(chosen)
     return replace(samples, name=f"{samples.name}?{told}") if told else samples
 

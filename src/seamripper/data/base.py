@@ -30,6 +30,8 @@ class DataSet(abc.ABC):
 
     classes: int | None = field(default=None, kw_only=True)
     """The samples of the first so many classes only; None is all of them. Every set has this option."""
+    ready: bool = field(default=False, kw_only=True)
+    """Whether every model is shown them as this set is normalised, even one that was trained on another's scale."""
 
     @abc.abstractmethod
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:

@@ -51,8 +51,10 @@ class Samples:
     """Where the bytes came from, in words that a result can repeat."""
     shown: Samples | None = None
     """What a sender is shown in place of these, row by row: noise, another image. The receiver is shown these."""
-    range: tuple[float, float] | Literal["ready"] | None = None
-    """Of float inputs: the values of black and white, or "ready" if they are as every model here wants them."""
+    range: tuple[float, float] | None = None
+    """Of pictures that are floats: the values of black and white."""
+    ready: bool = False
+    """Whether they are, as `batch` gives them, what every model is to be shown, whatever its input contract says."""
     size: tuple[int, int] | None = None
     """Height and width that pictures are brought to as they are shown; None leaves them as they are."""
     interpolation: Interpolation = "bilinear"
@@ -103,7 +105,7 @@ class Samples:
         """Whether these are pictures whose black and white are known: bytes, or floats with a range."""
         if not isinstance(self.inputs, Tensor) or self.inputs.dim() != 4:
             return False
-        return self.inputs.dtype == torch.uint8 or isinstance(self.range, tuple)
+        return self.inputs.dtype == torch.uint8 or self.range is not None
 
     def shown_in(self, dtype: torch.dtype | None, **view: Any) -> Samples:
         """The very same samples, shown in another way: `mean`, `std`, `size`, `interpolation` and precision."""
@@ -138,7 +140,13 @@ class Samples:
         if self.shown is not None:
             prints["shown to the sender"] = self.shown.fingerprint
         # What is not said does not count, so that samples without it keep the fingerprints that they have always had.
-        view = {"range": self.range, "size": self.size, "dtype": self.dtype, "tokenizer": self.tokenizer}
+        view: dict[str, object] = {
+            "range": self.range,
+            "size": self.size,
+            "dtype": self.dtype,
+            "tokenizer": self.tokenizer,
+        }
+        view["ready"] = self.ready or None
         if self.size is not None:
             view["interpolation"] = self.interpolation
         prints |= {name: str(value) for name, value in view.items() if value is not None}
@@ -200,7 +208,7 @@ class Samples:
     def _ready(self, rows: Tensor) -> Tensor:
         if rows.dtype == torch.uint8:
             ready = self._normalised(self._sized(rows.float(), 0.0, 255.0), 0.0, 255.0)
-        elif rows.is_floating_point() and isinstance(self.range, tuple):
+        elif rows.is_floating_point() and self.range is not None:
             ready = self._normalised(self._sized(rows.clone(), *self.range), *self.range)
         else:
             ready = rows

@@ -34,14 +34,22 @@ class _Part(BaseModel):
 class Data(_Part):
     """Samples by name: `n` of the train split to fit on, `n_test` of the test split to score on, drawn by `seed`.
 
+    Models are shown them as each was trained to want them; with `ready`, all as the set itself is normalised.
+
     >>> Data(name="mnist/correlated", n=4000)
-    Data(name='mnist/correlated', n=4000, n_test=None, seed=0)
+    Data(name='mnist/correlated', n=4000, n_test=None, seed=0, ready=False)
     """
 
     name: Word
     n: Annotated[int, Field(ge=2)] | None = None
     n_test: Annotated[int, Field(ge=2)] | None = None
     seed: Seed = 0
+    ready: bool = False
+
+    @property
+    def word(self) -> str:
+        """The samples as `load_data` takes them."""
+        return f"{self.name}{'&' if '?' in self.name else '?'}ready=true" if self.ready else self.name
 
 
 class Network(_Part):

@@ -50,10 +50,10 @@ class Functional:
     receiver_own: Estimate | None
     data: str
     n: int
-    chance: float
-    agreement_chance: float
-    kl: Estimate | None
-    top5_overlap: Estimate | None
+    chance: float = 0.0
+    agreement_chance: float = 0.0
+    kl: Estimate | None = None
+    top5_overlap: Estimate | None = None
 
     @property
     def unreadable(self) -> str | None:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from seamripper.models.architecture import Architecture
+from seamripper.models.contract import InputContract, UnknownInputsWarning
 from seamripper.models.load import load
 from seamripper.models.model import Model
 from seamripper.models.recipe import Recipe
 from seamripper.models.train import predict, train
 
-__all__ = ["Architecture", "Model", "Recipe", "load", "predict", "train"]
+__all__ = [
+    "Architecture",
+    "InputContract",
+    "Model",
+    "Recipe",
+    "UnknownInputsWarning",
+    "load",
+    "predict",
+    "train",
+]

@@ -105,26 +105,24 @@ def interpolation_named(word: str) -> Interpolation:
 
 def shown_to(wants: InputContract | None, samples: Samples, *, who: str, dtype: torch.dtype | None) -> Samples:
     """The samples as a model wants them (`who` it is, the precision of its weights), or an error that names both."""
-    if wants is None:
-        if samples.assumed:
-            warnings.warn(
-                f"{who} does not say how it wants pictures, so it is shown those of {samples.name} as "
-                f"(x − {samples.mean}) / {samples.std}, x in 0 … 1. If it was trained otherwise, its figures are "
-                "wrong: give the data's mean and std (folder:PATH?mean=0.45&std=0.22), or the model a contract "
-                "(dataclasses.replace(model, wants=InputContract(…))).",
-                UnknownInputsWarning,
-                stacklevel=3,
-            )
+    if wants is None and samples.assumed:
+        warnings.warn(
+            f"{who} does not say how it wants pictures, so it is shown those of {samples.name} as "
+            f"(x − {samples.mean}) / {samples.std}, x in 0 … 1. If it was trained otherwise, its figures are "
+            "wrong: give the data's mean and std (folder:PATH?mean=0.45&std=0.22), or the model a contract "
+            "(dataclasses.replace(model, wants=InputContract(…))).",
+            UnknownInputsWarning,
+            stacklevel=3,
+        )
+    if wants is None or samples.ready:
         return samples.shown_in(dtype)
     if wants.tokenizer is not None:
         return _tokens(wants, samples, who)
     if not samples.pictures:
-        if samples.range == "ready":
-            return samples.shown_in(dtype)
         raise DataError(
             f"{who} wants {wants}, but {samples.name} holds {_held(samples)}. If they are pictures, say what their "
             "black and white are, Samples(…, range=(0.0, 1.0)); if they are as the model wants them already, say "
-            "range='ready'."
+            "ready=True."
         )
     channels = {len(wants.mean), len(wants.std)} - {1}
     if channels and channels != {samples.shape[0]}:

@@ -74,7 +74,7 @@ def check(intervention: Intervention, samples: Samples) -> None:
         low, high = limits(samples)
         assert float(new["inputs"].min()) >= low - 1e-6, "pixels below black"
         assert float(new["inputs"].max()) <= high + 1e-6, "pixels above white"
-    again = columns(intervention.change(samples, seed=3))
+    again = columns(intervention.applied(samples, seed=3).batch(slice(None)))
     assert all(torch.equal(new[key], again[key]) for key in new), "the same seed gave something else"
 
 

@@ -88,7 +88,7 @@ class Expansion:
 
     def samples(self, data: Data, split: str) -> Drawn:
         """The samples of one split."""
-        return self.drawn(data.name, split, data.n if split == "train" else data.n_test, data.seed)
+        return self.drawn(data.word, split, data.n if split == "train" else data.n_test, data.seed)
 
     def drawn(self, name: str, split: str, n: int | None, seed: int) -> Drawn:
         """The samples of this name, split, number and seed."""

@@ -60,11 +60,11 @@ class Setting:
     @property
     def stitched(self) -> Data:
         """The Correlated samples of the stitch."""
-        return Data(name="mnist/correlated", n=self.fit, n_test=self.test)
+        return Data(name="mnist/correlated", n=self.fit, n_test=self.test, ready=True)
 
     def on(self, name: str) -> Data:
         """Samples of another set for the stitch."""
-        return Data(name=name, n=self.fit, n_test=self.test)
+        return Data(name=name, n=self.fit, n_test=self.test, ready=True)
 
     def networks(self, *names: str, seeds: tuple[int, ...] | None = None) -> dict[str, Network]:
         """ResNets trained on these sets as the authors train them: SGD 0.1, 4 epochs, batches of 128."""

@@ -32,7 +32,7 @@ def data(profile: Profile, name: str) -> Data:
     """Samples of a set, of 32 × 32."""
     own = setting(profile)
     fit, test = (FIT, 1_000) if profile == "quick" else (own.fit, own.test)
-    return Data(name=f"{SETS[name]}?size=32", n=fit, n_test=test)
+    return Data(name=f"{SETS[name]}?size=32", n=fit, n_test=test, ready=True)
 
 
 def way(profile: Profile, *, noise: bool = False) -> Way:
