@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,8 +128,15 @@ def _show(found: Match, result: Functional) -> None:
     print(f"stitch {found.stitch.name!r}, matching {found.matching.name!r}, freeze {found.freeze!r}, seed {seed}")
     print(f"status: {found.status}")
     for name, value in found.figures.items():
-        print(f"  {name}: {value:.4g}" if isinstance(value, float) else f"  {name}: {value}")
+        print(f"  {name}: {_figure(value)}")
     print(sentence(result))
+
+
+def _figure(value: object) -> str:
+    """A figure of a match; one that is no number says so in words: `falling`, for one, of too few steps."""
+    if isinstance(value, float):
+        return "cannot be told" if math.isnan(value) else f"{value:.4g}"
+    return str(value)
 
 
 def sentence(result: Functional) -> str:
@@ -138,7 +146,7 @@ def sentence(result: Functional) -> str:
     elif result.penalty.low <= 0:
         can = "does as well as the receiver alone, within the interval"
     else:
-        can = f"loses {result.penalty.value:.1%} against the receiver alone"
+        can = f"loses {100 * result.penalty.value:.1f} percentage points against the receiver alone"
     return (
         f"The stitched network {can}. That a stitch works does not show that both networks use the same information: "
         "random and colour-only senders pass this test too."
