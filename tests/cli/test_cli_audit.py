@@ -54,11 +54,11 @@ def cells(line: str, bar: str) -> list[str]:
 
 
 def test_the_installed_command_judges_with_a_conflict_set(shell: Run, pair: tuple[str, str], tmp_path: Path) -> None:
-    ran = shell("audit", *pair, *FEW, *CONFLICT, "--out", "audit.json")
+    ran = shell("audit", *pair, *FEW, *CONFLICT, "--out", "run")
     assert ran.code == 0
     assert "Traceback" not in ran.err
     assert " → ".join(pair) in ran.out
-    found = json.loads((tmp_path / "audit.json").read_text())
+    found = json.loads((tmp_path / "run" / "audit.json").read_text())
     rows = table(ran.out, "control")
     assert [row["control"] for row in rows] == ["the sender", "self", "random_sender", "clustered_noise"]
     assert [row["what is known of it"] for row in rows[1:]] == ["the same information", *["has learnt nothing"] * 2]
@@ -76,7 +76,14 @@ def test_the_installed_command_judges_with_a_conflict_set(shell: Run, pair: tupl
     assert "conflict set: 360 samples of digits/digit\n" in ran.out
     made = "stitch 'auto', matching 'task' (from direct, epochs 4, lr 0.01, batch 64), freeze 'all', stitch seeds 0\n"
     assert made in ran.out
-    assert ran.out.endswith("\nwritten to audit.json\n")
+    assert ran.out.endswith("\nwritten to run/audit.json\nreport: run/report.html\n")
+    # The folder is a store, as a study's is.
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Do “colour-0” and “digit-0” represent the same thing at layer2?" in page
+    assert "n = 200 samples" in page
+    assert page.count("data:image/png;base64,") == 12, "examples of the set that decided"
+    (result,) = sr.Run.open(tmp_path / "run").results
+    assert (result.kind, result.pair, result.cut) == ("audit", "colour-0 → digit-0", "layer2")
 
 
 def test_the_judgement_stands_last(run: Run, pair: tuple[str, str]) -> None:
@@ -139,7 +146,7 @@ def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str]) -> 
     ran = run("audit", *pair, *FEW, "--json")
     assert (ran.code, ran.err) == (0, "")
     expected = sr.audit(*halves(pair), *samples(), **few())
-    assert ran.json == {**json.loads(json.dumps(expected.as_record())), "file": None}
+    assert ran.json == {**json.loads(json.dumps(expected.as_record())), "file": None, "report": None}
 
 
 def test_by_default_it_does_what_the_library_does(
@@ -298,6 +305,9 @@ def test_the_matrices_of_a_folder_are_put_to_identification(run: Run, pair: tupl
     told = run("audit", "run", "--json").json
     assert told["identification"]["opd"] == json.loads(json.dumps(identified(found, "opd").as_record()))
     assert json.loads((tmp_path / "found.json").read_text()) == {k: v for k, v in told.items() if k != "file"}
+    refused = run("audit", "run", "--out", "other")
+    assert refused.code == 2
+    assert "expected --out FILE.json, but got other" in refused.err
 
 
 def test_a_network_and_itself_are_identified(run: Run, networks: dict[str, Path]) -> None:

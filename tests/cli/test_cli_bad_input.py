@@ -384,7 +384,7 @@ USAGE = [
     ),
     ((*AUDIT, "--seeds", "0"), "0 is not in the range x>=1"),
     ((*AUDIT, "--interventions", "none,greyscale"), "Expected --interventions to be none, or names, but got both."),
-    ((*AUDIT, "--out", "audit.safetensors"), "expected a name that ends in .json, but got 'audit.safetensors'"),
+    ((*AUDIT, "--out", "audit.safetensors"), "expected a folder, or a name that ends in .json, but got 'audit.safe"),
     ((*STITCH, "--init", "drect"), "'drect' is not one of 'random', 'identity', 'direct'"),
     ((*STITCH, "--ridge", "-1"), "-1.0 is not in the range x>=0"),
     ((*STITCH, "--n", "1"), "1 is not in the range x>=2"),

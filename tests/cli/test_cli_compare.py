@@ -45,7 +45,10 @@ def test_the_installed_command_compares(shell: Run, pair: tuple[str, str], tmp_p
     assert f"linear_cka, a similarity: {made}" in ran.out
     assert f"opd, a distance: {made}" in ran.out
     assert "sender ↓ receiver → ┃ layer1 ┃ layer2 ┃ layer3 ┃ layer4 ┃" in ran.out
-    assert ran.out.endswith("\nwritten to run/comparison.json\n")
+    assert ran.out.endswith("\nwritten to run/comparison.json\nreport: run/report.html\n")
+    assert "Which layers of “colour-0” and “digit-0” are alike?" in (tmp_path / "run" / "report.html").read_text()
+    (result,) = sr.Run.open(tmp_path / "run").results
+    assert (result.kind, result.pair) == ("compare", "colour-0 → digit-0")
     found = sr.load_comparison(tmp_path / "run")
     expected = [row for name in ("linear_cka", "opd") for row in found[name].values]
     assert cells(ran.out) == [[f"{value:.3f}" for value in row] for row in expected]
@@ -130,7 +133,7 @@ def test_with_many_measures_a_file_has_the_rest(run: Run, pair: tuple[str, str],
     found = sr.load_comparison(tmp_path / "run")
     assert len(found.matrices) >= len(measures())
     assert ran.out.count("samples of digits/digit, sampling positions") == 4
-    assert ran.out.endswith(f"all {len(found.matrices)} matrices written to run/comparison.json\n")
+    assert f"\nall {len(found.matrices)} matrices written to run/comparison.json\nreport: run/report.html\n" in ran.out
     ran = run("compare", *pair, *few, "-m", "moments")
     wanted = [name for name, cls in measures().items() if cls().claims.needs == "moments"]
     for name in wanted:

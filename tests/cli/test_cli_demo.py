@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+import seamripper as sr
 from seamripper import Audited, Estimate, Functional, load
 from seamripper._fingerprint import model_fingerprint
 from seamripper._progress import nobody
@@ -14,6 +15,7 @@ from seamripper.audits.rule import DIFFERENT, NOISE, SAME, Conclusion, Judgement
 from seamripper.cli import _cast
 from seamripper.cli.demo_command import _Judged, _story
 from seamripper.controls import Outcome
+from seamripper.report.figures import Sheet
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -63,25 +65,38 @@ def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkey
     told = [line.partition(":")[0] for line in ran.out.splitlines() if " What would change this: " in line]
     assert told == ["Digit, other seed", "Colour"]
     assert "These networks are too weak to show what the demo is about" in ran.out
-    assert ran.out.endswith("\nThe report: runs/demo/report.md\n")
-    report = (tmp_path / "runs" / "demo" / "report.md").read_text()
-    assert report.startswith("# Who knows what Digit knows?")
-    assert [line[3:] for line in report.splitlines() if line.startswith("## ")] == cast
-    assert report.count("\n| ") == 2 + len(cast)
-    assert report.count("**With the conflict set.**") == report.count("**By interventions alone.**") == len(cast)
-    assert "- fitted on 100 samples of digits/correlated, scored on 60 samples of digits/correlated" in report
-    assert "standing in for mnist, which could not be fetched" in report
+    assert ran.out.endswith("\nreport: runs/demo/report.html\n")
+    assert run("report", "runs/demo").out.startswith("the report: runs/demo/report.html (")
+    story = sr.Run.open("runs/demo").story
+    assert story.first.question == (
+        "Do “Digit, other seed”, “Colour”, “Untrained” and “Clustered noise” represent the same thing as “Digit” at "
+        "layer2?"
+    )
+    assert "These networks are too weak to show what the demo is about" in story.about
+    judged, why, _ = next(section for section in story.sections if section.name == "judgements").figures
+    assert isinstance(judged, Sheet)
+    assert isinstance(why, Sheet)
+    audits = [row[0] for row in judged.rows]
+    assert audits == [row[0] for row in why.rows]
+    assert [name.partition(" → Digit at ")[0] for name in audits] == [name for name in cast for _ in range(2)]
+    assert all(name.endswith(", with a conflict set") for name in audits[::2])
+    assert all(name.endswith(", with interventions") for name in audits[1::2])
+    assert [row[2] for row in judged.rows[::2]] == [SENDERS[name] for name in cast]
+    assert "Fitted on 100 samples of digits/correlated, scored on 60 samples of digits/correlated" in judged.caption
+    assert "standing in for mnist, which could not be fetched" in judged.caption
 
     monkeypatch.setattr(_cast, "_TRAINED", ())
     again = run("demo", "--n", 100, "--json")
     assert again.code == 0
-    assert again.json["report"] == "runs/demo/report.md"
+    assert again.json["report"] == "runs/demo/report.html"
     results = {found["sender"]: found for found in again.json["results"]}
     assert {name: found["truth"] for name, found in results.items()} == {name: SENDERS[name] for name in results}
     assert [found["agreement"] is None for found in results.values()] == [False, True]
+    rows = {row[0].partition(" → Digit at ")[0]: row for row in judged.rows}
     for name, found in results.items():
         assert {found["conflict"]["conclusion"], found["interventions"]["conclusion"]} <= set(get_args(Conclusion))
-        assert f"| {name} | {SENDERS[name].partition(':')[0]} | {found['accuracy']['value']:.3f} [" in report
+        assert rows[name][3].startswith(f"{found['accuracy']['value']:.3f} [")
+    assert len(sr.Run.open("runs/demo").results) == 4, "what was found now is in the place of what was found before"
     assert {path: path.stat().st_mtime_ns for path in networks} == networks
 
     # Trained in a process of its own or here, it is the same network.
@@ -111,14 +126,14 @@ def judged(name: str, truth: Conclusion, accuracy: float, conclusion: Conclusion
     result = Functional(about(accuracy), None, penalty, relative, about(0.5), about(alone), None, "mnist", 1000)
     found = Audited(Judgement(conclusion, "", {}, ""), {}, (Outcome("sender", "sender", 0, result),), {}, {})
     right = Audited(Judgement(truth, "", {}, ""), {}, found.outcomes, {}, {})
-    return _Judged(name, truth, found, right)
+    return _Judged(name, truth, sr.load_data("digits/correlated", "test", n=2), found, right)
 
 
 def test_the_story_is_told_in_the_figures_of_the_run() -> None:
     digit = judged("Digit, other seed", SAME, 0.96, SAME, alone=0.95)
     story = _story([digit, judged("Colour", DIFFERENT, 0.999, SAME, alone=0.95)])
     assert "Digit alone is right on 95.0%" in story
-    assert "with Colour in front, on 99.9%, which has not Digit's information: such an accuracy is no ev" in story
+    assert "with Colour in front, on 99.9%, which does not have Digit's information: such an accuracy is no ev" in story
     assert "Judged as they are: 1 of 2 with the conflict set, 2 of 2 by interventions alone." in story
     # Where the best sender does know the digit, accuracy has misled nobody.
     story = _story([digit, judged("Colour", DIFFERENT, 0.5, DIFFERENT, alone=0.95)])

@@ -40,21 +40,6 @@ def test_the_installed_command_stitches(shell: Run, pair: tuple[str, str]) -> No
     assert "That a stitch works does not show that both networks use the same information" in ran.out
 
 
-@pytest.mark.parametrize(
-    ("penalty", "told"),
-    [
-        (sr.Estimate(-0.2, -0.3, -0.1, 100), "does better than the receiver alone"),
-        (sr.Estimate(0.01, -0.01, 0.03, 100), "does as well as the receiver alone, within the interval"),
-        (sr.Estimate(0.123, 0.1, 0.14, 100), "loses 12.3% against the receiver alone"),
-    ],
-)
-def test_the_sentence_follows_the_interval(penalty: sr.Estimate, told: str) -> None:
-    half = sr.Estimate(0.5, 0.4, 0.6, 100)
-    figures = {"top1": half, "top5": None, "relative_accuracy": half, "agreement": half, "receiver_here": half}
-    result = sr.Functional(penalty=penalty, receiver_own=None, data="digits", n=100, **figures)
-    assert sentence(result).startswith(f"The stitched network {told}. That a stitch works does not show ")
-
-
 @pytest.mark.parametrize("matching", ["task", "direct", "regression", "embedding_mapping"])
 def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], matching: str) -> None:
     ran = run("stitch", *pair, *FEW, "--matching", matching, "--json")
@@ -71,6 +56,13 @@ def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], mat
     assert ran.json["match"]["matching"]["name"] == matching
     assert ran.json["match"]["status"] == "ok"
     assert ran.json["file"] is None
+
+
+def test_a_figure_that_cannot_be_told_is_not_a_nan(run: Run, pair: tuple[str, str]) -> None:
+    """Two steps do not say whether a loss still falls."""
+    out = run("stitch", *pair, *FEW).out
+    assert "\n  falling: cannot be told\n" in out
+    assert "nan" not in out.replace(pair[0], "").replace(pair[1], "").lower()
 
 
 def test_figures_hang_together(run: Run, pair: tuple[str, str]) -> None:

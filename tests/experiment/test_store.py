@@ -51,8 +51,8 @@ def test_a_folder_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "photos" / "one.jpg").write_text("mine")
     with pytest.raises(StoreError, match=r"Expected a folder for the store, but .*file is a file"):
         Store(tmp_path / "file", write=True)
-    for write in (True, False):
-        with pytest.raises(StoreError, match="photos is no store of seamripper's, and not empty: choose another"):
+    for write, advice in ((True, "choose a folder that is new"), (False, "give one that `seamripper run`, `demo`")):
+        with pytest.raises(StoreError, match=f"photos is no store of seamripper's, and not empty: {advice}"):
             Store(tmp_path / "photos", write=write)
     with pytest.raises(StoreError, match=r"There is no store at .*nowhere"):
         Store(tmp_path / "nowhere")

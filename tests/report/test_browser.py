@@ -120,7 +120,7 @@ def test_the_sections_stand_in_the_order_of_the_story(browser: webdriver.Chrome,
     opened(browser, study)
     names = [section.get_attribute("id") for section in all_of(browser, "main > section")]
     assert names == [
-        *("accuracy", "rank", "matrices", "distribution", "controls", "conflict", "losses"),
+        *("judgements", "accuracy", "rank", "matrices", "distribution", "controls", "conflict", "losses"),
         *("pictures", "table", "provenance"),
     ]
     assert len(all_of(browser, "#conflict img")) == 12
@@ -138,7 +138,7 @@ def test_hovering_tells_value_n_and_interval(browser: webdriver.Chrome, study: P
     assert told.startswith("layer1 × layer1: linear_cka 0.")
     assert " [" in told
     assert "n = " in told
-    assert "n = 2 (mean over 2 training seeds)" in hovered(browser, all_of(browser, "#accuracy circle")[0])
+    assert "n = 2 pairs of training seeds" in hovered(browser, all_of(browser, "#accuracy circle")[0])
     ActionChains(browser).move_to_element(one(browser, "#matrices h2")).perform()
     assert not one(browser, "#told").is_displayed()
 
@@ -174,6 +174,27 @@ def test_measure_and_pair_can_be_switched(browser: webdriver.Chrome, study: Path
     one(browser, "select[data-tag=pair]").send_keys("colour/1")
     assert seen() == ["opd: colour/1 → digit/1"]
     assert [option.text for option in all_of(browser, "select[data-tag=sampling] option")] == ["positions"]
+
+
+def test_every_legend_shows_its_marks_and_a_baseline_its_interval(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    entries = all_of(browser, ".legend li")
+    assert len(entries) > 12
+    marks = browser.execute_script(
+        "return arguments[0].map(e => [...e.querySelectorAll('svg.mark > *')].map(m => {"
+        "const box = m.getBoundingClientRect(), style = getComputedStyle(m);"
+        "return [Math.max(box.width, box.height), style.fill, style.stroke, style.strokeDasharray]}))",
+        entries,
+    )
+    for entry, shapes in zip(entries, marks, strict=True):
+        assert shapes, f"{entry.text} has no mark"
+        assert all(size > 5 for size, *_ in shapes), entry.text
+    dashed = [entry.text for entry, shapes in zip(entries, marks, strict=True) if any(s[3] != "none" for s in shapes)]
+    assert {"digit alone", "native", "chance", "receiver alone"} == set(dashed)
+    band = one(browser, "#controls rect.band[data-told^='receiver alone']")
+    assert band.size["width"] > 3
+    assert hovered(browser, band).startswith("receiver alone: 0.9")
+    assert "n = 150 samples" in hovered(browser, band)
 
 
 def test_tables_sort(browser: webdriver.Chrome, study: Path) -> None:

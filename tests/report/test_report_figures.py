@@ -40,8 +40,8 @@ LINE = Lines(
     EVIL,
     ("a", "b", EVIL),
     (
-        Series(EVIL, (Point(0.5, 0.4, 0.6, 3), NAN, Point(0.9, 0.8, 1.0, 3))),
-        Series("alone", (Point(0.7),) * 3, dashed=True),
+        Series(EVIL, (Point(0.5, 0.4, 0.6, 3, unit="stitch seeds"), NAN, Point(0.9, 0.8, 1.0, 3))),
+        Series("alone", (Point(0.7, 0.23, 1.0),) * 3, dashed=True),
         Series("never", (NAN, NAN, NAN)),
     ),
     "accuracy",
@@ -55,7 +55,7 @@ GRID = Grid(
     tags={"measure": "linear_cka"},
 )
 BINS = Histogram(EVIL, (0.0, 1.0, 2.0), {"native": (3, 1), "stitched": (0, 4)}, "energy")
-STRIP = Strip(EVIL, (("self", (Point(0.9), Point(0.9))), (EVIL, (Point(0.1, 0.0, 0.2, 4),))), Point(0.5, 0.4, 0.6, 4), "accuracy", {"alone": 0.8})  # fmt: skip  # noqa: E501
+STRIP = Strip(EVIL, (("self", (Point(0.9), Point(0.9))), (EVIL, (Point(0.1, 0.0, 0.2, 4),))), Point(0.5, 0.4, 0.6, 4), "accuracy", {"alone": Point(0.8, 0.7, 0.9, 4, unit="samples")})  # fmt: skip  # noqa: E501
 IMAGE = png(np.arange(12, dtype=np.uint8).reshape(3, 2, 2))
 SHOWN = Pictures(EVIL, ((EVIL, (Picture(IMAGE, "one", "an image"), Picture(IMAGE, EVIL, "another", apart=True))),))
 DRAWN = {
@@ -80,8 +80,10 @@ def test_svg_is_well_formed_and_escapes_every_name(name: str) -> None:
 
 
 def test_every_mark_tells_its_value_interval_and_n() -> None:
-    told = [mark.get("data-told") for mark in ElementTree.fromstring(f"<div>{svg.lines(LINE)}</div>").iter("circle")]
-    assert f"{EVIL}, a: 0.5 [0.4, 0.6], n = 3" in told
+    marks = ElementTree.fromstring(f"<div>{svg.lines(LINE)}</div>").findall("svg/circle")
+    told = [mark.get("data-told") for mark in marks]
+    assert f"{EVIL}, a: 0.5 [0.4, 0.6], n = 3 stitch seeds" in told
+    assert "alone, b: 0.7 [0.23, 1]" in told
     assert len(told) == 5
     cells = list(ElementTree.fromstring(f"<div>{svg.grid(GRID)}</div>").iter("g"))
     assert cells[0].get("data-told") == "a × a: linear_cka 0.1 [0, 0.2], n = 9"
@@ -89,9 +91,65 @@ def test_every_mark_tells_its_value_interval_and_n() -> None:
     assert [cell.find("rect").get("class") for cell in cells] == ["cell same", "cell", "cell", "cell"]  # type: ignore[union-attr]
 
 
-def test_a_band_is_drawn_where_there_are_intervals_and_none_below_a_baseline() -> None:
-    assert svg.lines(LINE).count("<polygon") == 1
-    assert svg.lines(LINE).count("stroke-dasharray") == 1
+def parsed(text: str) -> tuple[ElementTree.Element, ElementTree.Element]:
+    """The figure, and its legend."""
+    image, legend = ElementTree.fromstring(f"<div>{text}</div>")
+    return image, legend
+
+
+def test_a_band_is_drawn_where_there_are_intervals_also_of_a_baseline() -> None:
+    image, _ = parsed(svg.lines(LINE))
+    assert len(image.findall("polygon")) == 2
+    assert [line.get("stroke-dasharray") for line in image.findall("polyline")] == [None, "7 5", None]
+    whole = Lines("one", ("a",), (Series("alone", (Point(0.5, 0.23, 1.0),), dashed=True),), "accuracy")
+    image, _ = parsed(svg.lines(whole))
+    (band,) = image.findall("polygon")
+    ends = [tuple(map(float, corner.split(","))) for corner in band.get("points", "").split()]
+    assert max(x for x, _ in ends) - min(x for x, _ in ends) > 500, "through the whole of the picture"
+    (line,) = image.findall("polyline")
+    assert len(line.get("points", "").split()) == 2
+
+
+def test_the_baseline_of_a_strip_has_its_interval_and_tells_it() -> None:
+    image, legend = parsed(svg.strip(STRIP))
+    (band,) = [box for box in image.findall("rect[@class='band']") if "alone" in box.get("data-told", "")]
+    (line,) = image.findall("line[@class='base']")
+    left, wide = float(band.get("x", "")), float(band.get("width", ""))
+    assert left < float(line.get("x1", "")) < left + wide
+    assert band.get("data-told") == line.get("data-told") == "alone: 0.8 [0.7, 0.9], n = 4 samples"
+    assert "alone 0.8 [0.7, 0.9], n = 4 samples" in alternative(STRIP)
+    assert [entry.find("svg/line").get("class") for entry in legend] == ["observed", "whisker", "base"]  # type: ignore[union-attr]
+
+
+def test_baselines_on_paper_have_their_intervals() -> None:
+    (axes,) = drawn(STRIP).axes
+    grey = [patch for patch in axes.patches if patch.get_facecolor()[:3] == (0.5019607843137255,) * 3]
+    assert [(round(box.get_x(), 3), round(box.get_width(), 3)) for box in grey] == [(0.7, 0.2)]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["controls", "observed", "alone"]
+    (axes,) = drawn(LINE).axes
+    assert len(axes.collections) == 3
+    low, high = axes.collections[1].get_datalim(axes.transData).intervaly
+    assert (low, high) == pytest.approx((0.23, 1.0))
+
+
+def test_every_legend_has_the_marks_that_are_drawn() -> None:
+    image, legend = parsed(svg.lines(LINE))
+    lines = [mark.find("svg/line") for mark in legend]
+    assert [line.get("stroke-dasharray") for line in lines] == [None, "7 5", None]  # type: ignore[union-attr]
+    assert [line.get("stroke") for line in lines] == [line.get("stroke") for line in image.findall("polyline")]  # type: ignore[union-attr]
+    assert [len(mark.findall("svg/circle")) for mark in legend] == [1, 1, 1]
+    assert [len(mark.findall("svg/rect[@class='band']")) for mark in legend] == [1, 1, 0]
+    _, legend = parsed(svg.histogram(BINS))
+    assert [len(mark.findall("svg/rect[@class='bin']")) for mark in legend] == [1] * len(BINS.counts)
+
+
+def test_series_at_one_place_alone_do_not_hide_each_other() -> None:
+    pair = Lines("one", ("a",), tuple(Series(name, (Point(0.5, 0.4, 0.6),)) for name in "ab"), "accuracy")
+    image, legend = parsed(svg.lines(pair))
+    first, second = (float(dot.get("cx", "")) for dot in image.findall("circle"))
+    assert second - first > 20
+    assert len(image.findall("line[@stroke-width='1.5']")) == 2, "their intervals are bars"
+    assert [len(mark.findall("svg/line")) for mark in legend] == [1, 1], "a bar, and no line that is not drawn"
 
 
 @pytest.mark.parametrize("figure", [LINE, GRID, BINS, STRIP, SHOWN, Sheet("t", ("a",), ((1,),))])
@@ -102,16 +160,17 @@ def test_every_figure_has_words(figure: Figure) -> None:
 
 def test_words_say_what_is_seen() -> None:
     assert "from 0.1 at a × a to 1 at b × " in alternative(GRID)
-    assert f"{EVIL}: 0.5 at a to 0.9 at {EVIL}" in alternative(LINE)
+    assert f"{EVIL}: 0.5 [0.4, 0.6] at a to 0.9 [0.8, 1] at {EVIL}" in alternative(LINE)
     assert "never: no value" in alternative(LINE)
     assert "native about 0.75, stitched about 1.5" in alternative(BINS)
     assert "Observed 0.5 [0.4, 0.6], n = 4; self 0.9" in alternative(STRIP)
 
 
 def test_a_point_of_a_record() -> None:
-    assert as_point({"value": 0.5, "interval": [0.4, 0.6], "n": 7}, "note").told == "0.5 [0.4, 0.6], n = 7 (note)"
-    assert as_point({"value": None, "interval": [None, None], "n": 7}).told == "no value"
-    assert as_point(None).told == "no value"
+    known = as_point({"value": 0.5, "interval": [0.4, 0.6], "n": 7}, "note", unit="samples")
+    assert known.told == "0.5 [0.4, 0.6], n = 7 samples (note)"
+    assert as_point({"value": None, "interval": [None, None], "n": 7}, unit="samples").told == "no value"
+    assert as_point(None, unit="samples").told == "no value"
 
 
 def test_colours_go_from_dark_to_bright_and_can_be_read_on() -> None:

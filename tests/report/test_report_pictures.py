@@ -57,18 +57,18 @@ def test_rows_of_two_data_sets_and_the_word_of_a_judge(store: Path) -> None:
     assert "the receiver itself is shown the first samples of that" in section.text
     for words in ("Named as the paired class by the judge: ", "Confidence of the judge: ", "Contrast: "):
         assert words in figure.caption
-    assert figure.caption.count("n = 20") == 8
+    assert figure.caption.count("n = 20 images") == 8
     written = page(store)
     assert "of the receiver&#39;s own test images" in written or "of the receiver's own test images" in written
 
 
 def test_a_caption_has_what_there_is() -> None:
     half = {"value": 0.5, "interval": [0.4, 0.6], "n": 10}
-    error = "Mean squared error between stitched and shown images: 0.5 [0.4, 0.6], n = 10."
+    error = "Mean squared error between stitched and shown images: 0.5 [0.4, 0.6], n = 10 images."
     assert _caption({"error": half}) == error
     told = _caption({"error": None, "judged": {"nearest": half, "nearest_input": half}})
     assert told == (
-        "Distance to the nearest of the receiver's train images: 0.5 [0.4, 0.6], n = 10; of what is shown "
-        "0.5 [0.4, 0.6], n = 10."
+        "Distance to the nearest of the receiver's train images: 0.5 [0.4, 0.6], n = 10 images; of what is shown "
+        "0.5 [0.4, 0.6], n = 10 images."
     )
     assert _caption({"error": None}) == "Stitched and shown images are not of one shape."

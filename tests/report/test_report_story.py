@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 
 import seamripper as sr
+from seamripper.cli import main
 from seamripper.errors import StoreError
 from seamripper.report import page, report
 from seamripper.report.figures import Grid, Histogram, Lines, Pictures, Sheet, Strip
+from seamripper.report.html import rendered
 from seamripper.report.reading import Reading
+from seamripper.report.sections.base import over, score_point
 from seamripper.report.story import told
 from seamripper.report.verdict import headline
 
@@ -33,6 +36,7 @@ def only(reading: Reading, *kinds: str) -> Reading:
 def test_every_section_is_there_with_figures_of_its_kind(reading: Reading) -> None:
     kinds = {section.name: {type(figure) for figure in section.figures} for section in told(reading).sections}
     assert kinds == {
+        "judgements": {Sheet},
         "accuracy": {Lines},
         "rank": {Lines},
         "matrices": {Grid},
@@ -60,7 +64,7 @@ def test_accuracy_by_cut_is_the_mean_over_training_seeds(reading: Reading) -> No
     assert len(mine) == 2
     point = figure.series[0].points[0]
     assert point.value == pytest.approx(sum(mine) / 2)
-    assert point.note == "mean over 2 training seeds"
+    assert (point.n, point.unit) == (2, "pairs of training seeds")
     assert 0 <= point.low <= point.value <= point.high <= 1
     assert figure.series[-1].dashed
 
@@ -89,7 +93,7 @@ def test_audits_that_disagree_are_the_strongest_doubt(reading: Reading) -> None:
 
 def test_without_audits_a_stitch_is_no_evidence(reading: Reading) -> None:
     found = headline(only(reading, "stitch", "control"))
-    assert found.question == "Do fronts of “colour” and “digit” work with the back of “digit”?"
+    assert found.question == "Do fronts of “colour” and “digit” from another seed work with the back of “digit”?"
     assert "Whether both use the same information, accuracy does not tell" in found.verdict
     assert len(found.figures) == 3
     alone = headline(only(reading, "stitch"))
@@ -114,6 +118,197 @@ def test_one_pair_of_networks_is_a_reason_to_doubt(reading: Reading) -> None:
     one = only(reading, "compare")
     one = replace(one, results=one.results[:1], asked=1)
     assert headline(one).doubt.startswith("It rests on one pair of trained networks")
+
+
+# ---- every sentence of the first screen is so
+
+
+def audits_of(reading: Reading, *pairs: tuple[str, int, str, int], conclusion: str = "") -> Reading:
+    """The study's one audit, as if it had been made of these pairs: (sender, seed, receiver, seed)."""
+    (audit,) = reading.of("audit")
+    record = json.loads(json.dumps(audit.record))
+    record["judgement"]["conclusion"] = conclusion or record["judgement"]["conclusion"]
+    results = tuple(
+        replace(
+            audit,
+            record=record,
+            labels={**audit.labels, "sender": a, "sender_seed": i, "receiver": b, "receiver_seed": j},
+        )
+        for a, i, b, j in pairs
+    )
+    return replace(reading, results=results, asked=len(results))
+
+
+def test_several_senders_are_named_once_and_a_namesake_by_its_seed(reading: Reading) -> None:
+    two = audits_of(reading, ("colour", 0, "digit", 0), ("digit", 1, "digit", 0))
+    assert headline(two).question == (
+        "Do “colour” and “digit” from another seed represent the same thing as “digit” at layer2?"
+    )
+    assert headline(two).verdict == "“colour” and “digit”: different information."
+    itself = audits_of(reading, ("digit", 0, "digit", 0))
+    assert headline(itself).question == "Does “digit” itself represent the same thing as “digit” at layer2?"
+    both = audits_of(reading, ("digit", 0, "digit", 0), ("digit", 1, "digit", 0), ("a", 0, "b", 0))
+    assert headline(both).question == (
+        "Do “digit” from the same and other seeds and “a” represent the same thing as “digit” and “b” at layer2?"
+    )
+    assert "a → b: different information" in headline(both).verdict
+    many = audits_of(reading, *((f"net{k}", 0, "digit", 0) for k in range(9)))
+    assert headline(many).question == "Do 9 senders represent the same thing as “digit” at layer2?"
+
+
+def test_the_doubt_counts_the_networks_of_each_verdict(reading: Reading) -> None:
+    one_each = audits_of(reading, ("colour", 0, "digit", 0), ("digit", 1, "digit", 0))
+    assert headline(one_each).doubt.startswith("Each verdict rests on one pair of trained networks: ")
+    two = audits_of(reading, ("colour", 0, "digit", 0), ("colour", 1, "digit", 1))
+    assert headline(two).doubt == "It rests on 2 pairs of training seeds: intervals over so few say little."
+    assert headline(two).verdict == "Different information, in both audits."
+    uneven = audits_of(reading, *(("colour", k, "digit", k) for k in range(5)), ("grey", 0, "digit", 0))
+    assert headline(uneven).doubt.startswith("The verdict on grey → digit rests on one pair of trained networks: ")
+    five = audits_of(reading, *(("colour", k, "digit", k) for k in range(5)))
+    assert headline(five).doubt.startswith("What would change it: ")
+
+
+def test_the_cards_of_several_stitch_seeds_name_samples_and_seeds(reading: Reading) -> None:
+    one = audits_of(reading, ("colour", 0, "digit", 0))
+    assert [point.short.partition(", n = ")[2] for _, point in headline(one).figures] == ["150 samples"] * 3
+    (audit,) = one.results
+    record = json.loads(json.dumps(audit.record))
+    record["record"]["seeds"] = [0, 1, 2]
+    for estimate in (record["judgement"]["figures"]["stitched"], record["verdicts"]["conflict"]["observed"]):
+        estimate["n"] = 3  # as `mean_over` writes it
+    three = headline(replace(one, results=(replace(audit, record=record),)))
+    accuracy, agreement, blind = (point for _, point in three.figures)
+    assert accuracy.short.endswith(", n = 150 samples × 3 stitch seeds")
+    assert agreement.short.endswith(", n = 150 samples × 3 stitch seeds")
+    assert "the interval is the wider of that over samples and that over seeds" in accuracy.note
+    assert blind.short.endswith(", n = 150 samples")
+
+
+def test_ways_that_come_to_different_conclusions_are_told_apart(reading: Reading) -> None:
+    with_set = audits_of(reading, ("colour", 0, "digit", 0))
+    alone = audits_of(reading, ("colour", 0, "digit", 0), conclusion="same information").results[0]
+    record = json.loads(json.dumps(alone.record))
+    del record["record"]["data"]["conflict"]
+    record["record"]["interventions"] = ["greyscale"]
+    both = headline(replace(with_set, results=(*with_set.results, replace(alone, record=record)), asked=2))
+    assert both.verdict == "With a conflict set: different information. With interventions: same information."
+    record["judgement"]["conclusion"] = "different information"
+    alike = headline(replace(with_set, results=(*with_set.results, replace(alone, record=record)), asked=2))
+    assert alike.verdict == "With a conflict set and with interventions: different information."
+    assert both.doubt == (
+        "The audits do not agree: colour → digit is judged differently, depending on how cues are set against each "
+        "other. See the judgements."
+    )
+
+
+def stitches_of(reading: Reading, penalty: float, low: float, high: float, relative: float | None) -> Reading:
+    """The first stitch of the study alone, as if it had come out so."""
+    stitch = reading.of("stitch")[0]
+    record = json.loads(json.dumps(stitch.record))
+    record["result"]["penalty"] = {"value": penalty, "interval": [low, high], "n": 150}
+    record["result"]["relative_accuracy"] = {"value": relative, "interval": [relative, relative], "n": 150}
+    return replace(reading, results=(replace(stitch, record=record),), asked=1)
+
+
+@pytest.mark.parametrize(
+    ("came_out", "said"),
+    [
+        ((-0.2, -0.25, -0.15, 1.2), "Yes: colour/0 → digit/1 at layer1 does better than the receiver alone."),
+        ((0.0, -0.02, 0.02, 1.0), "Yes: colour/0 → digit/1 at layer1 does as well as the receiver alone, within the"),
+        ((0.1, 0.08, 0.12, 0.9), "Nearly: colour/0 → digit/1 at layer1 loses 10.0 percentage points against the rec"),
+        ((0.54, 0.5, 0.6, 0.4), "Hardly: colour/0 → digit/1 at layer1 loses 54.0 percentage points against the rece"),
+        ((0.0, -0.1, 0.1, 1.0), "150 samples are too few to tell colour/0 → digit/1 at layer1 from the receiver alon"),
+        ((0.0, 0.0, 0.0, None), "colour/0 → digit/1 at layer1 reaches "),
+    ],
+)
+def test_a_stitch_is_compared_with_the_receiver_as_far_as_can_be_told(
+    reading: Reading, came_out: tuple[float, float, float, float | None], said: str
+) -> None:
+    found = headline(stitches_of(reading, *came_out))
+    assert found.question == "Does the front of “colour” work with the back of “digit”?"
+    assert found.verdict.startswith(said)
+    hardly = said.startswith("Hardly")
+    assert found.doubt.startswith("A stitch that fails may be at fault" if hardly else "A stitch that works is no ev")
+
+
+def test_nothing_is_compared_by_an_accuracy_that_cannot_be_read(reading: Reading) -> None:
+    one = stitches_of(reading, 0.0, -0.01, 0.01, 1.0)
+    record = json.loads(json.dumps(one.results[0].record))
+    record["result"] |= {"unreadable": "the receiver itself reaches 0.000", "agreement_chance": 0.1}
+    found = headline(replace(one, results=(replace(one.results[0], record=record),), asked=1))
+    assert found.verdict.startswith("Accuracy is unreadable: the receiver itself reaches 0.000.")
+    assert "10% by chance" in found.verdict
+    assert "as well" not in found.verdict
+    assert all("accuracy" not in name for name, _ in found.figures)
+
+
+def test_nothing_is_said_of_a_stitch_that_diverged(reading: Reading) -> None:
+    one = stitches_of(reading, 0.0, -0.01, 0.01, 1.0)
+    record = {**one.results[0].record, "status": "diverged: the loss rose from 2.3 to 4.8e+30"}
+    found = headline(replace(one, results=(replace(one.results[0], record=record),), asked=1))
+    assert "has diverged" in found.verdict
+    assert "as well" not in found.verdict
+
+
+def test_of_several_stitch_seeds_the_median_is_compared(reading: Reading) -> None:
+    one = stitches_of(reading, 0.1, 0.08, 0.12, 0.9)
+    results = []
+    for seed, value in enumerate((0.5, 0.9, 0.7)):
+        record = json.loads(json.dumps(one.results[0].record))
+        record["result"]["top1"]["value"] = value
+        record["result"]["penalty"]["value"] = value
+        results.append(replace(one.results[0], record=record, labels={**one.results[0].labels, "seed": seed}))
+    found = headline(replace(one, results=tuple(results), asked=3))
+    assert found.verdict.startswith(
+        "Nearly: colour/0 → digit/1 at layer1 (the median of 3 stitch seeds) loses 70.0 percentage points"
+    )
+    assert found.figures[0][1].short.endswith("n = 3 stitch seeds")
+
+
+def test_figures_that_are_no_number_are_said_to_have_no_value(reading: Reading) -> None:
+    stitch = reading.of("stitch")[0]
+    record = json.loads(json.dumps(stitch.record))
+    record["result"]["top1"]["value"] = None
+    nothing = replace(reading, results=(replace(stitch, record=record),), asked=1)
+    assert headline(nothing).verdict == "No stitched network has an accuracy."
+    compared = reading.of("compare")[0]
+    record = json.loads(json.dumps(compared.record))
+    for matrix in record["matrices"].values():
+        matrix["scores"][0][0]["value"] = None
+    some = replace(reading, results=(replace(compared, record=record),), asked=1)
+    assert "most alike are layer" in headline(some).verdict
+    for run in (nothing, some, audits_of(reading, ("colour", 0, "digit", 0))):
+        assert ">nan" not in rendered(run).lower()
+    record["matrices"] = {"cka": {**record["matrices"]["linear_cka"], "scores": [[None] * 3] * 3}}
+    none = headline(replace(some, results=(replace(compared, record=record),)))
+    assert none.verdict == "cka could not be computed for any two layers of colour/0 → digit/0."
+
+
+def test_the_receiver_alone_is_a_network_a_seed_whoever_sends(reading: Reading) -> None:
+    stitches = [one for one in reading.of("stitch") if one.cut == "layer1"]
+    alone = over(stitches, "receiver_here")
+    assert (alone.n, alone.unit) == (2, "training seeds")
+    one = over([one for one in stitches if one.labels["receiver_seed"] == 1], "receiver_here")
+    assert (one.n, one.unit) == (150, "samples"), "of one network, the interval is over samples"
+
+
+def test_jobs_without_pairs_rest_on_no_pair_of_networks(reading: Reading) -> None:
+    trained = only(reading, "train")
+    trained = replace(trained, asked=len(trained.results))
+    assert headline(trained).doubt == "These are figures of single jobs; the table has all of them."
+    failed = replace(trained.results[0], state="failed", record={"error": "E", "message": "m"})
+    some = replace(trained, results=(failed, *trained.results[1:]), asked=8)
+    assert headline(some).doubt == "1 of 8 jobs failed, and 2 more have no result: see the table at the end."
+
+
+def test_scores_name_the_samples_that_their_intervals_are_over(reading: Reading) -> None:
+    compared = reading.of("compare")[0].record
+    score = compared["matrices"]["linear_cka"]["scores"][0][0]
+    assert score["n"] > compared["record"]["n"] == 150
+    assert score_point(score, compared).told.endswith(
+        f", n = 150 samples ({score['n']:,} rows; interval over 5 folds of samples)"
+    )
+    assert score_point({**score, "n": 100}, compared).short.endswith(", n = 100 rows")
 
 
 class _Balanced(HTMLParser):
@@ -175,23 +370,27 @@ def test_a_run_shows_itself_in_a_notebook(study: Path, hostile: Path) -> None:
     assert "<img" not in sr.Run.open(hostile)._repr_html_()
 
 
-def test_on_the_command_line(study: Path, tmp_path: Path) -> None:
-    def seamripper(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "seamripper", *words], capture_output=True, text=True, cwd=tmp_path
-        )
-
-    done = seamripper("report", str(study), "--out", "r.html", "--figures", "figs", "--format", "png")
+def test_on_the_command_line(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["report", str(study), "--out", "r.html", "--figures", "figs", "--format", "png"]
+    done = subprocess.run([sys.executable, "-m", "seamripper", *words], capture_output=True, text=True)
     assert done.returncode == 0
     assert done.stdout.startswith("the report: r.html (")
     assert len(list((tmp_path / "figs").glob("*.png"))) >= 12
-    told = json.loads(seamripper("report", str(study), "--out", "r.html", "--json").stdout)
-    assert told["bytes"] == (tmp_path / "r.html").stat().st_size
-    for words, said in (
-        (("report", "nowhere"), "There is no store at nowhere"),
-        (("report", str(study), "--out", "r.pdf"), "expected a name that ends in .html"),
-        (("report", str(study), "--experiment", "studi"), "did you mean 'study'?"),
+    main(["report", str(study), "--out", "r.html", "--json"])
+    assert json.loads(capsys.readouterr().out)["bytes"] == (tmp_path / "r.html").stat().st_size
+    for wrong, said in (
+        (["nowhere"], "There is no store at nowhere"),
+        (
+            ["."],
+            ". is no store of seamripper's, and not empty: give one that `seamripper run`, `demo`, `audit --out FOLD",
+        ),
+        ([str(study), "--out", "r.pdf"], "expected a name that ends in .html"),
+        ([str(study), "--experiment", "studi"], "did you mean 'study'?"),
     ):
-        wrong = seamripper(*words)
-        assert wrong.returncode == 2
-        assert said in wrong.stderr
+        with pytest.raises(SystemExit) as ended:
+            main(["report", *wrong])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err

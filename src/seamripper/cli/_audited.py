@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seamripper.cli._show import print_bold, print_table
@@ -18,24 +18,13 @@ _KNOWN = {
     "broken": "pairing broken: must fail",
     "probe": "no stitch at all",
 }
-_FIGURES = {
-    "stitched": "accuracy of the stitched network",
-    "receiver": "accuracy of the receiver alone",
-    "self": "accuracy of the receiver stitched to itself",
-    "chance": "chance",
-    "recovered": "recovered of the receiver's accuracy above chance",
-    "margin": "margin over the best control that should fail",
-    "decided_by": "decided by",
-    "agreement": "agreement with the receiver there",
-    "kept": "kept there of the control's agreement beyond chance",
-    "score": "place between nothing learnt (0) and the control (1) where it departs most",
-}
-"""The figures of a judgement in words, in the order of the argument."""
 _OF_A_SET = ("weight", "stability", "control", "kept", "nothing", "agreement", "accuracy")
 
 
 def show_audited(found: Audited) -> None:
     """All of it, the judgement last."""
+    from seamripper.report.sections.judgements import setting
+
     record = found.record
     title = " → ".join(f"{record[role]['source']}@{record[role]['cut']['name']}" for role in ("sender", "receiver"))
     columns = ["control", "in the sender's place", "what is known of it", "seeds", "accuracy", "agreement"]
@@ -51,27 +40,6 @@ def show_audited(found: Audited) -> None:
     for name, why in found.skipped.items():
         print(f"  {name}: {why}")
     _show_judgement(found)
-
-
-def setting(record: Mapping[str, Any]) -> Iterator[str]:
-    """Lines that say what was compared on what, and how."""
-    data = {role: f"{one['n']:,} samples of {one['name']}" for role, one in record["data"].items()}
-    yield f"fitted on {data['fit']}, scored on {data['test']}"
-    against = [f"conflict set: {data['conflict']}"] if "conflict" in data else []
-    against += [f"interventions: {', '.join(record['interventions'])}"] if record["interventions"] else []
-    yield "; ".join(against) or "neither a conflict set nor interventions"
-    yield f"data: {'; '.join(dict.fromkeys(one['source'] for one in record['data'].values()))}"
-    chosen = record["stitch"] if isinstance(record["stitch"], str) else record["stitch"]["name"]
-    seeds = ", ".join(map(str, record["seeds"]))
-    yield f"stitch {chosen!r}, {_matching(record['matching'])}, freeze {record['freeze']!r}, stitch seeds {seeds}"
-
-
-def _matching(record: Mapping[str, Any]) -> str:
-    training, init = record.get("training"), record.get("init")
-    how = [f"from {init}"] if init else []
-    if training:
-        how += [f"epochs {training['epochs']}", f"lr {training['lr']:g}", f"batch {training['batch']}"]
-    return f"matching {record['name']!r}" + (f" ({', '.join(how)})" if how else "")
 
 
 def _control_rows(found: Audited) -> list[list[str]]:
@@ -120,8 +88,10 @@ def _show_judgement(found: Audited) -> None:
 
 def figure_lines(figures: Mapping[str, Any]) -> Sequence[str]:
     """The figures of a judgement, a line each."""
-    order = [*(name for name in _FIGURES if name in figures), *(name for name in figures if name not in _FIGURES)]
-    return [f"{_FIGURES.get(name, name)}: {_shown(figures[name])}" for name in order]
+    from seamripper.report.sections.judgements import FIGURES
+
+    order = [*(name for name in FIGURES if name in figures), *(name for name in figures if name not in FIGURES)]
+    return [f"{FIGURES.get(name, name)}: {_shown(figures[name])}" for name in order]
 
 
 def _shown(figure: Any) -> str:

@@ -61,6 +61,21 @@ class Output(click.ParamType[Path]):
         return path
 
 
+class FileOrFolder(click.ParamType[Path]):
+    """A JSON file to write, or a folder for a store with its report, checked before the work that fills it begins."""
+
+    name = "FOLDER|FILE.json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The name as a path; that of a file ends in .json."""
+        path = Path(value)
+        if path.suffix == ".json":
+            return Output(".json").convert(value, param, ctx)
+        if path.is_file() or (path.suffix and not path.is_dir() and not str(value).endswith("/")):
+            self.fail(f"expected a folder, or a name that ends in .json, but got {str(value)!r}", param, ctx)
+        return path
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,8 @@ import click
 from seamripper._files import atomic
 from seamripper.cli._audited import show_audited
 from seamripper.cli._matching import NAMES, with_options
-from seamripper.cli._parse import Output, data_for, json_option, model_at, split_for, words_of
+from seamripper.cli._parse import FileOrFolder, data_for, json_option, model_at, split_for, words_of
+from seamripper.cli._reported import print_report, reported
 from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import AuditError, FileError, InapplicableError
 
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
     from seamripper.audits.interventions import Intervention
     from seamripper.cut import Split
     from seamripper.data import Samples
+    from seamripper.experiment.single import Single
     from seamripper.matching import Matching
 
+FILE = "audit.json"
+"""The file in a folder that has all of an audit."""
 _OF_A_FOLDER = ("sender", "as_json", "out")
 """What can be given together with a folder."""
 
@@ -58,7 +64,8 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
 @click.option("--batch", type=click.IntRange(min=1), help="Default: 64. Both mappings have their own.")
 @click.option("--init", type=click.Choice(["random", "identity", "direct"]),
               help="Where a stitch starts. Default: direct; regression: random. The mappings have none.")  # fmt: skip
-@click.option("--out", type=Output(".json"), help="Write all of it to this file (.json).")
+@click.option("--out", type=FileOrFolder(),
+              help="Keep all of it in this folder, with a report; or write it to this file (.json).")  # fmt: skip
 @json_option
 @click.pass_context
 def command(
@@ -74,27 +81,40 @@ def command(
     corresponds?
     """
     if receiver is None:
+        if out is not None and out.suffix != ".json":
+            raise click.UsageError(
+                f"The audit of a folder is written to a file: expected --out FILE.json, but got {out}."
+            )
         _audit_folder(ctx, sender, out, as_json)
         return
+    started = time.time()
     with progress(quiet=as_json) as watch:
-        found = _audited(sender, receiver, options, watch)
+        found, as_result = _audited(sender, receiver, options, watch)
     if not as_json:
         # Before the file, so that a full disk does not take the figures along.
         show_audited(found)
-    if out is not None:
-        found.save(out)
+    folder = None if out is None or out.suffix == ".json" else out
+    file = out if folder is None else folder / FILE
+    if file is not None:
+        found.save(file)
+    report = None if folder is None else reported(folder, "audit", [as_result(folder)], started=started)
     if as_json:
-        print_json({**found.as_record(), "file": out and str(out)})
-    elif out is not None:
-        print(f"\nwritten to {out}")
+        print_json({**found.as_record(), "file": file and str(file), "report": report and str(report)})
+    elif file is not None:
+        print(f"\nwritten to {file}")
+        print_report(report)
 
 
-def _audited(sender: str, receiver: str, options: dict[str, Any], watch: Watcher) -> Audited:
+def _audited(
+    sender: str, receiver: str, options: dict[str, Any], watch: Watcher
+) -> tuple[Audited, Callable[[Path], Single]]:
+    """The audit, and how it is kept in a folder as the result of a study."""
     from seamripper.audits import audit
     from seamripper.audits.base import DEFAULT_CONTROLS
     from seamripper.audits.choosing import chosen_audits
     from seamripper.controls import control_named
     from seamripper.data import load_data
+    from seamripper.experiment.single import audit_result
 
     # Words first: a slip of the pen must not wait for data to be fetched.
     if options["data_name"] is None:
@@ -106,13 +126,14 @@ def _audited(sender: str, receiver: str, options: dict[str, Any], watch: Watcher
     data_name = data_for(options["data_name"], front[0], back[0])
     fit = load_data(data_name, "train", n=options["n"])
     test = load_data(data_name, "test", n=options["n_test"])
-    conflict, half = options["conflict_name"], split_for(fit, *back, "receiver")
-    return audit(
+    half, name = split_for(fit, *back, "receiver"), options["conflict_name"]
+    conflict = None if name is None else load_data(data_for(name, front[0], back[0]), "test")
+    found = audit(
         split_for(fit, *front, "sender"),
         half,
         fit,
         test,
-        conflict=None if conflict is None else load_data(data_for(conflict, front[0], back[0]), "test"),
+        conflict=conflict,
         interventions=changes,
         others=[_other(text, half, back[1], fit) for text in options["other_names"]],
         matching=way,
@@ -123,6 +144,11 @@ def _audited(sender: str, receiver: str, options: dict[str, Any], watch: Watcher
         audits=audits,
         watch=watch,
     )
+
+    def as_result(folder: Path) -> Single:
+        return audit_result(folder, found, half, test, conflict, audits=audits, interventions=changes)
+
+    return found, as_result
 
 
 def _matching(options: dict[str, Any]) -> Matching:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seamripper.cli._parse import SEED, data_for, json_option
+from seamripper.cli._reported import print_report, reported
 from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import MeasureError
 
@@ -58,7 +60,7 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.option("--task-samples", type=click.IntRange(min=2), help="task_functional: samples a stitch (default: all).")
 @click.option("--task-epochs", type=click.IntRange(min=0), default=10, show_default=True, help="task_functional.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False),
-              help="A folder for comparison.json, and for cells that were finished before a stop.")  # fmt: skip
+              help="A folder for comparison.json, the report, and cells that were finished before a stop.")  # fmt: skip
 @json_option
 def command(sender: str, receiver: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Compare every cut of SENDER with every cut of RECEIVER, by many measures, in one pass over the data.
@@ -66,9 +68,11 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
     Example: seamripper compare a.safetensors b.safetensors --data cifar10 --measures all --out run/
     """
     from seamripper.data import load_data
+    from seamripper.experiment.single import comparison_result
     from seamripper.measures import compare
     from seamripper.models import load
 
+    started = time.time()
     models = load(sender), load(receiver)
     data_name = data_for(options["data_name"], *models)
     samples = load_data(data_name, options["split_name"], n=options["n"], seed=options["seed"])
@@ -92,12 +96,16 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
     if not as_json:
         # Before the file, so that a full disk does not take the figures along.
         _show(found, shown)
-    path = None if out is None else found.save(out)
+    path, report = None, None
+    if out is not None:
+        path = found.save(out)
+        report = reported(out, "compare", [comparison_result(found)], started=started)
     if as_json:
-        print_json({**found.as_record(), "file": path and str(path)})
+        print_json({**found.as_record(), "file": path and str(path), "report": report and str(report)})
     elif path is not None:
         all_of = f"all {len(found.matrices)} matrices " if len(found.matrices) > len(shown) else ""
         print(f"{all_of}written to {path}")
+        print_report(report)
 
 
 def _how(options: dict[str, Any], n: int) -> dict[str, Any]:

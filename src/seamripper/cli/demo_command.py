@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seamripper._files import atomic
-from seamripper.cli._audited import figure_lines, setting
 from seamripper.cli._cast import NETWORK, SAME, Part, receivers, senders, train_all
 from seamripper.cli._parse import json_option
+from seamripper.cli._reported import print_report, reported
 from seamripper.cli._show import print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from seamripper.audits import Audited
     from seamripper.cut import Split
     from seamripper.data import Samples
+    from seamripper.experiment.single import Single
 
 _FIT, _TEST = 2000, 1000
+_AUDITS = ("margin", "conflict")
 _COLUMNS = [
     "sender into Digit",
     "what is known",
@@ -42,6 +44,7 @@ class _Judged:
 
     name: str
     truth: str
+    test: Samples
     conflict: Audited
     interventions: Audited
 
@@ -59,6 +62,25 @@ class _Judged:
         agreement = "–" if self.agreement is None else str(self.agreement)
         said = [_short(found.conclusion) for found in (self.conflict, self.interventions)]
         return [self.name, _short(self.truth), str(self.accuracy), agreement, *said]
+
+    def results(self, folder: Path, digit: Split, conflict: Samples) -> list[Single]:
+        """Both audits as a study keeps them; those with the conflict set first."""
+        from seamripper.audits.choosing import chosen_audits
+        from seamripper.experiment.single import audit_result
+
+        return [
+            audit_result(
+                folder,
+                audited,
+                digit,
+                self.test,
+                samples,
+                audits=chosen_audits(_AUDITS),
+                names=(self.name, "Digit"),
+                known=self.truth,
+            )
+            for audited, samples in ((self.conflict, conflict), (self.interventions, None))
+        ]
 
     def as_record(self) -> dict[str, Any]:
         found = {"conflict": self.conflict, "interventions": self.interventions}
@@ -87,23 +109,26 @@ def command(out: Path, n: int, cut: str, as_json: bool) -> None:
     fit = load_data("mnist/correlated", "train", n=min(n, _FIT))
     test, conflict = (load_data(f"mnist/{kind}", "test", n=_TEST) for kind in ("correlated", "digit"))
     memo: dict[str, Any] = {}
+    started = time.time()
     with progress(quiet=as_json) as watch, _one_thread():
         train_all(out, n, watch)
         digit, other = receivers(out, n, cut, watch)
         cast = senders(digit, fit, test, out, n, watch)
         found = [_judged(part, digit, other, conflict, memo, watch) for part in cast]
-    report, rows, story = out / "report.md", [one.row() for one in found], _story(found)
-    with atomic(report) as file:
-        file.write(_markdown(rows, story, found, n).encode())
+        story = _story(found)
+        results = [result for one in found for result in one.results(out, digit, conflict)]
+    made = f"Networks {NETWORK}, trained for 4 epochs on {n:,} images or as many as there are."
+    report = reported(out, "demo", results, started=started, about=f"Who knows what Digit knows? {story} {made}")
     if as_json:
         print_json({"report": str(report), "results": [one.as_record() for one in found]})
         return
+    rows = [one.row() for one in found]
     print_table(f"Who knows what Digit knows? Cut at {cut}; [95 % interval]", _COLUMNS, rows, left=len(_COLUMNS))
     for one in found:
         if one.name in _TOLD:
             print(f"\n{one.name}: {one.conflict}")
     print(f"\n{story}")
-    print(f"The report: {report}")
+    print_report(report)
 
 
 @contextlib.contextmanager
@@ -132,13 +157,13 @@ def _judged(part: Part, digit: Split, other: Split, conflict: Samples, memo: dic
             others=[other],
             seeds=(0,),
             controls=("self", "other_seed", "random_sender", "clustered_noise"),
-            audits=("margin", "conflict"),
+            audits=_AUDITS,
             # The controls are the same for every sender of one architecture.
             memo=memo,
             watch=watch,
         )
 
-    return _Judged(part.name, part.truth, audited(conflict), audited(None))
+    return _Judged(part.name, part.truth, part.test, audited(conflict), audited(None))
 
 
 def _story(found: Sequence[_Judged]) -> str:
@@ -147,7 +172,7 @@ def _story(found: Sequence[_Judged]) -> str:
     if alone.low <= 0.5:
         return "These networks are too weak to show what the demo is about; take more samples (--n)."
     best = max(found, key=lambda one: one.accuracy.value)
-    fooled = "" if best.truth == SAME else ", which has not Digit's information: such an accuracy is no evidence"
+    fooled = "" if best.truth == SAME else ", which does not have Digit's information: such an accuracy is no evidence"
     by_set = sum(one.conflict.conclusion == one.truth for one in found)
     by_changes = sum(one.interventions.conclusion == one.truth for one in found)
     return (
@@ -159,24 +184,3 @@ def _story(found: Sequence[_Judged]) -> str:
 
 def _short(conclusion: str) -> str:
     return conclusion.partition(":")[0]
-
-
-def _markdown(rows: list[list[str]], story: str, found: Sequence[_Judged], n: int) -> str:
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (_COLUMNS, ["---"] * len(_COLUMNS), *rows))
-    made = [
-        f"Networks `{NETWORK}`, trained for 4 epochs on {n:,} images or as many as there are; one training seed, so "
-        "intervals are over images alone.",
-        *setting(found[0].conflict.record),
-    ]
-    parts = ["# Who knows what Digit knows?", table, story, "\n".join(f"- {line}" for line in made)]
-    parts += [section for one in found for section in _sections(one)]
-    return "\n\n".join([*parts, "Made by `seamripper demo`."]) + "\n"
-
-
-def _sections(one: _Judged) -> list[str]:
-    """A sender's judgements in full."""
-    found = [f"## {one.name}"]
-    for how, audited in (("With the conflict set", one.conflict), ("By interventions alone", one.interventions)):
-        figures = "\n".join(f"- {line}" for line in figure_lines(audited.judgement.figures))
-        found += [f"**{how}.** {audited}", figures]
-    return found

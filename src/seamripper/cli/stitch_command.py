@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,8 +132,15 @@ def _show(found: Match, result: Functional) -> None:
     print(f"stitch {found.stitch.name!r}, matching {found.matching.name!r}, freeze {found.freeze!r}, seed {seed}")
     print(f"status: {found.status}")
     for name, value in found.figures.items():
-        print(f"  {name}: {value:.4g}" if isinstance(value, float) else f"  {name}: {value}")
+        print(f"  {name}: {_figure(value)}")
     print(sentence(found, result))
+
+
+def _figure(value: object) -> str:
+    """A figure of a match; one that is no number says so in words: `falling`, for one, of too few steps."""
+    if isinstance(value, float):
+        return "cannot be told" if math.isnan(value) else f"{value:.4g}"
+    return str(value)
 
 
 def sentence(found: Match, result: Functional) -> str:

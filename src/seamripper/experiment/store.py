@@ -27,6 +27,8 @@ from seamripper.experiment.tensors import Tensors
 
 LEDGER, JOURNALS, TENSORS, WORK, DAMAGED = "ledger.sqlite", "journals", "tensors", "work", "damaged"
 
+_MADE_BY = "give one that `seamripper run`, `demo`, `audit --out FOLDER` or `compare --out FOLDER` has written"
+
 
 class Store:
     """An open store: `with Store("runs/study", write=True) as store`. Any number may read while one run writes.
@@ -118,7 +120,8 @@ def _require(folder: Path, write: bool) -> None:
     there = folder.is_dir() and any(folder.iterdir())
     ours = any((folder / name).exists() for name in (LEDGER, JOURNALS))
     if there and not ours:
-        raise StoreError(f"{folder} is no store of seamripper's, and not empty: choose another with --store.")
+        wanted = "choose a folder that is new or empty" if write else _MADE_BY
+        raise StoreError(f"{folder} is no store of seamripper's, and not empty: {wanted}.")
     if not write and not ours:
         raise StoreError(f"There is no store at {folder}.{files_beside(folder)}")
     if write:

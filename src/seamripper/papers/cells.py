@@ -88,7 +88,8 @@ class Spread:
             low, high = max(0.0, low), min(1.0, high)
         note = f"mean over {n} seeds" if n > 1 else "one seed, interval over samples"
         note += ", still learning" if self.learning else ""
-        return Point(found.value, low, high, found.n, note, self.learning)
+        unit = "seeds" if n > 1 else "samples"
+        return Point(found.value, low, high, found.n, note, self.learning, unit)
 
     def minus(self, other: Spread) -> Estimate:
         """The difference, as far as it can be told: with no upper end if this one is still learning, no lower if that.

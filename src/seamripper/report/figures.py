@@ -20,6 +20,13 @@ class Point:
     note: str = ""
     at_least: bool = False
     """Whether it is a lower bound: the figure may yet be higher."""
+    unit: str = ""
+    """What n counts, which is what the interval is over: samples, stitch seeds."""
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends of its interval are known."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
 
     @property
     def written(self) -> str:
@@ -34,21 +41,21 @@ class Point:
             return "–"
         digits = 3 if abs(self.value) < 10 else 0
         words = f"{self.value:.{digits}f}"
-        if not (math.isnan(self.low) or math.isnan(self.high)):
+        if self.has_interval:
             words += f" [{self.low:.{digits}f}, {self.high:.{digits}f}]"
         return words + (" ↑" if self.at_least else "")
 
     @property
     def short(self) -> str:
-        """Value, interval and n.
+        """Value, interval, and n with what it counts.
 
-        >>> Point(0.914, 0.905, 0.922, 5000).short
-        '0.914 [0.905, 0.922], n = 5,000'
+        >>> Point(0.914, 0.905, 0.922, 5000, unit="samples").short
+        '0.914 [0.905, 0.922], n = 5,000 samples'
         """
         words = "no value" if math.isnan(self.value) else f"{self.value:.3g}"
-        if not (math.isnan(self.low) or math.isnan(self.high)):
+        if self.has_interval:
             words += f" [{self.low:.3g}, {self.high:.3g}]"
-        return words + ("" if self.n is None else f", n = {self.n:,}")
+        return words + ("" if self.n is None else f", n = {self.n:,} {self.unit}".rstrip())
 
     @property
     def told(self) -> str:
@@ -123,7 +130,7 @@ class Strip:
     groups: tuple[tuple[str, tuple[Point, ...]], ...]
     observed: Point
     x: str
-    baselines: Mapping[str, float] = field(default_factory=dict)
+    baselines: Mapping[str, Point] = field(default_factory=dict)
     caption: str = ""
     kind: Literal["strip"] = "strip"
 
@@ -162,6 +169,14 @@ class Sheet:
 Figure = Lines | Grid | Histogram | Strip | Pictures | Sheet
 
 
+def beside(figure: Lines, number: int) -> float:
+    """How far the marks of a series stand beside their place: at one place alone they would hide each other."""
+    solid = [k for k, one in enumerate(figure.series) if not one.dashed]
+    if len(figure.places) > 1 or number not in solid:
+        return 0.0
+    return (solid.index(number) - (len(solid) - 1) / 2) * min(0.2, 1.6 / len(solid))
+
+
 def alternative(figure: Figure) -> str:
     """What a figure shows, in a sentence or two: for those who cannot see it, and for search."""
     if isinstance(figure, Lines):
@@ -182,6 +197,7 @@ def alternative(figure: Figure) -> str:
         return f"{figure.title}. Histograms of {figure.x}: {', '.join(means)}."
     if isinstance(figure, Strip):
         told = [f"{name} {_span(points)}" for name, points in figure.groups]
+        told += [f"{name} {point.told}" for name, point in figure.baselines.items()]
         return f"{figure.title}. Observed {figure.observed.told}; {'; '.join(told)}."
     if isinstance(figure, Pictures):
         return f"{figure.title}. Rows of images: {', '.join(name for name, _ in figure.rows)}."
@@ -192,8 +208,12 @@ def _ends(places: Sequence[str], points: Sequence[Point]) -> str:
     known = [(place, one) for place, one in zip(places, points, strict=True) if not math.isnan(one.value)]
     if not known:
         return "no value"
-    told = [f"{one.value:.3g} at {place}" for place, one in (known[0], known[-1])[: len(known)]]
+    told = [f"{_with_interval(one)} at {place}" for place, one in (known[0], known[-1])[: len(known)]]
     return " to ".join(dict.fromkeys(told))
+
+
+def _with_interval(one: Point) -> str:
+    return f"{one.value:.3g} [{one.low:.3g}, {one.high:.3g}]" if one.has_interval else f"{one.value:.3g}"
 
 
 def _centre(edges: Sequence[float], counts: Sequence[int]) -> float:
@@ -209,14 +229,14 @@ def _span(points: Sequence[Point]) -> str:
     return f"{values[0]:.3g}" if len(values) == 1 else f"{min(values):.3g} to {max(values):.3g}"
 
 
-def as_point(estimate: Mapping[str, Any] | None, note: str = "") -> Point:
-    """The point of an estimate as records have it.
+def as_point(estimate: Mapping[str, Any] | None, note: str = "", *, unit: str) -> Point:
+    """The point of an estimate as records have it; `unit` is what its n counts.
 
-    >>> as_point({"value": 0.5, "interval": [None, None], "n": 3}).told
-    '0.5, n = 3'
+    >>> as_point({"value": 0.5, "interval": [None, None], "n": 3}, unit="stitch seeds").told
+    '0.5, n = 3 stitch seeds'
     """
     if estimate is None or estimate["value"] is None:
         return Point(math.nan, note=note)
     low, high = estimate["interval"] or (None, None)
     low, high = (math.nan if end is None else float(end) for end in (low, high))
-    return Point(float(estimate["value"]), low, high, estimate["n"], note)
+    return Point(float(estimate["value"]), low, high, estimate["n"], note, unit=unit)

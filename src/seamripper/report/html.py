@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import math
 import os
 from importlib.resources import files
 from pathlib import Path
@@ -94,4 +95,6 @@ def shown(value: Any) -> str:
     """A value of a table: four digits of a number, nothing for nothing."""
     if value is None:
         return ""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "no number" if math.isnan(value) else f"{'−' if value < 0 else ''}∞"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -13,7 +13,7 @@ from seamripper._files import atomic
 from seamripper._words import listed, need
 from seamripper.errors import FileError
 from seamripper.report.colours import LINES
-from seamripper.report.figures import Figure, Grid, Histogram, Lines, Pictures, Strip
+from seamripper.report.figures import Figure, Grid, Histogram, Lines, Pictures, Point, Series, Strip, beside
 from seamripper.report.reading import Reading
 from seamripper.report.story import Story, told
 
@@ -66,12 +66,15 @@ def _lines(figure: Lines, canvas: Any) -> None:
     canvas.set_size_inches(5.5, 3.4)
     axes = canvas.add_subplot()
     at = range(len(figure.places))
-    for k, one in enumerate(figure.series):
-        values, colour = [point.value for point in one.points], LINES[k % len(LINES)]
+    for number, one in enumerate(figure.series):
+        values, colour = [point.value for point in one.points], LINES[number % len(LINES)]
         style = {"linestyle": "--"} if one.dashed else {"marker": "o" if len(values) <= 60 else "", "markersize": 4}
-        axes.plot(at, values, color=colour, label=_plain(one.name), **style)
-        if not one.dashed:
-            axes.fill_between(at, [p.low for p in one.points], [p.high for p in one.points], color=colour, alpha=0.18)
+        if one.dashed and len(values) == 1:
+            # A baseline of the only place there is runs through the whole of it.
+            axes.axhline(values[0], color=colour, label=_plain(one.name), **style)
+        else:
+            axes.plot([k + beside(figure, number) for k in at], values, color=colour, label=_plain(one.name), **style)
+        _intervals(axes, one, colour, beside(figure, number))
     every = max(1, len(figure.places) // 8)
     axes.set_xticks(list(at)[::every], [_plain(place) for place in figure.places[::every]], rotation=30, ha="right")
     axes.set_xlabel(figure.x)
@@ -80,6 +83,20 @@ def _lines(figure: Lines, canvas: Any) -> None:
         axes.set_ylim(*figure.bounds)
     axes.set_title(_plain(figure.title), fontsize=10)
     axes.legend(fontsize=7, frameon=False)
+
+
+def _intervals(axes: Any, one: Series, colour: str, shift: float) -> None:
+    """The intervals of a line: a band, or of a place that stands alone a bar, or for a baseline a band across."""
+    known = [(k, point) for k, point in enumerate(one.points) if point.has_interval]
+    if len(known) == 1:
+        ((k, point),) = known
+        if one.dashed and len(one.points) == 1:
+            axes.axhspan(point.low, point.high, color=colour, alpha=0.18, linewidth=0)
+        else:
+            axes.vlines(k + shift, point.low, point.high, color=colour, linewidth=1.5)
+        return
+    ends = [p.low for p in one.points], [p.high for p in one.points]
+    axes.fill_between(range(len(one.points)), *ends, color=colour, alpha=0.18)
 
 
 def _grid(figure: Grid, canvas: Any) -> None:
@@ -122,17 +139,29 @@ def _strip(figure: Strip, canvas: Any) -> None:
     canvas.set_size_inches(5.5, 1.4 + 0.3 * len(figure.groups))
     axes = canvas.add_subplot()
     for k, (_, points) in enumerate(figure.groups):
-        axes.plot([p.value for p in points], [k] * len(points), "o", color=LINES[0], markersize=5, alpha=0.8)
-    axes.axvline(figure.observed.value, color=LINES[1], linewidth=2, label="observed")
-    if not math.isnan(figure.observed.low):
-        axes.axvspan(figure.observed.low, figure.observed.high, color=LINES[1], alpha=0.15)
-    for name, value in figure.baselines.items():
-        axes.axvline(value, color="grey", linestyle="--", linewidth=1, label=_plain(name))
+        label = "controls" if k == 0 else None
+        axes.plot(
+            [p.value for p in points], [k] * len(points), "o", color=LINES[0], markersize=5, alpha=0.8, label=label
+        )
+        whiskers = [p for p in points if p.has_interval]
+        axes.hlines(
+            [k] * len(whiskers), [p.low for p in whiskers], [p.high for p in whiskers], color=LINES[0], alpha=0.5
+        )
+    _through(axes, figure.observed, color=LINES[1], linewidth=2, label="observed")
+    for name, point in figure.baselines.items():
+        _through(axes, point, color="grey", linestyle="--", linewidth=1, label=_plain(name))
     axes.set_yticks(range(len(figure.groups)), [_plain(name) for name, _ in figure.groups])
     axes.invert_yaxis()
     axes.set_xlabel(figure.x)
     axes.set_title(_plain(figure.title), fontsize=9)
     axes.legend(fontsize=7, frameon=False)
+
+
+def _through(axes: Any, point: Point, *, color: str, **style: Any) -> None:
+    """A line through all rows, with the band of its interval."""
+    axes.axvline(point.value, color=color, **style)
+    if point.has_interval:
+        axes.axvspan(point.low, point.high, color=color, alpha=0.15, linewidth=0)
 
 
 def _pictures(figure: Pictures, canvas: Any) -> None:

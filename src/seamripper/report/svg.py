@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from seamripper.report.colours import LINES, ink, shade
-from seamripper.report.figures import Grid, Histogram, Lines, Point, Series, Strip, alternative
+from seamripper.report.figures import Grid, Histogram, Lines, Point, Series, Strip, alternative, beside
 
 _WIDE, _HIGH = 640, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 12, 52
 _LABEL = 22
 """Letters of a name that fit below an axis."""
+_DASH = "7 5"
+_DOTS = 60
+"""A line of more points is drawn without dots."""
 
 
 def lines(figure: Lines) -> str:
@@ -24,29 +27,35 @@ def lines(figure: Lines) -> str:
     )
     parts = [*_y_axis(y, figure.y), *_places(figure.places, x)]
     for k, one in enumerate(figure.series):
-        parts += _drawn(one, x, y, LINES[k % len(LINES)], figure.places)
+        parts += _drawn(one, x, y, LINES[k % len(LINES)], figure.places, beside(figure, k))
     parts.append(f'<text class="axis" x="{_WIDE / 2}" y="{_HIGH - 4}" text-anchor="middle">{escape(figure.x)}</text>')
-    legend = "".join(_key(one.name, LINES[k % len(LINES)], one.dashed) for k, one in enumerate(figure.series))
-    return _framed("".join(parts), _WIDE, _HIGH, alternative(figure)) + f'<ul class="legend">{legend}</ul>'
+    entries = [(one.name, _line_mark(one, LINES[k % len(LINES)])) for k, one in enumerate(figure.series)]
+    return _framed("".join(parts), _WIDE, _HIGH, alternative(figure)) + _legend(entries)
 
 
-def _drawn(one: Series, x: _Axis, y: _Axis, colour: str, places: Sequence[str]) -> Iterator[str]:
+def _drawn(one: Series, x: _Axis, y: _Axis, colour: str, places: Sequence[str], shift: float) -> Iterator[str]:
     known = [(k, point) for k, point in enumerate(one.points) if not math.isnan(point.value)]
-    band = [(k, p) for k, p in known if not (math.isnan(p.low) or math.isnan(p.high))]
-    if len(band) > 1 and not one.dashed:
-        upper = [f"{x.at(k):.1f},{y.at(p.high):.1f}" for k, p in band]
-        lower = [f"{x.at(k):.1f},{y.at(p.low):.1f}" for k, p in reversed(band)]
+    band = [(k, p) for k, p in known if p.has_interval]
+    # A baseline of the only place there is runs through the whole of it.
+    across = one.dashed and len(places) == 1
+    corners = [(x.at(k + shift), p) for k, p in band]
+    path = [(x.at(k + shift), p) for k, p in known]
+    if across:
+        corners, path = ([(end, p) for _, p in pairs for end in (x.first, x.last)] for pairs in (corners, path))
+    if len(corners) > 1:
+        upper = [f"{at:.1f},{y.at(p.high):.1f}" for at, p in corners]
+        lower = [f"{at:.1f},{y.at(p.low):.1f}" for at, p in reversed(corners)]
         yield f'<polygon class="band" points="{" ".join(upper + lower)}" fill="{colour}"/>'
-    path = " ".join(f"{x.at(k):.1f},{y.at(p.value):.1f}" for k, p in known)
-    dash = ' stroke-dasharray="7 5"' if one.dashed else ""
-    yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
-    if len(known) > 60:
+    line = " ".join(f"{at:.1f},{y.at(p.value):.1f}" for at, p in path)
+    dash = f' stroke-dasharray="{_DASH}"' if one.dashed else ""
+    yield f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
+    if len(known) > _DOTS:
         return
     for k, point in known:
-        if not math.isnan(point.low) and len(band) == 1:
-            yield _bar(x.at(k), y.at(point.low), y.at(point.high), colour)
+        if point.has_interval and len(corners) == 1:
+            yield _bar(x.at(k + shift), y.at(point.low), y.at(point.high), colour)
         told = f"{one.name}, {places[k]}: {point.told}"
-        yield _dot(x.at(k), y.at(point.value), colour, told, small=one.dashed)
+        yield _dot(x.at(k + shift), y.at(point.value), colour, told, small=one.dashed)
 
 
 def grid(figure: Grid) -> str:
@@ -99,29 +108,23 @@ def histogram(figure: Histogram) -> str:
             tall = _HIGH - _BOTTOM - y.at(count)
             colour = LINES[k % len(LINES)]
             parts.append(f'<rect class="bin" {box} height="{tall:.1f}" fill="{colour}" data-told="{escape(told)}"/>')
-    legend = "".join(_key(name, LINES[k % len(LINES)], False) for k, name in enumerate(figure.counts))
-    return _framed("".join(parts), _WIDE, _HIGH, alternative(figure)) + f'<ul class="legend">{legend}</ul>'
+    entries = [(name, _box_mark("bin", LINES[k % len(LINES)])) for k, name in enumerate(figure.counts)]
+    return _framed("".join(parts), _WIDE, _HIGH, alternative(figure)) + _legend(entries)
 
 
 def strip(figure: Strip) -> str:
-    """Controls in rows, the observed value as a line through all of them."""
+    """Controls in rows, the observed value as a line through all of them, baselines dashed, each with its interval."""
     points = [point for _, group in figure.groups for point in group]
-    low, high = _bounds([figure.observed, *points, *(Point(v) for v in figure.baselines.values())])
-    high_of = 40 + 30 * len(figure.groups) + 36
+    low, high = _bounds([figure.observed, *points, *figure.baselines.values()])
+    bottom = 40 + 30 * len(figure.groups)
     x = _Axis(low, high, 150, _WIDE - _RIGHT)
-    parts = [*_x_axis(x, figure.x, bottom=high_of - 36)]
-    for name, value in figure.baselines.items():
-        parts.append(
-            f'<line class="base" x1="{x.at(value):.1f}" x2="{x.at(value):.1f}" y1="22" y2="{high_of - 36}"/>'
-            f'<text class="tick" x="{x.at(value):.1f}" y="12" text-anchor="middle">{escape(name)}</text>'
-        )
-    at, colour, bottom = x.at(figure.observed.value), LINES[1], high_of - 36
-    if not math.isnan(figure.observed.low):
-        first, last = x.at(figure.observed.low), x.at(figure.observed.high)
-        box = f'x="{first:.1f}" y="22" width="{max(last - first, 1):.1f}" height="{bottom - 22}"'
-        parts.append(f'<rect class="band" {box} fill="{colour}"/>')
-    line = f'x1="{at:.1f}" x2="{at:.1f}" y1="22" y2="{bottom}" stroke="{colour}" stroke-width="3"'
-    parts.append(f'<line {line} data-told="{escape(f"observed: {figure.observed.told}")}"/>')
+    parts = [*_x_axis(x, figure.x, bottom=bottom)]
+    for name, point in figure.baselines.items():
+        parts += _through(x, point, bottom, name, "base", "currentColor")
+        # Within the picture, however near to its edge the line is.
+        at = min(max(x.at(point.value), 150), _WIDE - _RIGHT - 3.5 * len(_short(name)))
+        parts.append(f'<text class="tick" x="{at:.1f}" y="12" text-anchor="middle">{_short(name)}</text>')
+    parts += _through(x, figure.observed, bottom, "observed", "observed", LINES[1])
     for k, (name, group) in enumerate(figure.groups):
         y = 40 + 30 * k
         parts.append(f'<text class="tick" x="142" y="{y + 4}" text-anchor="end">{_short(name)}</text>')
@@ -129,9 +132,35 @@ def strip(figure: Strip) -> str:
             if not math.isnan(point.value):
                 # Those of several seeds side by side, as they may have the same value.
                 shift = (number % 5 - 2) * 3 if len(group) > 1 else 0
-                parts.append(_dot(x.at(point.value), y + shift, LINES[0], f"{name}: {point.told}"))
-    legend = _key("observed", colour, False) + _key("controls", LINES[0], False)
-    return _framed("".join(parts), _WIDE, high_of, alternative(figure)) + f'<ul class="legend">{legend}</ul>'
+                parts += _control(x, point, y + shift, f"{name}: {point.told}")
+    entries = [
+        ("observed", _through_mark("observed", LINES[1], figure.observed.has_interval)),
+        ("controls", _dot_mark(LINES[0], any(point.has_interval for point in points))),
+    ]
+    entries += [
+        (name, _through_mark("base", "currentColor", point.has_interval)) for name, point in figure.baselines.items()
+    ]
+    return _framed("".join(parts), _WIDE, bottom + 36, alternative(figure)) + _legend(entries)
+
+
+def _through(x: _Axis, point: Point, bottom: float, name: str, mark: str, colour: str) -> Iterator[str]:
+    """A line through all rows, with the band of its interval; what has no value is not drawn."""
+    if math.isnan(point.value):
+        return
+    told = f'data-told="{escape(f"{name}: {point.told}")}"'
+    if point.has_interval:
+        first, last = x.at(point.low), x.at(point.high)
+        box = f'x="{first:.1f}" y="22" width="{max(last - first, 1):.1f}" height="{bottom - 22:.0f}"'
+        yield f'<rect class="band" {box} fill="{colour}" {told}/>'
+    at = f"{x.at(point.value):.1f}"
+    yield f'<line class="{mark}" x1="{at}" x2="{at}" y1="22" y2="{bottom:.0f}" stroke="{colour}" {told}/>'
+
+
+def _control(x: _Axis, point: Point, y: float, told: str) -> Iterator[str]:
+    if point.has_interval:
+        ends = f'x1="{x.at(point.low):.1f}" x2="{x.at(point.high):.1f}" y1="{y}" y2="{y}"'
+        yield f'<line class="whisker" {ends} stroke="{LINES[0]}"/>'
+    yield _dot(x.at(point.value), y, LINES[0], told)
 
 
 def scale_bar(scale: tuple[float, float], direction: str) -> str:
@@ -213,9 +242,42 @@ def _bar(x: float, low: float, high: float, colour: str) -> str:
     return f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}" stroke="{colour}" stroke-width="1.5"/>'
 
 
-def _key(name: str, colour: str, dashed: bool) -> str:
-    style = "dashed" if dashed else "solid"
-    return f'<li><span class="swatch {style}" style="border-color:{colour}"></span>{escape(name)}</li>'
+def _legend(entries: Sequence[tuple[str, str]]) -> str:
+    """Names, each behind its mark: the same line, dash, dot, box or band that the figure draws."""
+    marks = "".join(
+        f'<li><svg class="mark" viewBox="0 0 30 14" aria-hidden="true">{mark}</svg>{escape(name)}</li>'
+        for name, mark in entries
+    )
+    return f'<ul class="legend">{marks}</ul>'
+
+
+def _line_mark(one: Series, colour: str) -> str:
+    known = [point for point in one.points if not math.isnan(point.value)]
+    intervals = sum(point.has_interval for point in known)
+    across = one.dashed and len(one.points) == 1
+    parts = _box_mark("band", colour) if intervals > 1 or (intervals and across) else ""
+    if intervals == 1 and not across:
+        parts += _bar(15, 0, 14, colour)
+    dash = f' stroke-dasharray="{_DASH}"' if one.dashed else ""
+    if len(known) != 1 or across:
+        parts += f'<line x1="1" x2="29" y1="7" y2="7" stroke="{colour}" stroke-width="2"{dash}/>'
+    if len(known) <= _DOTS:
+        parts += f'<circle class="dot" cx="15" cy="7" r="{3 if one.dashed else 4.5}" fill="{colour}"/>'
+    return parts
+
+
+def _through_mark(mark: str, colour: str, band: bool) -> str:
+    line = f'<line class="{mark}" x1="15" x2="15" y1="0" y2="14" stroke="{colour}"/>'
+    return (_box_mark("band", colour) if band else "") + line
+
+
+def _dot_mark(colour: str, whisker: bool) -> str:
+    line = f'<line class="whisker" x1="3" x2="27" y1="7" y2="7" stroke="{colour}"/>' if whisker else ""
+    return f'{line}<circle class="dot" cx="15" cy="7" r="4.5" fill="{colour}"/>'
+
+
+def _box_mark(mark: str, colour: str) -> str:
+    return f'<rect class="{mark}" x="3" y="1" width="24" height="12" fill="{colour}"/>'
 
 
 def _short(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,10 +10,13 @@ from seamripper.experiment.kinds._images import as_bytes, is_image
 from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from seamripper.audits import Audited
+    from seamripper.audits import Audit, Audited
+    from seamripper.audits.interventions import Intervention
     from seamripper.cut import Split
     from seamripper.data import Samples
     from seamripper.experiment.desk import Desk
@@ -38,9 +41,9 @@ class Auditing(Kind):
 
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Audit, and keep the whole record."""
-        from seamripper._files import save_tensors
         from seamripper.audits import audit
         from seamripper.audits.base import DEFAULT_CONTROLS
+        from seamripper.audits.choosing import chosen_audits
         from seamripper.matching.choosing import matching_from_record
 
         fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
@@ -62,13 +65,16 @@ class Auditing(Kind):
             audits=content["audits"],
             memo=desk.matched,
         )
-        decided = _decided(content, found, test, conflict)
-        kept = None if decided is None else _examples(found, receiver, *decided)
-        if kept is None:
-            return Found({**plain(found.as_record()), "examples": None})
-        tensors, about = kept
-        name = desk.keep(lambda path: save_tensors(path, tensors, {"key": desk.key, **about}, kind="examples"))
-        return Found({**plain(found.as_record()), "examples": about}, {"examples": name})
+        return result_of(
+            found,
+            receiver,
+            test,
+            conflict,
+            audits=chosen_audits(content["audits"]),
+            interventions=content["interventions"],
+            key=desk.key,
+            keep=desk.keep,
+        )
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """A stitch for each seed, and about as many for each control."""
@@ -86,24 +92,54 @@ class Auditing(Kind):
         yield from figure("recovered", judgement["figures"]["recovered"], audit="rule", status=judgement["conclusion"])
 
 
+def result_of(
+    found: Audited,
+    receiver: Split,
+    test: Samples,
+    conflict: Samples | None,
+    *,
+    audits: Sequence[Audit],
+    interventions: Sequence[Intervention | str] | None,
+    key: str,
+    keep: Callable[[Callable[[Path], None]], str],
+) -> Found:
+    """The whole record of an audit, and examples of the set that decided it; the other arguments are the audit's own.
+
+    `keep` keeps a file and gives the name that it goes by.
+    """
+    from seamripper._files import save_tensors
+
+    decided = _decided(found, test, conflict, audits, interventions)
+    kept = None if decided is None else _examples(found, receiver, *decided)
+    if kept is None:
+        return Found({**plain(found.as_record()), "examples": None})
+    tensors, about = kept
+    name = keep(lambda path: save_tensors(path, tensors, {"key": key, **about}, kind="examples"))
+    return Found({**plain(found.as_record()), "examples": about}, {"examples": name})
+
+
 def _decided(
-    content: Mapping[str, Any], found: Audited, test: Samples, conflict: Samples | None
+    found: Audited,
+    test: Samples,
+    conflict: Samples | None,
+    audits: Sequence[Audit],
+    interventions: Sequence[Intervention | str] | None,
 ) -> tuple[str, Samples] | None:
     """The set that decided the audit `conflict`, by name, made as that audit makes it; None without a verdict of it."""
-    from seamripper.audits.choosing import chosen_audits
     from seamripper.audits.conflict import Conflict
-    from seamripper.audits.interventions import chosen_interventions
+    from seamripper.audits.interventions import Intervention, chosen_interventions
 
     if "conflict" not in found.verdicts:
         return None
-    (chosen,) = [one for one in chosen_audits(content["audits"]) if isinstance(one, Conflict)]
+    (chosen,) = [one for one in audits if isinstance(one, Conflict)]
     name = found.verdicts["conflict"].figures["decided_by"]
     if name == "conflict set":
         assert conflict is not None
         return name, conflict.draw(chosen.n, seed=chosen.seed)
-    words = ("default",) if content["interventions"] is None else content["interventions"]
-    (one,) = [change for change in chosen_interventions(words, test) if change.label == name]
-    return name, one.applied(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
+    words = ("default",) if interventions is None else interventions
+    changes = [(one,) if isinstance(one, Intervention) else chosen_interventions([one], test) for one in words]
+    (change,) = [one for some in changes for one in some if one.label == name]
+    return name, change.applied(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
 
 
 def _examples(

@@ -22,8 +22,9 @@ def accuracy(run: Reading) -> Section | None:
         "accuracy",
         "What the stitched networks can do",
         "Accuracy of sender's front, stitch and receiver's back on samples that the stitch was not fitted on. The "
-        "dashed line is the receiver alone on the same samples. Bands are 95 % intervals over seeds, where there "
-        "are several. A stitch that works is no evidence that both networks use the same information.",
+        "dashed line is the receiver alone on the same samples. Bands are 95 % intervals over seeds where there "
+        "are several, else over samples. A stitch that works is no evidence that both networks use the same "
+        "information.",
         figures,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seamripper.report.figures import Figure, Picture, Pictures, Point, Strip, as_point
 from seamripper.report.png import png
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section
+from seamripper.report.sections.base import Section, audited_point, samples_of
 
 _MOST = 8
 
@@ -30,13 +30,12 @@ def conflict(run: Reading) -> Section | None:
 def _strip(one: Result) -> Strip:
     verdict = one.record["verdicts"]["conflict"]
     groups: list[tuple[str, tuple[Point, ...]]] = [
-        (name, tuple(as_point(each) for each in points)) for name, points in verdict["controls"].items()
+        (name, tuple(as_point(each, unit="samples") for each in points)) for name, points in verdict["controls"].items()
     ]
     decided = verdict["figures"]["decided_by"]
     title = f"Agreement with the receiver on the {decided}: {one.pair} at {one.cut}"
-    return Strip(
-        title, tuple(groups), as_point(verdict["observed"]), "agreement with the receiver", {}, verdict["sentence"]
-    )
+    observed = audited_point(one.record, verdict["observed"], samples_of(verdict, one.record))
+    return Strip(title, tuple(groups), observed, "agreement with the receiver", {}, verdict["sentence"])
 
 
 def _images(run: Reading, one: Result) -> Pictures | None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from seamripper.report.figures import Point, Strip, as_point
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section, over
+from seamripper.report.sections.base import Section, audited_point, over
 
 _MOST = 16
 """Plots that are shown; the table has all figures."""
@@ -14,7 +14,10 @@ _MOST = 16
 
 def controls(run: Reading) -> Section | None:
     """For each pair and cut: of its audit, or of the control jobs beside its stitches."""
-    figures = [_of_audit(one) for one in run.of("audit")] or _of_jobs(run)
+    figures = list[Strip]()
+    for strip in [_of_audit(one) for one in run.of("audit")] or _of_jobs(run):
+        # Audits that differ in the conflict alone have the same controls.
+        figures += [strip] if strip not in figures else []
     if not figures:
         return None
     more = f" The first {_MOST} of {len(figures)} are shown." if len(figures) > _MOST else ""
@@ -29,12 +32,11 @@ def _of_audit(one: Result) -> Strip:
     groups: dict[str, list[Point]] = defaultdict(list)
     for outcome in one.record["outcomes"]:
         note = f"{outcome['label']}, seed {outcome['seed']}"
-        groups[outcome["control"]].append(as_point(outcome["result"]["top1"], note))
+        groups[outcome["control"]].append(as_point(outcome["result"]["top1"], note, unit="samples"))
     own = groups.pop("sender", [])
-    figures = one.record["judgement"]["figures"]
-    observed = as_point(figures.get("stitched")) if figures.get("stitched") else own[0]
-    alone = as_point(one.record["outcomes"][0]["result"]["receiver_here"])
-    baselines = {"receiver alone": alone.value}
+    stitched, first = one.record["judgement"]["figures"].get("stitched"), one.record["outcomes"][0]["result"]
+    observed = audited_point(one.record, stitched, first["n"]) if stitched else own[0]
+    baselines = {"receiver alone": as_point(first["receiver_here"], unit="samples")}
     return Strip(f"{one.pair} at {one.cut}", _grouped(groups), observed, "accuracy", baselines)
 
 
@@ -47,14 +49,14 @@ def _of_jobs(run: Reading) -> list[Strip]:
         at = one.pair, one.cut, str(one.labels["matching"])
         for outcome in one.record["outcomes"]:
             note = f"{outcome['label']}, seed {outcome['seed']}"
-            beside[at][str(one.labels["control"])].append(as_point(outcome["result"]["top1"], note))
+            beside[at][str(one.labels["control"])].append(as_point(outcome["result"]["top1"], note, unit="samples"))
     return [
         Strip(
             f"{pair} at {cut}, {matching}",
             _grouped(beside[pair, cut, matching]),
             over(stitches[pair, cut, matching], "top1"),
             "accuracy",
-            {"receiver alone": over(stitches[pair, cut, matching], "receiver_here").value},
+            {"receiver alone": over(stitches[pair, cut, matching], "receiver_here")},
         )
         for pair, cut, matching in stitches
         if beside[pair, cut, matching]

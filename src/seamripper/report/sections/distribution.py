@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from seamripper.report.figures import Figure, Histogram, Lines, Point, Series, as_point
+from seamripper.report.figures import Figure, Histogram, Lines, Point, Series
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section, cuts_of
+from seamripper.report.sections.base import Section, audited_point, cuts_of
 
 _MOST = 12
 """Histograms that are shown."""
@@ -32,11 +32,16 @@ def _lines(audits: list[Result]) -> Lines:
     pairs = list(dict.fromkeys(one.pair for one in audits))
     series = []
     for pair in pairs:
-        mine = {one.cut: one.record["verdicts"]["distribution"] for one in audits if one.pair == pair}
-        points = tuple(as_point(mine[p]["observed"]) if p in mine else Point(math.nan) for p in places)
+        mine = {one.cut: _auroc(one) for one in audits if one.pair == pair}
+        points = tuple(mine.get(place, Point(math.nan)) for place in places)
         series.append(Series(pair, points))
     series.append(Series("chance", tuple(Point(0.5) for _ in places), dashed=True))
     return Lines("OOD AUROC by cut", places, tuple(series), "AUROC", bounds=(0.0, 1.0))
+
+
+def _auroc(one: Result) -> Point:
+    verdict = one.record["verdicts"]["distribution"]
+    return audited_point(one.record, verdict["observed"], verdict["figures"]["n"])
 
 
 def _histogram(one: Result) -> Histogram | None:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seamripper.report.figures import Cell, Grid, Point
+from seamripper.report.figures import Cell, Grid
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section
+from seamripper.report.sections.base import Section, score_point
 
 
 def matrices(run: Reading) -> Section | None:
@@ -40,7 +40,7 @@ def _scales(found: Sequence[Result]) -> dict[str, tuple[float, float]]:
     values: dict[str, list[float]] = {}
     for one in found:
         for matrix in one.record["matrices"].values():
-            known = [s["value"] for row in matrix["scores"] for s in row if s is not None]
+            known = [s["value"] for row in matrix["scores"] for s in row if s is not None and s["value"] is not None]
             values.setdefault(matrix["direction"], []).extend(known)
     return {
         direction: (min(0.0, *each, 0.0), 1.0 if max(each, default=1) <= 1 else _round_up(max(each)))
@@ -62,20 +62,13 @@ def _grid(
     tags: Mapping[str, str],
 ) -> Grid:
     cells = tuple(
-        tuple(Cell(_point(score), f"{number}-{i}-{j}") for j, score in enumerate(row))
+        tuple(Cell(score_point(score, one.record), f"{number}-{i}-{j}") for j, score in enumerate(row))
         for i, row in enumerate(matrix["scores"])
     )
     record = one.record["record"]
     caption = f"{matrix['direction']}, {record['n']:,} samples of {record['data']['name']}, {tags['sampling']}"
     rows, columns = tuple(one.record["senders"]), tuple(one.record["receivers"])
     return Grid(f"{measure}: {one.pair}", rows, columns, cells, scale, matrix["direction"], caption, tags)
-
-
-def _point(score: Mapping[str, Any] | None) -> Point:
-    if score is None:
-        return Point(math.nan)
-    low, high = score["interval"] or (math.nan, math.nan)
-    return Point(score["value"], low, high, score["n"])
 
 
 def _details(number: int, one: Result) -> dict[str, dict[str, Any]]:
@@ -87,6 +80,7 @@ def _details(number: int, one: Result) -> dict[str, dict[str, Any]]:
             for measure, matrix in record["matrices"].items():
                 score = matrix["scores"][i][j]
                 why = matrix["failed"].get(f"{sender} × {receiver}", "")
-                rows.append([measure, matrix["direction"], _point(score).told if score else f"no score: {why}"])
+                told = score_point(score, record).told if score else f"no score: {why}"
+                rows.append([measure, matrix["direction"], told])
             found[f"{number}-{i}-{j}"] = {"title": f"{one.pair}: {sender} × {receiver}", "rows": rows}
     return found

@@ -53,10 +53,14 @@ def _caption(record: Mapping[str, Any]) -> str:
     """The error, and what a judge says of the stitched images, with the same of real ones beside it."""
     told, judged = [], record.get("judged", {})
     if record.get("error") is not None:
-        told.append(f"Mean squared error between stitched and shown images: {as_point(record['error']).told}.")
+        told.append(
+            f"Mean squared error between stitched and shown images: {as_point(record['error'], unit='images').told}."
+        )
     for what, names in _JUDGED:
         figures = [
-            _OF.get(name.rpartition("_")[2], "") + as_point(judged[name]).told for name in names if name in judged
+            _OF.get(name.rpartition("_")[2], "") + as_point(judged[name], unit="images").told
+            for name in names
+            if name in judged
         ]
         if figures:
             told.append(f"{what}: {'; '.join(figures)}.")

@@ -35,14 +35,18 @@ def _lines(name: str, results: list[Result]) -> Lines:
         for who, ranks in one.record["verdicts"]["rank"]["figures"]["ranks"].items():
             read["stitched" if who == "sender" else who][one.cut] += [float(each["rank"]) for each in ranks]
     series = tuple(
-        Series(who, tuple(_mean(by_cut.get(place, [])) for place in places), dashed=who == "native")
+        Series(
+            who,
+            tuple(_mean(by_cut.get(place, []), "networks" if who == "native" else "stitches") for place in places),
+            dashed=who == "native",
+        )
         for who, by_cut in read.items()
     )
     return Lines(f"Rank by cut, {name}", places, series, "rank")
 
 
-def _mean(values: list[float]) -> Point:
+def _mean(values: list[float], unit: str) -> Point:
     if not values:
         return Point(math.nan)
     found = over_seeds(values)
-    return Point(found.value, found.low, found.high, found.n, f"mean over {found.n} seeds")
+    return Point(found.value, found.low, found.high, found.n, "mean over them", unit=unit)
