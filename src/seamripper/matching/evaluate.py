@@ -14,9 +14,11 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper._stats import Estimate, paired, proportion
 from seamripper.activations.collect import require_finite
 from seamripper.cut.split import Split
+from seamripper.data.padding import trimmed
 from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import DataError
 from seamripper.matching.match import Match, require_inputs, shared
+from seamripper.matching.padding import without_padding
 from seamripper.matching.task import Task, require_classes
 
 _BATCH = 512
@@ -62,6 +64,7 @@ def evaluate(
     its accuracy on its own task in the place of `own`.
     """
     require_inputs(match.sender, match.receiver, samples)
+    samples = without_padding(samples, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
     _require_unseen(match, samples)
     wanted = _wanted(match, samples)
     stitched = []
@@ -80,7 +83,7 @@ def evaluate(
 def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:
     """What a model, whole and without any stitch, answers to samples (n, classes)."""
     with torch.no_grad():
-        found = torch.cat([half.answer(inputs) for inputs, _ in samples.as_it_is.batches(batch)])
+        found = torch.cat([half.answer(inputs) for inputs, _ in trimmed(samples.as_it_is).batches(batch)])
     require_finite(found, "the end of the receiver", samples.ids)
     return found
 
