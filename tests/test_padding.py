@@ -5,6 +5,7 @@ Real transformers (BERT with random weights that differ enough to answer differe
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 import seamripper as sr
 from seamripper.activations.collect import collect
 from seamripper.activations.recorded import recorded
+from seamripper.audits._ood_rows import pooled_rows
 from seamripper.audits.distribution import Distribution
 from seamripper.controls.linear_probe import LinearProbe
 from seamripper.data.padding import trimmed
@@ -30,6 +32,7 @@ from seamripper.matching.training import Training
 from seamripper.measures import Rule, Stitching, compare
 from seamripper.measures.pairing import paired
 from seamripper.models._torchvision import import_torchvision
+from seamripper.stitches.pool_linear import PoolLinear
 
 import_torchvision()  # transformers imports it even for text, and here and there it needs its repair first
 transformers = pytest.importorskip("transformers")
@@ -50,8 +53,10 @@ def bert(seed: int, width: int) -> nn.Module:
 
 
 SENDER, RECEIVER = bert(1, 12), bert(2, 16)
+SPLITS: dict[Any, tuple[sr.Split, sr.Split]] = {}
 
 
+@functools.cache
 def texts(n: int, length: int, *, first_id: int = 0, filler: int = 0) -> sr.Samples:
     """The same texts at any length; what stands in padding may be anything. The receiver names most of them rightly."""
     rng = np.random.RandomState(first_id)
@@ -70,8 +75,12 @@ def texts(n: int, length: int, *, first_id: int = 0, filler: int = 0) -> sr.Samp
 
 
 def halves(samples: sr.Samples, cuts: tuple[str, str] = (BLOCKS[0], BLOCKS[0])) -> tuple[sr.Split, sr.Split]:
-    example = samples.batch(slice(0, 2))
-    return sr.split(SENDER, cuts[0], example), sr.split(RECEIVER, cuts[1], example)
+    """Both networks, cut for texts of this length and these inputs; each once, as a split is frozen."""
+    key = (cuts, tuple(samples.inputs), samples.shape)
+    if key not in SPLITS:
+        example = samples.batch(slice(0, 2))
+        SPLITS[key] = sr.split(SENDER, cuts[0], example), sr.split(RECEIVER, cuts[1], example)
+    return SPLITS[key]
 
 
 def tokens_of(half: sr.Split, samples: sr.Samples) -> NDArray[np.float64]:
@@ -214,6 +223,27 @@ def test_a_regressed_residual_is_that_of_the_real_tokens() -> None:
     assert found.figures["residual_held_out"] == pytest.approx(float(error), abs=1e-6)
 
 
+def test_texts_may_be_padded_on_the_left() -> None:
+    """With their positions, texts are the same wherever they stand, so both sides and both lengths agree."""
+    found = []
+    for length, left in ((48, True), (96, True), (48, False)):
+        fit = texts(64, length)
+        if left:
+            order = fit.inputs["attention_mask"].argsort(dim=1, stable=True)
+            inputs = {key: value.gather(1, order) for key, value in fit.inputs.items()}
+            fit = replace(fit, inputs={**inputs, "position_ids": (inputs["attention_mask"].cumsum(1) - 1).clamp(min=0)})
+        joined = match(*halves(fit), fit, matching=sr.Direct())
+        found.append({key: joined.figures[key] for key in ("rows", "residual_in_sample", "residual_held_out")})
+    same(found[0], found[1])
+    same(found[0], found[2])
+
+
+def test_padding_is_never_the_first_token() -> None:
+    layer = PoolLinear(pool="cls").build(sr.Cut("a", (3, 1), "ntd"), sr.Cut("b", (1,), "nd"))
+    tokens, mask = torch.arange(6.0).reshape(2, 3, 1), torch.tensor([[False, True, True], [True, True, False]])
+    assert layer.rows(tokens, mask).tolist() == [[1.0], [3.0]]
+
+
 def test_texts_shown_in_another_order_are_joined_where_both_have_a_token() -> None:
     fit = texts(80, 48)
     mixed = replace(fit, shown=fit.take(torch.arange(80).flip(0)))
@@ -224,11 +254,12 @@ def test_texts_shown_in_another_order_are_joined_where_both_have_a_token() -> No
 
 
 def test_a_recorded_sender_leaves_padding_out() -> None:
-    fit = texts(64, 48)
-    pair = halves(fit, (BLOCKS[0], "bert.pooler"))
-    half, shown = recorded(pair[0], fit, collect(pair[0], fit))
-    plain, again = match(*pair, fit, matching=sr.Direct()), match(half, pair[1], shown, matching=sr.Direct())
-    same(numbers(plain), numbers(again))
+    (a, b), found = (texts(64, length) for length in PADDINGS), []
+    found.append(match(*halves(a, (BLOCKS[0], "bert.pooler")), a, matching=sr.Direct()))
+    sender, receiver = halves(b, (BLOCKS[0], "bert.pooler"))
+    again, shown = recorded(sender, b, collect(sender, b))
+    found.append(match(again, receiver, shown, matching=sr.Direct()))
+    same(*map(numbers, found))
 
 
 def test_stitches_that_would_mix_padding_in_are_refused() -> None:
@@ -270,6 +301,16 @@ def test_an_audit_is_the_same_at_both_paddings() -> None:
         assert set(found.verdicts["conflict"].figures["sets"]) == {"word_shuffle", "entity_swap"}
         assert found.verdicts["rank"].figures["n"] == int(test.inputs["attention_mask"].sum())
     same(*records)
+
+
+def test_a_detector_reads_the_real_tokens() -> None:
+    samples = texts(20, 48)
+    _, half = halves(samples)
+    mask = samples.inputs["attention_mask"] > 0
+    with torch.no_grad():
+        rows = pooled_rows(half.head(samples.inputs), half.cut, mask)
+    parts = np.split(tokens_of(half, samples), mask.sum(1).cumsum(0)[:-1])
+    np.testing.assert_allclose(rows, [np.append(part.mean(0), part.std(0)) for part in parts], atol=1e-6)
 
 
 def test_an_energy_detector_does_not_read_padding() -> None:
