@@ -123,8 +123,11 @@ def _at(inputs: Inputs, used: Tensor | None) -> Inputs:
     if used is None or mask is None or bool(used.all()):
         return inputs
     assert isinstance(inputs, Mapping)
+    first, last = (int(used.nonzero()[end]) for end in (0, -1))
+    # Most often one stretch of places: a view of it, as a copy of a large corpus would take its memory again.
+    kept = slice(first, last + 1) if bool(used[first : last + 1].all()) else used
     return {
-        name: value[:, used]
+        name: value[:, kept]
         if value.dim() in (2, 3) and value.shape[:2] == mask.shape and not name.startswith(_OTHER_TEXT)
         else value
         for name, value in inputs.items()
