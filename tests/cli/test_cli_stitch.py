@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import seamripper as sr
-from seamripper.cli.stitch_command import _matching, sentence
+from seamripper.cli.stitch_command import _matching
 from seamripper.matching import EmbeddingMapping, Matching, matchings
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from seamripper.measures._forms import forms
 from seamripper.measures._order import order_of
 from seamripper.measures.compare import accumulate, compare, scored
 from seamripper.measures.comparison import FILE, load_comparison
+from seamripper.measures.score import Sampling
 from seamripper.measures.sums import Plan, Sums
 from seamripper.models import Architecture
 
@@ -245,7 +246,8 @@ class Reader(nn.Module):
         return self.head((rows * shown).sum(1) / shown.sum(1))
 
 
-def test_padding_does_not_count() -> None:
+@pytest.mark.parametrize("sampling", ["pool", "positions"])
+def test_padding_does_not_count(sampling: Sampling) -> None:
     generator = torch.Generator().manual_seed(0)
     words = torch.randint(1, 20, (40, 7), generator=generator)
     mask = (torch.arange(7) < torch.randint(2, 8, (40, 1), generator=generator)).long()
@@ -255,10 +257,9 @@ def test_padding_does_not_count() -> None:
     for padding in (0, 13):
         inputs = {"input_ids": torch.where(mask.bool(), words, padding), "attention_mask": mask}
         text = Samples("text", inputs, torch.zeros(40, dtype=torch.int64), torch.arange(40), classes=3)
-        rule = Rule(sampling="pool", batch=8, folds=2)
+        rule = Rule(sampling=sampling, batch=8, folds=2)
         found.append(compare(*pair, text, sender_cuts=["mix"], receiver_cuts=["mix"], rule=rule)["linear_cka"])
-        with pytest.raises(MeasureError, match=r"Some tokens are padding.*Use the sampling 'pool'"):
-            compare(*pair, text, sender_cuts=["mix"], receiver_cuts=["mix"])
+    assert found[0].scores[0][0].n == (40 if sampling == "pool" else int(mask.sum()))
     assert found[0].values[0][0] == pytest.approx(found[1].values[0][0], abs=1e-12)
 
 

@@ -20,6 +20,7 @@ from seamripper.cut.halves import Context
 from seamripper.cut.on_data import presented, require_whole
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split
+from seamripper.data.padding import tokens_that_count, trimmed
 from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import DataError, FileError
 
@@ -35,7 +36,8 @@ MEMORY = 4 * 1024**3
 class Activations:
     """Activations at one cut, a row a sample, in the order of the samples; with what passes beside the cut.
 
-    `made_from` tells what is known of the model and the data. Labels and ids of -1 are not known.
+    `made_from` tells what is known of the model and the data. Labels and ids of -1 are not known. `mask` (n, tokens)
+    tells which tokens of the samples count; None if all do.
     """
 
     cut: Cut
@@ -45,6 +47,7 @@ class Activations:
     context: Context = field(default_factory=dict)
     kept: Literal["memory", "disk"] = "memory"
     made_from: Mapping[str, Any] = field(default_factory=dict)
+    mask: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -57,6 +60,7 @@ class Activations:
         """Write them to one safetensors file, which `load_activations` reads."""
         tensors = {"values": self.values, "labels": self.labels, "ids": self.ids}
         tensors |= {f"context.{name}": value for name, value in self.context.items()}
+        tensors |= {} if self.mask is None else {"mask": self.mask}
         save_tensors(path, tensors, self.as_record(), kind=KIND)
 
     def as_record(self) -> dict[str, Any]:
@@ -78,8 +82,24 @@ def collect(
 
     `beside` is the split whose tail the activations are meant for (the receiver): its context is kept along, and where
     the samples show a sender something else than the receiver, the head is a sender's and is shown that. More than
-    `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process.
+    `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process. Places that are
+    padding in all samples are cut off first, and `Activations.mask` tells of those that are left.
     """
+    whole = trimmed(samples.as_it_is if beside is None else samples)
+    return activations_of(split, whole, beside=beside, batch=batch, memory=memory, folder=folder, watch=watch)
+
+
+def activations_of(
+    split: Split,
+    samples: Samples,
+    *,
+    beside: Split | None = None,
+    batch: int = 256,
+    memory: int = MEMORY,
+    folder: str | os.PathLike[str] | None = None,
+    watch: Watcher = nobody,
+) -> Activations:
+    """What `collect` gives for samples of any length: nothing is cut off, so two such passes have the same places."""
     values, context, done = None, {}, 0
     steps, task = batches_in(len(samples), batch), f"activations at {split.cut.name}"
     kept: Literal["memory", "disk"] = "memory"
@@ -104,7 +124,8 @@ def collect(
             watch(Progress(task, batches_in(done, batch), steps))
     assert values is not None
     made_from = {"model": split.model.source, "data": samples.name}
-    return Activations(split.cut, values, samples.labels, samples.ids, context, kept, made_from)
+    mask = None if split.cut.layout == "nd" else tokens_that_count(whole.for_sender.inputs)
+    return Activations(split.cut, values, samples.labels, samples.ids, context, kept, made_from, mask)
 
 
 def require_finite(rows: Tensor, where: str, ids: Tensor) -> None:

@@ -11,8 +11,12 @@ from torch import Tensor
 from seamripper.activations.collect import Activations
 from seamripper.cut.halves import Head
 from seamripper.cut.split import Split
+from seamripper.data.padding import MASK
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError
+
+VALUES = "activations"
+"""What activations are called where a mask is handed on beside them."""
 
 
 class _HandedOn(Head):
@@ -22,8 +26,7 @@ class _HandedOn(Head):
 
     def forward(self, inputs: Inputs) -> Tensor:
         """A copy, as what comes behind may write into it."""
-        assert isinstance(inputs, Tensor)
-        return inputs.clone()
+        return (inputs if isinstance(inputs, Tensor) else inputs[VALUES]).clone()
 
 
 def recorded(half: Split, samples: Samples, found: Activations) -> tuple[Split, Samples]:
@@ -47,8 +50,10 @@ def recorded(half: Split, samples: Samples, found: Activations) -> tuple[Split, 
             f"those at {found.cut.name!r} of {len(found)} samples, or in another order."
         )
     head = _HandedOn().eval()
+    # With the mask, by which a stitch and a matching leave padding out as they do for the sender itself.
+    inputs: Inputs = found.values if found.mask is None else {VALUES: found.values, MASK: found.mask}
     shown = Samples(
-        samples.name, found.values, samples.labels, samples.ids, samples.classes, source=samples.source, ready=True
+        samples.name, inputs, samples.labels, samples.ids, samples.classes, source=samples.source, ready=True
     )
-    split = Split(half.model, half.cut, head, half.tail, half.way, found.values[:2].clone(), half.beside)
+    split = Split(half.model, half.cut, head, half.tail, half.way, shown.batch(slice(0, 2)), half.beside)
     return split, replace(samples, shown=shown)

@@ -6,16 +6,19 @@ from typing import Literal
 
 from torch import Tensor
 
+from seamripper._words import shown_shape
 from seamripper.cut.place import Layout
+from seamripper.errors import DataError
 
 Sampling = Literal["positions", "flatten", "pool"]
 """How activations become rows: a row a position of the map (or a token), the whole map, or its average."""
 
 
-def rows_of(values: Tensor, layout: Layout, sampling: Sampling) -> Tensor:
+def rows_of(values: Tensor, layout: Layout, sampling: Sampling, mask: Tensor | None = None) -> Tensor:
     """Activations (n, …) as rows: (n·positions, width), or (n, width·positions), or (n, width).
 
-    Vectors are rows already, by any sampling.
+    Vectors are rows already, by any sampling. Of tokens those count that the mask (n, tokens) leaves: the others make
+    no row and enter no average, and they have no place in a flattened row, so that is refused.
 
     >>> import torch
     >>> maps = torch.arange(8.0).reshape(1, 2, 2, 2)
@@ -23,12 +26,52 @@ def rows_of(values: Tensor, layout: Layout, sampling: Sampling) -> Tensor:
     tensor([[0., 1., 2., 3., 4., 5., 6., 7.]])
     >>> rows_of(maps, "nchw", "pool")
     tensor([[1.5000, 5.5000]])
+    >>> rows_of(torch.tensor([[[2.0], [4.0], [9.0]]]), "ntd", "pool", torch.tensor([[True, True, False]]))
+    tensor([[3.]])
     """
     if layout == "nd":
         return values
+    mask = counting(values, layout, mask)
     if sampling == "positions":
-        return to_rows(values, layout)
-    return values.flatten(1) if sampling == "flatten" else values.mean((2, 3) if layout == "nchw" else 1)
+        rows = to_rows(values, layout)
+        return rows if mask is None else rows[mask.flatten()]
+    if sampling == "flatten":
+        if mask is not None:
+            raise DataError(FLATTENED)
+        return values.flatten(1)
+    return values.mean((2, 3)) if layout == "nchw" else mean_token(values, mask)
+
+
+FLATTENED = (
+    "Some tokens are padding, which has no place in a flattened row: texts of different lengths would have different "
+    "columns. Use the sampling 'positions' or 'pool', which leave padding out."
+)
+"""Why padded tokens are not flattened."""
+
+
+def counting(values: Tensor, layout: Layout, mask: Tensor | None, where: str | None = None) -> Tensor | None:
+    """The mask (n, tokens) of the samples as one of these activations' positions; None if all of them count.
+
+    Positions that are not the tokens of the mask are refused, as it cannot tell which of them are padding.
+    """
+    if mask is None or layout == "nd":
+        return None
+    if layout != "ntd" or values.shape[1] != mask.shape[1]:
+        have = f"{values.shape[1]} tokens" if layout == "ntd" else f"a map of {shown_shape(values.shape[2:])}"
+        raise DataError(
+            f"Some of the {mask.shape[1]} tokens of the samples are padding, and {where or 'this cut'} has {have}, so "
+            "it cannot be told which of its positions count. Choose a cut with one position for each token, or one "
+            "behind the pooling, or give samples without padding."
+        )
+    return mask
+
+
+def mean_token(tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The mean (n, d) of tokens (n, t, d), over those that the mask (n, t) leaves."""
+    if mask is None:
+        return tokens.mean(1)
+    weights = mask[:, :, None].to(tokens.dtype)
+    return (tokens * weights).sum(1) / weights.sum(1).clamp(min=1)
 
 
 def to_rows(x: Tensor, layout: Layout) -> Tensor:

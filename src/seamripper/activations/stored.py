@@ -50,9 +50,11 @@ def _from_ours(path: Path) -> Activations:
         values, labels, ids = (tensors[key] for key in ("values", "labels", "ids"))
         context = {k.removeprefix("context."): v for k, v in tensors.items() if k.startswith("context.")}
         whole = _LAYOUTS[values.dim()] == cut.layout and values.is_floating_point()
-        if not whole or any(len(column) != len(values) for column in (labels, ids, *context.values())):
+        mask = tensors.get("mask")
+        columns = (labels, ids, *context.values(), *(() if mask is None else (mask,)))
+        if not whole or any(len(column) != len(values) for column in columns):
             raise FileError(f"{path} does not hold what its record says: make it again.")
-        return Activations(cut, values, labels, ids, context, made_from=dict(record["made_from"]))
+        return Activations(cut, values, labels, ids, context, made_from=dict(record["made_from"]), mask=mask)
     except (KeyError, TypeError, ValueError) as e:
         raise FileError(f"{path} is a file of activations whose record cannot be read: make it again.") from e
 

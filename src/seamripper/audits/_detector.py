@@ -28,8 +28,8 @@ class Detector(abc.ABC):
         return ""
 
     @abc.abstractmethod
-    def seen(self, activations: Tensor) -> Tensor:
-        """What it keeps of a batch of activations, a row a sample, in float64."""
+    def seen(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:
+        """What it keeps of a batch of activations, a row a sample, in float64; the mask tells which tokens count."""
 
     @abc.abstractmethod
     def scores(self, native: Tensor, stitched: Tensor) -> dict[str, Scores]:

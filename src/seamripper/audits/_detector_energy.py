@@ -20,7 +20,7 @@ from seamripper.audits._ood_figures import Array, Scores, auroc
 from seamripper.cut.place import Layout
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, batches_in
-from seamripper.errors import AuditError, DivergedError
+from seamripper.errors import AuditError, DivergedError, InapplicableError
 from seamripper.matching.training import Training, train_layer
 
 _WEIGHT = 0.1
@@ -85,6 +85,8 @@ class EnergyDetector(Detector):
     ) -> None:
         self.training, self.auxiliary = training, auxiliary
         native, strange = (collect(receiver, each.as_it_is, watch=watch) for each in (samples, auxiliary))
+        for each in (native, strange):
+            _require_no_padding(each.mask)
         self.network = detector_network(
             native.values, receiver.cut, classes=samples.classes, width=training.width, seed=seed
         ).to(native.values.dtype)
@@ -115,8 +117,9 @@ class EnergyDetector(Detector):
             "it for more epochs, or give other auxiliary samples."
         )
 
-    def seen(self, activations: Tensor) -> Tensor:
+    def seen(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:
         """The energy of each sample."""
+        _require_no_padding(mask)
         return energy(self.network(activations)).double()
 
     def scores(self, native: Tensor, stitched: Tensor) -> dict[str, Scores]:
@@ -156,6 +159,14 @@ class EnergyDetector(Detector):
             task = f"energy detector: {task}"
             train_layer(network, loss_of, len(native), training, seed=seed, task=task, watch=watch)
         network.eval().requires_grad_(False)
+
+
+def _require_no_padding(mask: Tensor | None) -> None:
+    if mask is not None:
+        raise InapplicableError(
+            "The energy detector's network reads whole texts, and some of their tokens are padding, which it would "
+            "read as well. Use the detector 'fast', which leaves padding out."
+        )
 
 
 def energy(logits: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from seamripper.audits._ood_figures import Scores
 from seamripper.audits._ood_rows import pooled_rows
 from seamripper.audits._two_sample import told_apart
 from seamripper.cut.split import Split
+from seamripper.data.padding import tokens_that_count
 from seamripper.data.samples import Samples
 
 
@@ -32,9 +33,12 @@ class FastDetector(Detector):
     ) -> None:
         self.cut, self.folds, self.l2, self.k, self.seed = receiver.cut, folds, l2, k, seed
         self.labels, self.peers = samples.labels, peers
+        # Texts are no square of patches behind a CLS token, even where they happen to be as long as one.
+        self.cls = isinstance(samples.inputs, Tensor)
         shown = receiver.model.present(samples.as_it_is)
         with torch.no_grad():
-            rows = torch.cat([self.seen(receiver.head(inputs)) for inputs, _ in shown.batches(256)])
+            batches = (inputs for inputs, _ in shown.batches(256))
+            rows = torch.cat([self.seen(receiver.head(inputs), tokens_that_count(inputs)) for inputs in batches])
         self.reference = Reference.of(rows, samples.labels)
 
     @property
@@ -50,9 +54,9 @@ class FastDetector(Detector):
             "l2": self.l2,
         }
 
-    def seen(self, activations: Tensor) -> Tensor:
+    def seen(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:
         """Means over positions, and deviations over them."""
-        return pooled_rows(activations, self.cut)
+        return pooled_rows(activations, self.cut, mask, cls=self.cls)
 
     def scores(self, native: Tensor, stitched: Tensor) -> dict[str, Scores]:
         """The classifier's score, and both distances."""

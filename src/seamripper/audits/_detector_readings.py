@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from seamripper._stats import Estimate
 from seamripper.activations.collect import require_finite
@@ -17,7 +18,8 @@ from seamripper.audits._differences import Seeded, mean_over
 from seamripper.audits._ood_figures import Scores, bin_edges, counts_between
 from seamripper.controls import Case, Outcome
 from seamripper.cut.on_data import presented
-from seamripper.data.samples import Samples, both
+from seamripper.data.padding import tokens_that_count
+from seamripper.data.samples import Inputs, Samples, both
 from seamripper.matching.match import Match
 
 _BATCH = 256
@@ -36,11 +38,12 @@ class Reader:
     """Reads outcomes of a case with a detector, on test samples whose native activations it keeps."""
 
     def __init__(self, case: Case, detector: Detector, test: Samples, *, seed: int) -> None:
-        self.detector, self.test, self.seed = detector, test, seed
+        self.detector, self.test, self.seed, self.cut = detector, test, seed, case.receiver.cut
         shown = case.receiver.model.present(test.as_it_is)
         with torch.no_grad():
             # Of the case's receiver: a match never runs its receiver's front, so even one that adapts has the same.
-            rows = [detector.seen(case.receiver.head(inputs)) for inputs, _ in shown.batches(_BATCH)]
+            batches = (inputs for inputs, _ in shown.batches(_BATCH))
+            rows = [detector.seen(case.receiver.head(inputs), self._mask(inputs)) for inputs in batches]
         self.native = torch.cat(rows)
 
     def read(self, outcomes: Sequence[Outcome], *, as_it_is: bool = False) -> list[Reading]:
@@ -51,13 +54,17 @@ class Reader:
     def _reading(self, seed: int, match: Match, test: Samples) -> Reading:
         rows, done = [], 0
         with torch.no_grad():
-            for _, (shown, _) in both(presented(test, match.sender, match.receiver), _BATCH):
-                stitched = match.layer(match.sender.head(shown))
+            for (inputs, _), (shown, _) in both(presented(test, match.sender, match.receiver), _BATCH):
+                stitched = match.stitched(inputs, shown)
                 require_finite(stitched, match.receiver.cut.name, test.ids[done:])
-                rows.append(self.detector.seen(stitched))
+                rows.append(self.detector.seen(stitched, self._mask(inputs)))
                 done += len(stitched)
         scores = self.detector.scores(self.native, torch.cat(rows))
         return Reading(seed, scores, {name: one.estimate(seed=self.seed) for name, one in scores.items()})
+
+    def _mask(self, inputs: Inputs) -> Tensor | None:
+        """Which tokens at the receiver's cut count; None for a vector, or if all do."""
+        return None if self.cut.layout == "nd" else tokens_that_count(inputs)
 
 
 def headlines(readings: Sequence[Reading], score: str) -> Seeded:

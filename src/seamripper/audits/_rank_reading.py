@@ -10,10 +10,13 @@ import torch
 from torch import Tensor
 
 from seamripper.activations.collect import require_finite
+from seamripper.activations.sampling import rows_of
 from seamripper.audits._rank_layer import first_layer
 from seamripper.audits._rank_side import side_of
 from seamripper.cut.on_data import presented
+from seamripper.cut.place import Layout
 from seamripper.cut.split import Split
+from seamripper.data.padding import padded_length, tokens_that_count
 from seamripper.data.samples import Inputs, Samples, both
 from seamripper.errors import MeasureError
 from seamripper.matching.match import Match
@@ -29,7 +32,8 @@ _NUMBERS = 2**27
 class Ranks:
     """What a layer's outputs span: numerical and effective rank, of n samples in so many columns.
 
-    `layer` is None where the tail has no layer, and the activations at the cut were taken themselves.
+    `layer` is None where the tail has no layer, and the activations at the cut were taken themselves. `unit` is what
+    there are n of: samples, or tokens.
     """
 
     rank: int
@@ -37,10 +41,11 @@ class Ranks:
     n: int
     columns: int
     layer: str | None
+    unit: str = "samples"
 
     @property
     def full(self) -> bool:
-        """Whether n centred samples could not have had a higher rank: then it tells of the samples."""
+        """Whether n centred rows could not have had a higher rank: then it tells of the samples."""
         return self.rank >= self.n - 1
 
 
@@ -59,7 +64,7 @@ class Reader:
     def stitched(self, match: Match, samples: Samples) -> Ranks:
         """Of what the stitch makes of the sender's activations."""
         samples = self._some(match.receiver, presented(samples, match.sender, match.receiver))
-        sent = ((match.layer(match.sender.head(shown)), inputs) for (inputs, _), (shown, _) in both(samples, _BATCH))
+        sent = ((match.stitched(inputs, shown), inputs) for (inputs, _), (shown, _) in both(samples, _BATCH))
         return self._read(match.receiver, sent, samples)
 
     def _some(self, receiver: Split, samples: Samples) -> Samples:
@@ -71,15 +76,16 @@ class Reader:
 
     def _read(self, receiver: Split, batches: Iterable[tuple[Tensor, Inputs]], samples: Samples) -> Ranks:
         layer, parts = None, []
+        tokens = padded_length(samples) is not None
         with torch.no_grad():
-            for activations, inputs in batches:
+            for number, (activations, inputs) in enumerate(batches):
                 layer, output = first_layer(receiver, activations, receiver.beside(inputs))
-                parts.append(output.flatten(1))
-        rows = torch.cat(parts)
-        require_finite(rows, layer or receiver.cut.name, samples.ids)
-        return self.of(rows, layer)
+                require_finite(output, layer or receiver.cut.name, samples.ids[number * _BATCH :])
+                parts.append(_as_rows(output, inputs) if tokens else output.flatten(1))
+                tokens = tokens and output.dim() > 2
+        return self.of(torch.cat(parts), layer, unit="tokens" if tokens else "samples")
 
-    def of(self, rows: Tensor, layer: str | None = None) -> Ranks:
+    def of(self, rows: Tensor, layer: str | None = None, *, unit: str = "samples") -> Ranks:
         """The ranks of these rows.
 
         >>> x = torch.tensor([[9.0, 1.0], [9.0, -1.0], [-9.0, 1.0], [-9.0, -1.0]])
@@ -93,4 +99,11 @@ class Reader:
         except MeasureError:
             # Constant rows: they have no direction at all.
             effective = math.nan
-        return Ranks(numerical_rank(side, threshold=self.threshold), effective, len(rows), rows.shape[1], layer)
+        rank = numerical_rank(side, threshold=self.threshold)
+        return Ranks(rank, effective, len(rows), rows.shape[1], layer, unit)
+
+
+def _as_rows(output: Tensor, inputs: Inputs) -> Tensor:
+    """A layer's outputs for texts of which some tokens are padding: a row for each token that counts, or a vector."""
+    layouts: dict[int, Layout] = {2: "nd", 3: "ntd"}
+    return rows_of(output, layouts.get(output.dim(), "nchw"), "positions", tokens_that_count(inputs))

@@ -13,6 +13,7 @@ from seamripper._options import require_options
 from seamripper._stats import Estimate
 from seamripper.audits.interventions.base import Intervention
 from seamripper.controls import Case, Control, Known, Outcome, control_named
+from seamripper.data.padding import trimmed
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.matching.match import require_inputs, shared
@@ -97,6 +98,7 @@ class Evidence:
         interventions: Sequence[Intervention] = (),
     ) -> None:
         if conflict is not None:
+            conflict = trimmed(conflict)
             _require_conflict(case, conflict)
         chosen = [control_named(c) if isinstance(c, str) else c for c in controls]
         twice = [c.name for k, c in enumerate(chosen) if c.name in [other.name for other in chosen[:k]]]

@@ -31,7 +31,8 @@ class Rank(Audit):
     for the same; where they do not, nothing follows. A stitch changes the rank by itself, even that of the receiver
     into itself (Figure C.1b). So "no" needs a rank beyond the native one and beyond that of every control with the same
     information, on the same side, by more than one direction and by more than seeds vary; "yes" is a rank between
-    these. At most `n` samples are read, fewer of very large maps.
+    these. At most `n` samples are read, fewer of very large maps. Padding has no place in a flattened row: of padded
+    texts each token that counts is a row.
 
     There is no p: nothing here has the distribution that the rank would have under chance.
     """
@@ -134,14 +135,14 @@ def _said(observed: Estimate, native: Ranks, controls: Mapping[str, _Read], effe
     interval = "" if math.isnan(effect.low) else f" [{effect.low:.1f}, {effect.high:.1f}]"
     return (
         f"At {where} the stitched activations have rank {observed.value:.1f}, the receiver's own {native.rank}{others} "
-        f"({native.n} samples, {native.columns} columns): {effect.value:+.1f}{interval}."
+        f"({native.n} {native.unit}, {native.columns} columns): {effect.value:+.1f}{interval}."
     )
 
 
 def _meaning(answer: Answer, compared: bool, full: Ranks | None) -> str:
     if full is not None:
         return (
-            f" {full.n} centred samples have no more than {full.n - 1} directions, so these ranks tell of the samples: "
+            f" {full.n} centred {full.unit} have no more than {full.n - 1} directions, so these ranks tell of them: "
             "give more of them."
         )
     if answer == "no":

@@ -21,6 +21,13 @@ class _Answering(nn.Module):
         return made.flatten(1).sum(1, keepdim=True)
 
 
+class _AnsweringTokens(_Answering):
+    """The same for activations that come with a mask, which tells others which of their tokens count."""
+
+    def forward(self, activations: Tensor, attention_mask: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(activations)
+
+
 class AsTheyAre(nn.Module):
     """The inputs as activations."""
 
@@ -30,11 +37,12 @@ class AsTheyAre(nn.Module):
 
 
 def given(make: nn.Module, example: Inputs, source: str) -> Split:
-    """A sender whose activations are what `make` gives for its inputs.
+    """A sender whose activations are what `make` gives for its inputs: a tensor, or activations with a mask.
 
     >>> import torch
     >>> sender = given(AsTheyAre(), torch.zeros(2, 8, 4, 4), "noise")
     >>> sender.cut.shape, sender.cut.layout, sender.model.source
     ((8, 4, 4), 'nchw', 'noise')
     """
-    return split(Model(_Answering(make).eval(), source), "given", example)
+    kind = _Answering if isinstance(example, Tensor) else _AnsweringTokens
+    return split(Model(kind(make).eval(), source), "given", example)

@@ -14,6 +14,7 @@ from seamripper._options import require_options
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
+from seamripper.data.padding import trimmed
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError
 from seamripper.matching.base import Matching
@@ -52,6 +53,9 @@ class Case:
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise AuditError(f"Expected one seed or more, each once, but got {self.seeds}.")
+        # Whatever looks at the samples then sees the same, whichever length they were padded to.
+        for part in ("fit", "test"):
+            object.__setattr__(self, part, trimmed(getattr(self, part)))
 
     @property
     def looks(self) -> bool:

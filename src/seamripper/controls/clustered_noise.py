@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import torch
 from torch import Tensor
 
 from seamripper._options import require_options
+from seamripper.activations.recorded import VALUES
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls.base import Case, Control, Counterpart, Known
 from seamripper.data.noise import clustered_noise
-from seamripper.data.samples import Samples
+from seamripper.data.padding import MASK
+from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import AuditError, DataError, InapplicableError
 
 SWEEP = (0.1, 0.5, 0.9, 0.99, 1.0)
@@ -64,23 +66,18 @@ class ClusteredNoise(Control):
                     self._noisy(case, part, split=split, radius=radius, seed=seed, dtype=dtype)
                     for part, split in ((case.fit, "train"), (case.test, "test"))
                 )
-                assert isinstance(fit.for_sender.inputs, Tensor)
-                sender = given(AsTheyAre(), fit.for_sender.inputs[:2], fit.for_sender.source)
+                example = _example(case, fit.for_sender.batch(slice(0, 2)))
+                sender = given(AsTheyAre(), example, fit.for_sender.source)
                 yield Counterpart(f"noise of radius {radius:g}", seed, sender, fit, test)
 
     def _noisy(
         self, case: Case, samples: Samples, *, split: str, radius: float, seed: int, dtype: torch.dtype
     ) -> Samples:
         """The samples that take part, and for each the sender is shown noise of its class."""
-        shape, classes = case.sender.cut.shape, self._clusters(case.fit)
-        few = case.receiver.model.present(samples.as_it_is).batch(slice(0, 1))
-        with torch.no_grad():
-            here = tuple(case.receiver.head(few).shape[1:])
-        if here != case.receiver.cut.shape:
-            raise InapplicableError(
-                f"Noise has the shape of the cut, {case.receiver.cut}, but on {samples.name} the receiver has {here} "
-                "there: texts of one length can be compared with noise."
-            )
+        tokens, classes = _tokens(case), self._clusters(case.fit)
+        shape = case.sender.cut.shape if tokens is None else (tokens, case.sender.cut.width)
+        if tokens is None:
+            _require_shape(case, samples)
         used = _of_classes(samples.as_it_is, classes)
         most = max(2, _BYTES // (4 * math.prod(shape)))
         used = used.draw(most if self.n is None else min(most, self.n), seed=seed)
@@ -91,7 +88,12 @@ class ClusteredNoise(Control):
             raise InapplicableError(f"{e} Choose clustered_noise?n=… smaller.") from e
         shown = replace(noise.take(row), ids=used.ids)
         assert isinstance(shown.inputs, Tensor)
-        return replace(used, shown=replace(shown, inputs=shown.inputs.to(dtype)))
+        values = shown.inputs.to(dtype)
+        if tokens is None:
+            return replace(used, shown=replace(shown, inputs=values))
+        assert isinstance(used.inputs, Mapping)
+        mask = used.inputs[MASK]
+        return replace(used, shown=replace(shown, inputs={VALUES: values[:, : mask.shape[1]], MASK: mask}))
 
     def _clusters(self, fit: Samples) -> int:
         if self.classes is None:
@@ -102,6 +104,38 @@ class ClusteredNoise(Control):
                 f"has, but got {self.classes}."
             )
         return self.classes
+
+
+def _tokens(case: Case) -> int | None:
+    """How many tokens noise has in the place of texts, the longest; None where it has the shape of the cut."""
+    lengths = [inputs[MASK].shape for inputs in (case.fit.inputs, case.test.inputs) if _masked(inputs)]
+    if case.sender.cut.layout != "ntd" or len(lengths) < 2 or any(len(shape) != 2 for shape in lengths):
+        return None
+    return max(shape[1] for shape in lengths)
+
+
+def _masked(inputs: Inputs) -> TypeGuard[dict[str, Tensor]]:
+    return isinstance(inputs, Mapping) and MASK in inputs
+
+
+def _example(case: Case, inputs: Inputs) -> Inputs:
+    """An example of the noise by which the stand-in is cut: with as many tokens as the sender was cut for."""
+    if isinstance(inputs, Tensor):
+        return inputs
+    tokens = inputs[VALUES].new_zeros(2, *case.sender.cut.shape)
+    return {VALUES: tokens, MASK: inputs[MASK].new_ones(tokens.shape[:2])}
+
+
+def _require_shape(case: Case, samples: Samples) -> None:
+    """Refuse samples of which the receiver makes activations of another shape than the cut's."""
+    few = case.receiver.model.present(samples.as_it_is).batch(slice(0, 1))
+    with torch.no_grad():
+        here = tuple(case.receiver.head(few).shape[1:])
+    if here != case.receiver.cut.shape:
+        raise InapplicableError(
+            f"Noise has the shape of the cut, {case.receiver.cut}, but on {samples.name} the receiver has {here} "
+            "there: texts can be compared with noise if they are of one length, or have an `attention_mask`."
+        )
 
 
 def _of_classes(samples: Samples, classes: int) -> Samples:

@@ -12,11 +12,12 @@ from torch import Tensor
 from seamripper._options import require_options
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
-from seamripper.activations.sampling import rows_of
+from seamripper.activations.sampling import Sampling, rows_of
 from seamripper.controls._logistic import logistic_answers
 from seamripper.controls.base import Case, Control, Counterpart, Known, Outcome
 from seamripper.controls.random_sender import RandomSender
 from seamripper.cut.on_data import presented
+from seamripper.data.padding import tokens_that_count
 from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import AuditError, DataError, InapplicableError
 from seamripper.matching.evaluate import Functional, answers_of, functional
@@ -31,7 +32,8 @@ class LinearProbe(Control):
     """Multinomial logistic regression from the sender's activations to the labels: no stitch, no receiver's back.
 
     It tells how far the classes lie apart at the cut already (Smith et al. 2025, appendix G.4). Activations are
-    averaged over positions, or with `pool` false taken whole, and standardised by the samples of the fit. What is
+    averaged over positions (of tokens, those that are no padding), or with `pool` false taken whole, and standardised
+    by the samples of the fit. What is
     minimised is mean(−log p(label)) + l2/2 · ‖W‖². With `untrained` the random sender is probed in the sender's place,
     as in tables G.1 and G.2: there, greyscale digits are read off an untrained ResNet-18 with 98 % after its second
     block, and with 83 % at its end.
@@ -84,7 +86,8 @@ class LinearProbe(Control):
             for step, (_, (shown, _)) in enumerate(views, 1):
                 activations = one.sender.head(shown)
                 require_finite(activations, cut.name, samples.ids[(step - 1) * _BATCH :])
-                found.append(rows_of(activations, cut.layout, "pool" if self.pool else "flatten").double())
+                sampling: Sampling = "pool" if self.pool else "flatten"
+                found.append(rows_of(activations, cut.layout, sampling, tokens_that_count(shown)).double())
                 case.watch(Progress("linear probe", step, batches_in(len(samples), _BATCH)))
         return torch.cat(found)
 

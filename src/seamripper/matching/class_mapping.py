@@ -11,12 +11,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper._words import shown_shape
-from seamripper.activations.collect import collect
+from seamripper.activations.collect import activations_of
+from seamripper.activations.sampling import counting
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError, MatchError
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.label_map import mapped
 from seamripper.matching.training import Training, descend, mean_loss
+from seamripper.stitches.padding import carried
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,14 @@ class ClassMapping(Matching):
         _require_images(problem)
         classes = self.paired(fit)
         draw, draws = draw_by_class(fit.labels), torch.Generator()
-        sent = collect(problem.sender, fit.for_sender, memory=self.training.memory, watch=problem.watch)
+        sent = activations_of(problem.sender, fit.for_sender, memory=self.training.memory, watch=problem.watch)
+        mask = counting(sent.values, sent.cut.layout, sent.mask, repr(sent.cut.name))
 
         def loss_of(index: Tensor) -> Tensor:
             wanted = fit.batch(draw(classes[index], draws))
             assert isinstance(wanted, Tensor)
-            return F.mse_loss(receiver.tail(layer(sent.values[index]), receiver.beside(wanted)), wanted)
+            stitched = carried(layer, sent.values[index], None if mask is None else mask[index])
+            return F.mse_loss(receiver.tail(stitched, receiver.beside(wanted)), wanted)
 
         def loss_now() -> float:
             # The same images before and after, so that only the stitch makes the difference.

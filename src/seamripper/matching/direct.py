@@ -14,8 +14,10 @@ from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import MatchError
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.moments import Moments
+from seamripper.matching.padding import tokens_paired
 from seamripper.matching.solve import Solution, least_squares, procrustes, reduced_rank
 from seamripper.stitches.base import LinearLayer
+from seamripper.stitches.padding import paired_rows
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Direct(Matching):
 
     Streamed float64 moments, so any number of samples. `form` may restrict W to orthonormal ones or to a rank; a
     stitch that can only hold such a W asks for that by itself. The residuals reported, on the samples of the fit and on
-    others, are those of the very weights that were installed, in their precision.
+    others, are those of the very weights that were installed, in their precision. Tokens that are padding make no row.
     """
 
     name: ClassVar[str] = "direct"
@@ -78,7 +80,7 @@ class Direct(Matching):
                 ids = samples.ids[done * self.batch :]
                 require_finite(x, problem.sender.cut.name, ids)
                 require_finite(y, problem.receiver.cut.name, ids)
-                rows, targets = layer.rows(x), layer.targets(y)
+                rows, targets = paired_rows(layer, x, y, tokens_paired(problem, x, y, inputs, shown))
                 moments = moments or Moments(rows.shape[1], targets.shape[1])
                 moments.add(rows, targets)
                 done += 1

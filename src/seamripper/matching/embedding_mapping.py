@@ -11,9 +11,12 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from seamripper.activations.collect import collect
+from seamripper.activations.collect import activations_of
+from seamripper.activations.sampling import counting
+from seamripper.errors import MatchError
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.training import Training, descend, orders
+from seamripper.stitches.padding import carried
 
 _APART = 2**32
 """Added to the seed, for an order of the receiver's samples that has nothing to do with that of the sender's."""
@@ -43,12 +46,19 @@ class EmbeddingMapping(Matching):
     def find(self, problem: Problem) -> Found:
         """Train the layer; the receiver's tail is not needed."""
         layer, fit, memory = problem.layer, problem.fit, self.training.memory
-        sent = collect(problem.sender, fit.for_sender, memory=memory, watch=problem.watch)
-        own = collect(problem.receiver, fit, memory=memory, watch=problem.watch)
+        sent = activations_of(problem.sender, fit.for_sender, memory=memory, watch=problem.watch)
+        own = activations_of(problem.receiver, fit, memory=memory, watch=problem.watch)
+        if own.mask is not None:
+            raise MatchError(
+                "The matching 'embedding_mapping' compares whole samples as vectors, in which padding has no place, "
+                f"and some tokens of {fit.name} are padding. Cut the receiver behind its pooling, or use 'regression'."
+            )
+        mask = counting(sent.values, sent.cut.layout, sent.mask, repr(sent.cut.name))
         met = self._batches(len(fit), self.training.epochs, problem.seed + _APART)
 
         def loss_between(index: Tensor, other: Tensor) -> Tensor:
-            return assigned_distance(layer(sent.values[index]), own.values[other], squared=self.squared)
+            stitched = carried(layer, sent.values[index], None if mask is None else mask[index])
+            return assigned_distance(stitched, own.values[other], squared=self.squared)
 
         def loss_now() -> float:
             # Over the batches of one epoch, the same before and after; the mean, to stand beside the loss of a step.

@@ -16,9 +16,11 @@ from seamripper.activations.collect import require_finite
 from seamripper.cut.frozen import sealed
 from seamripper.cut.on_data import presented, require_whole
 from seamripper.cut.split import Split
+from seamripper.data.padding import trimmed
 from seamripper.data.samples import Samples, batches_in, both
 from seamripper.errors import DataError
 from seamripper.matching.match import Match, require_inputs, shared
+from seamripper.matching.padding import without_padding
 from seamripper.matching.task import Task, require_classes
 
 _BATCH = 512
@@ -116,6 +118,7 @@ def evaluate(
     its accuracy on its own task in the place of `own`.
     """
     require_inputs(match.sender, match.receiver, samples)
+    samples = without_padding(samples, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
     _require_unseen(match, samples)
     wanted = _wanted(match, samples)
     shown = presented(samples, match.sender, match.receiver)
@@ -132,7 +135,7 @@ def evaluate(
 def stitched_answers(match: Match, samples: Samples, *, batch: int = _BATCH, watch: Watcher = nobody) -> Tensor:
     """What the stitched network answers to samples (n, classes)."""
     parts = []
-    samples = presented(samples, match.sender, match.receiver)
+    samples = presented(trimmed(samples), match.sender, match.receiver)
     with torch.no_grad():
         for step, ((inputs, _), (shown, _)) in enumerate(both(samples, batch), 1):
             parts.append(match.answer(inputs, shown))
@@ -144,7 +147,7 @@ def stitched_answers(match: Match, samples: Samples, *, batch: int = _BATCH, wat
 
 def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:
     """What a model, whole and without any stitch, answers to samples (n, classes)."""
-    shown = half.model.present(samples.as_it_is)
+    shown = half.model.present(trimmed(samples.as_it_is))
     with torch.no_grad():
         found = torch.cat([half.answer(inputs) for inputs, _ in shown.batches(batch)])
     require_finite(found, "the end of the receiver", samples.ids)

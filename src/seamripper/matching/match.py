@@ -25,6 +25,7 @@ from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, FileError, MatchError
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.choosing import matching_from_record
+from seamripper.matching.padding import require_no_padding, tokens_joined, without_padding
 from seamripper.matching.task import Task
 from seamripper.matching.training import DIVERGED
 from seamripper.models import Model, load
@@ -33,6 +34,7 @@ from seamripper.models._spec import Spec
 from seamripper.models._weights import load_weights
 from seamripper.models.contract import InputContract
 from seamripper.stitches import Layer, Stitch, auto, from_record, stitch_named
+from seamripper.stitches.padding import carried
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,9 +87,17 @@ class Match:
 
     def answer(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
         """What calling the match gives, unsealed: for loops over many batches that are sealed as a whole."""
-        activations = self.layer(self.sender.head(inputs if shown is None else shown))
-        answer: Tensor = self.receiver.tail(activations, self.receiver.beside(inputs))
+        answer: Tensor = self.receiver.tail(self.stitched(inputs, shown), self.receiver.beside(inputs))
         return answer
+
+    def stitched(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
+        """What arrives at the receiver's cut: the stitch's activations, made of the sender's."""
+        given, a, b = inputs if shown is None else shown, self.sender.cut, self.receiver.cut
+        if self.layer.with_padding == "refused":
+            require_no_padding(self.stitch, a, b, inputs, given)
+        x = self.sender.head(given)
+        mask = tokens_joined(a, b, x, inputs, given) if self.layer.with_padding == "masked" else None
+        return carried(self.layer, x, mask)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the match, and both models' weights, to one safetensors file.
@@ -156,7 +166,8 @@ def match(
     """Find a stitch from the sender's cut to the receiver's on the samples `fit`.
 
     Both models are frozen, and fingerprinted before and after. `held_out` serves the residuals that a matching reports;
-    without it a fifth of `fit`, drawn by the seed, is held out for that by the matchings that solve or regress.
+    without it a fifth of `fit`, drawn by the seed, is held out for that by the matchings that solve or regress. Tokens
+    that are padding count nowhere (see `seamripper.data.padding`).
     """
     matching = Task() if matching is None else matching
     if freeze not in get_args(Freeze):
@@ -175,6 +186,9 @@ def match(
         sender, receiver = sender.again(), receiver.again()
     with seeded(seed):
         layer = _built(chosen, sender, receiver)
+    fit = without_padding(fit, chosen, layer, sender.cut, receiver.cut)
+    if held_out is not None:
+        held_out = without_padding(held_out, chosen, layer, sender.cut, receiver.cut)
     used, held = _parted(fit, held_out, matching, seed)
     shown = presented(used, sender, receiver)
     for role, half, samples in (("sender", sender, shown.for_sender), ("receiver", receiver, shown)):

@@ -9,11 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from seamripper.activations.collect import collect
+from seamripper.activations.collect import activations_of
 from seamripper.data.samples import Samples, both
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
+from seamripper.matching.padding import tokens_paired
 from seamripper.matching.training import Training, descend, mean_loss
+from seamripper.stitches.padding import carried
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,14 @@ class Regression(Matching):
         """Train the layer to the receiver's activations."""
         initialise(problem, self.init)
         memory = self.training.memory
-        sent = collect(problem.sender, problem.fit.for_sender, memory=memory, watch=problem.watch)
-        wanted = collect(problem.receiver, problem.fit, memory=memory, watch=problem.watch)
+        fit = problem.fit
+        sent = activations_of(problem.sender, fit.for_sender, memory=memory, watch=problem.watch)
+        wanted = activations_of(problem.receiver, fit, memory=memory, watch=problem.watch)
+        mask = tokens_paired(problem, sent.values, wanted.values, fit.inputs, fit.for_sender.inputs)
 
         def loss_of(index: Tensor) -> Tensor:
-            return F.mse_loss(problem.layer(sent.values[index]), wanted.values[index])
+            part = None if mask is None else mask[index]
+            return F.mse_loss(*_compared(problem, sent.values[index], wanted.values[index], part))
 
         def loss_now() -> float:
             return mean_loss(problem.layer, loss_of, len(sent), self.training)
@@ -52,10 +57,17 @@ class Regression(Matching):
 def _residual(problem: Problem, samples: Samples, batch: int = 256) -> float:
     """‖Y − s(X)‖² / ‖Y‖² over the samples, with the layer as it is."""
     error = norm = 0.0
-    layer = problem.layer.eval()
+    problem.layer.eval()
     with torch.no_grad():
         for (inputs, _), (shown, _) in both(samples, batch):
-            wanted = problem.receiver.head(inputs).double()
-            error += float((layer(problem.sender.head(shown)).double() - wanted).square().sum())
-            norm += float(wanted.square().sum())
+            x, y = problem.sender.head(shown), problem.receiver.head(inputs)
+            stitched, wanted = _compared(problem, x, y, tokens_paired(problem, x, y, inputs, shown))
+            error += float((stitched.double() - wanted.double()).square().sum())
+            norm += float(wanted.double().square().sum())
     return error / norm if norm else float("nan")
+
+
+def _compared(problem: Problem, x: Tensor, y: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """What the layer makes of x, and y: all of it, or the tokens that count."""
+    stitched = carried(problem.layer, x, mask)
+    return (stitched, y) if mask is None or problem.receiver.cut.layout == "nd" else (stitched[mask], y[mask])

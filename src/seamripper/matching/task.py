@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from seamripper.activations.collect import Activations, collect, require_finite
+from seamripper.activations.collect import Activations, activations_of, require_finite
 from seamripper.cut.fast import Fast, fast, plain
 from seamripper.cut.frozen import adapting
 from seamripper.data.samples import Inputs, Samples
@@ -21,10 +21,12 @@ from seamripper.matching.augment import flip_crop
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.initial import Init, initialise
 from seamripper.matching.label_map import mapped
+from seamripper.matching.padding import tokens_joined
 from seamripper.matching.training import Training, diverged, ending, falling, mean_loss, train_layer
 from seamripper.models._layout import laid_out
 from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import Layer, LinearLayer
+from seamripper.stitches.padding import carried
 
 _Loss = Callable[[Tensor, Tensor], Tensor]
 _WHERE = {"memory": "in memory", "disk": "on disk"}
@@ -68,8 +70,9 @@ class Task(Matching):
     def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Found:
         tail = fast(problem.receiver) if self.optimise else plain(problem.receiver)
         memory = self.training.memory
-        sent = collect(problem.sender, problem.fit, beside=problem.receiver, memory=memory, watch=problem.watch)
-        answers, steps = _answers_of(sent, tail, problem.layer, batch=self.training.batch)
+        sent = activations_of(problem.sender, problem.fit, beside=problem.receiver, memory=memory, watch=problem.watch)
+        mask = _mask(problem, sent.values, problem.fit.inputs, problem.fit.for_sender.inputs)
+        answers, steps = _answers_of(sent, tail, problem.layer, mask, batch=self.training.batch)
         loss_fn = self._loss_fn()
 
         def loss_of(index: Tensor) -> Tensor:
@@ -89,7 +92,8 @@ class Task(Matching):
             with torch.no_grad():
                 sent = sender.head(shown)
             require_finite(sent, sender.cut.name, samples.ids[index])
-            return loss_fn(receiver.tail(problem.layer(sent), receiver.beside(inputs)), labels[index])
+            stitched = carried(problem.layer, sent, _mask(problem, sent, inputs, shown))
+            return loss_fn(receiver.tail(stitched, receiver.beside(inputs)), labels[index])
 
         why = "BN statistics adapt" if problem.freeze == "weights" else "inputs are augmented"
         figures = {"tail": "plain", "activations": f"computed at each step ({why})"}
@@ -189,12 +193,26 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
         )
 
 
+def _mask(problem: Problem, sent: Tensor, inputs: Inputs, shown: Inputs) -> Tensor | None:
+    """Which tokens of the sender's activations count, for a layer that has to be told."""
+    if problem.layer.with_padding != "masked":
+        return None
+    return tokens_joined(problem.sender.cut, problem.receiver.cut, sent, inputs, shown)
+
+
 def _answers_of(
-    sent: Activations, tail: Fast, layer: Layer, *, batch: int
+    sent: Activations, tail: Fast, layer: Layer, mask: Tensor | None, *, batch: int
 ) -> tuple[Callable[[Tensor], Tensor], tuple[str, ...]]:
     """Gives the stitched network's answers from kept activations, cheaply, and says what was done for that."""
     if not (tail.pools_first and isinstance(layer, LinearLayer) and layer.pointwise):
-        return lambda i: tail.tail(layer(sent.values[i]), sent.beside(i) if sent.context else None), ()
+
+        def stitched(index: Tensor) -> Tensor:
+            context = sent.beside(index) if sent.context else None
+            arriving = carried(layer, sent.values[index], None if mask is None else mask[index])
+            answer: Tensor = tail.tail(arriving, context)
+            return answer
+
+        return stitched, ()
     # One map at every position commutes with the average that the tail begins with: average first, once.
     pooled = sent.values.mean((2, 3), keepdim=True)
     readout = tail.readout

@@ -8,6 +8,7 @@ from typing import Literal
 
 from torch import Tensor
 
+from seamripper.activations.sampling import FLATTENED, mean_token
 from seamripper.cut.place import Cut
 from seamripper.errors import MeasureError
 from seamripper.measures._grids import Grid
@@ -31,11 +32,9 @@ class Form:
         if self.reading == "flat":
             return values.reshape(n, -1, 1, 1)
         if self.reading == "mean":
-            if mask is not None and self.cut.layout == "ntd":
-                kept = mask[:, :, None].to(values.dtype)
-                return ((values * kept).sum(1) / kept.sum(1).clamp(min=1)).reshape(n, -1, 1, 1)
-            axes = (2, 3) if self.cut.layout == "nchw" else (1,)
-            return (values if self.cut.layout == "nd" else values.mean(axes)).reshape(n, -1, 1, 1)
+            if self.cut.layout == "ntd":
+                return mean_token(values, mask).reshape(n, -1, 1, 1)
+            return (values if self.cut.layout == "nd" else values.mean((2, 3))).reshape(n, -1, 1, 1)
         if self.reading == "map":
             return values
         if self.reading == "vector":
@@ -45,17 +44,36 @@ class Form:
         return places.transpose(1, 2).reshape(n, self.width, *self.grid)
 
 
-def forms(a: Sequence[Cut], b: Sequence[Cut], sampling: Sampling) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
+def forms(
+    a: Sequence[Cut], b: Sequence[Cut], sampling: Sampling, *, padded: int | None = None
+) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
     """The forms of two models' cuts.
 
     `pool` averages over the map or the tokens; `flatten` takes the map whole. By `positions` each position of a map, or
     each token, is a row, and the sender's map is resized to the receiver's: tokens are then read as the square grid
     that they come from, without a CLS token; only where every cut has the same number of tokens do all of them count.
+
+    `padded` is how many tokens the samples have where some of them are padding: then tokens are a row each, whatever
+    other cuts there are, and a map, or tokens that are not those of the samples, are refused.
     """
     cuts = (*a, *b)
+    if padded is not None:
+        _require_tokens(cuts, sampling, padded)
     counts = {cut.shape[0] for cut in cuts if cut.layout == "ntd"}
-    alike = len(counts) == 1 and all(cut.layout == "ntd" for cut in cuts)
+    alike = padded is not None or (len(counts) == 1 and all(cut.layout == "ntd" for cut in cuts))
     return tuple(_form(cut, sampling, alike) for cut in a), tuple(_form(cut, sampling, alike) for cut in b)
+
+
+def _require_tokens(cuts: Sequence[Cut], sampling: Sampling, padded: int) -> None:
+    """Refuse what cannot leave padding out."""
+    if sampling == "flatten":
+        raise MeasureError(FLATTENED)
+    other = next((c for c in cuts if c.layout == "nchw" or (c.layout == "ntd" and c.shape[0] != padded)), None)
+    if other is not None:
+        raise MeasureError(
+            f"Some of the {padded} tokens of the samples are padding, and {other} has other positions, so it cannot be "
+            "told which of them count. Leave that cut out, or give samples without padding."
+        )
 
 
 def _form(cut: Cut, sampling: Sampling, alike: bool) -> Form:

@@ -19,7 +19,8 @@ from seamripper.cut.frozen import sealed
 from seamripper.cut.many import Heads, heads
 from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
-from seamripper.data.samples import Inputs, Samples, batches_in
+from seamripper.data.padding import padded_length, tokens_that_count, trimmed
+from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import CutError, DataError, MeasureError
 from seamripper.measures._footprint import available
 from seamripper.measures._order import order_of
@@ -59,7 +60,7 @@ def compare(
     `direct_functional` and `task_functional` among the measures fill matrices by stitching, with a stitch from the
     moments of the pass, and with one trained as `stitching` says; `all` does not stand for them. With a `folder` their
     finished cells are kept there, and are not computed again. `announce` is told the planned footprint before the pass;
-    one that would not fit is refused.
+    one that would not fit is refused. Tokens that are padding make no rows (see `seamripper.data.padding`).
     """
     prepared = Prepared.of(
         sender,
@@ -121,6 +122,7 @@ class Prepared:
             raise DataError("compare shows both models the same samples: give it some without `shown`.")
         rule = Rule(batch=batch_for(len(samples))) if rule is None else rule
         asked, words = asked_for(measures)
+        samples = trimmed(samples)
         a, b = (
             _heads(model, names, samples, role, optimise=rule.optimise)
             for role, model, names in (("sender", sender, sender_cuts), ("receiver", receiver, receiver_cuts))
@@ -128,7 +130,7 @@ class Prepared:
         if sender is receiver and a.cuts == b.cuts:
             b = a
         functional = FunctionalMatrices(words, a, b, samples, rule, stitching, folder, announce=announce, watch=watch)
-        plan = Plan.of(a.cuts, b.cuts, asked, rule, moments=functional.needs_moments)
+        plan = Plan.of(a.cuts, b.cuts, asked, rule, moments=functional.needs_moments, padded=padded_length(samples))
         return cls(a, b, samples, tuple(asked), functional, plan, folder, watch)
 
     def add_to(self, sums: Sums, *, part: int = 0, parts: int = 1) -> None:
@@ -172,12 +174,6 @@ def _timed(stage: str, seconds: dict[str, float]) -> Iterator[None]:
     begun = time.perf_counter()
     yield
     seconds[stage] = time.perf_counter() - begun
-
-
-def _mask(inputs: Inputs) -> Tensor | None:
-    """Which tokens are more than padding, where some are not."""
-    mask = None if isinstance(inputs, Tensor) else inputs.get("attention_mask")
-    return None if mask is None or bool(mask.all()) else mask
 
 
 def accumulate(
@@ -226,7 +222,7 @@ def _add_batch(
         for half, values in ((a, sent),) if a is b else ((a, sent), (b, received)):
             for cut, rows in zip(half.cuts, values, strict=True):
                 require_finite(rows, cut.name, ids)
-        sums.add(sent, received, ids, fold=fold, mask=_mask(inputs))
+        sums.add(sent, received, ids, fold=fold, mask=tokens_that_count(inputs))
 
 
 def lanes_of(a: Heads, b: Heads, plan: Plan, batches: int) -> int:

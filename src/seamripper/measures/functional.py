@@ -27,6 +27,7 @@ from seamripper.cut.fast import TOLERANCE
 from seamripper.cut.frozen import sealed
 from seamripper.cut.many import Heads
 from seamripper.cut.split import split
+from seamripper.data.padding import padded_length
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import CutError, DataError, MatchError, MeasureError, StitchError
 from seamripper.matching import Direct, Matching, Task, evaluate, match
@@ -99,7 +100,7 @@ class FunctionalMatrices:
         self.fit, self.held_out = parted(samples, rule)
         self._shown = receivers.model.present(self.held_out)
         self.cells = Cells(folder, announce)
-        x, y = forms(senders.cuts, receivers.cuts, rule.sampling)
+        x, y = forms(senders.cuts, receivers.cuts, rule.sampling, padded=padded_length(samples))
         self.all = [(i, j) for i in range(len(x)) for j in range(len(y))]
         self.solvable = {(i, j) for i, j in self.all if by_moments(x[i], y[j])}
         """The cells whose stitch comes from the moments of the pass."""

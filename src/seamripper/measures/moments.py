@@ -51,6 +51,8 @@ class Moments:
         self.folds, self.products = folds, products
         self.counts = [0] * folds
         """Samples in each fold."""
+        self.left_out = [0] * folds
+        """Tokens in each fold that are padding, and so make no row."""
         self.origins: dict[tuple[str, int], Tensor] = {}
         self.grains = {"x": 0.0, "y": 0.0}
         grids = sorted({form.grid for form in (*senders, *receivers)})
@@ -60,24 +62,27 @@ class Moments:
         self._fold = 0
         self._sides: dict[tuple[str, int, Grid], Side] = {}
 
-    def add(self, sent: Sequence[Tensor], received: Sequence[Tensor], *, fold: int) -> None:
+    def add(self, sent: Sequence[Tensor], received: Sequence[Tensor], *, fold: int, mask: Tensor | None = None) -> None:
         """Add the maps (n, width, h, w) of every sender and of every receiver, on the same samples.
 
-        They are multiplied when a batch of one fold is full: the more rows at once, the less a product costs.
+        They are multiplied when a batch of one fold is full: the more rows at once, the less a product costs. Where a
+        map is a line of tokens (n, width, tokens, 1), the mask (n, tokens) tells which of them count: the others are
+        put at the origin, where they add nothing to any sum, and are not counted as rows.
         """
         self._sides.clear()
         if not self.origins:
-            self.origins = {("x", i): _mean(maps) for i, maps in enumerate(sent)}
-            self.origins |= {("y", j): _mean(maps) for j, maps in enumerate(received)}
+            self.origins = {("x", i): _mean(maps, mask) for i, maps in enumerate(sent)}
+            self.origins |= {("y", j): _mean(maps, mask) for j, maps in enumerate(received)}
         self.grains = {"x": grain_of(sent), "y": grain_of(received)}
         n = len(sent[0])
         if fold != self._fold:
             self._multiply()
         self._fold = fold
         self.counts[fold] += n
+        self.left_out[fold] += 0 if mask is None else int((~mask).sum())
         self._multiply(room_for=n)
-        self._xs.put(sent, [self.origins["x", i] for i in range(len(sent))])
-        self._ys.put(received, [self.origins["y", j] for j in range(len(received))])
+        self._xs.put(sent, [self.origins["x", i] for i in range(len(sent))], mask)
+        self._ys.put(received, [self.origins["y", j] for j in range(len(received))], mask)
         self._multiply(room_for=1)
 
     def settle(self) -> None:
@@ -105,6 +110,7 @@ class Moments:
         self.origins, self.grains = other.origins, other.grains
         self._sides.clear()
         self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
+        self.left_out = [a + b for a, b in zip(self.left_out, other.left_out, strict=True)]
         for grid, meeting in self._meetings.items():
             for mine, theirs in zip(meeting.sums(), other._meetings[grid].sums(), strict=True):
                 mine += theirs
@@ -114,11 +120,12 @@ class Moments:
         self._multiply()
         tensors = {f"origin.{side}.{k}": origin for (side, k), origin in self.origins.items()}
         tensors |= {f"sum.{k}": total for k, total in enumerate(self._sums())}
-        return tensors, {"counts": list(self.counts), "grains": dict(self.grains)}
+        return tensors, {"counts": list(self.counts), "left_out": list(self.left_out), "grains": dict(self.grains)}
 
     def take_tensors(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
         """Take up what `as_tensors` wrote down, in the place of what is here."""
-        self.counts, self.grains = list(record["counts"]), dict(record["grains"])
+        self.counts, self.left_out = list(record["counts"]), list(record["left_out"])
+        self.grains = dict(record["grains"])
         names = [name for name in tensors if name.startswith("origin.")]
         self.origins = {(name.split(".")[1], int(name.split(".")[2])): tensors[name] for name in names}
         for k, total in enumerate(self._sums()):
@@ -147,7 +154,12 @@ class Moments:
                 total += rows[:, None] * d
 
     def _rows(self, grid: Grid) -> Tensor:
-        return torch.tensor([n * _places(grid) for n in self.counts], dtype=torch.float64)
+        return torch.tensor([self._rows_in(fold, grid) for fold in range(self.folds)], dtype=torch.float64)
+
+    def _rows_in(self, fold: int, grid: Grid) -> int:
+        """How many rows of a fold there are on a grid; of a vector all, whatever tokens are padding."""
+        places = _places(grid)
+        return self.counts[fold] * places - (self.left_out[fold] if places > 1 else 0)
 
     def _own(self, which: str, k: int, grid: Grid) -> tuple[Tensor, Tensor]:
         form = (self.senders if which == "x" else self.receivers)[k]
@@ -178,7 +190,7 @@ class Moments:
             blocks = []
             for fold, n in enumerate(self.counts):
                 if n:
-                    rows = n * _places(grid)
+                    rows = self._rows_in(fold, grid)
                     mean = total[fold] / rows
                     s = _mirrored(gram[fold]) - rows * torch.outer(mean, mean)
                     blocks.append(Block(rows, mean + self.origins[which, k], s))
@@ -299,8 +311,8 @@ class _Stacks:
         """Whether there is room for n more samples; there always is for some."""
         return self.used[grid] == 0 or self.used[grid] + n <= self.sizes[grid]
 
-    def put(self, maps: Sequence[Tensor], origins: Sequence[Tensor]) -> None:
-        """Put in the maps of some samples, about their origins."""
+    def put(self, maps: Sequence[Tensor], origins: Sequence[Tensor], mask: Tensor | None = None) -> None:
+        """Put in the maps of some samples, about their origins; tokens that do not count are put at them."""
         n = len(maps[0])
         for grid, stack in self.stacks.items():
             if grid not in self.room or n > self.sizes[grid]:
@@ -310,6 +322,8 @@ class _Stacks:
         for k, form in enumerate(self.forms):
             own = self._place(k, form.grid, n)
             torch.sub(maps[k].transpose(0, 1), origins[k].to(self.dtype)[:, None, None, None], out=own)
+            if mask is not None and _places(form.grid) > 1:
+                own.masked_fill_(~mask[None, :, :, None], 0)
             wanted = [grid for grid, stack in self.stacks.items() if k in stack.members and grid != form.grid]
             for grid, other in zip(wanted, self.bring(own, *wanted), strict=True):
                 self._place(k, grid, n).copy_(other)
@@ -348,8 +362,10 @@ def _zeros(*shape: int) -> Tensor:
     return torch.zeros(shape, dtype=torch.float64)
 
 
-def _mean(maps: Tensor) -> Tensor:
+def _mean(maps: Tensor, mask: Tensor | None = None) -> Tensor:
     """The mean of each channel, as the maps' own precision has it: subtracting it then makes no rounding of its own."""
+    if mask is not None and maps.shape[2] > 1:
+        return maps[..., 0].mT[mask].double().mean(0).to(maps.dtype).double()
     return maps.double().mean((0, 2, 3)).to(maps.dtype).double()
 
 

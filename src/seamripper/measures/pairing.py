@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 import torch
+from torch import Tensor
 
 from seamripper._words import listed, shown_shape
 from seamripper.activations import Activations, Sampling, rows_of
+from seamripper.activations.sampling import counting
 from seamripper.errors import MeasureError
 from seamripper.measures._footprint import available
 from seamripper.measures.base import Measure
@@ -51,6 +53,7 @@ def paired(
     """Pair two sets of activations, of the same samples in the same order; `names` are what messages call them.
 
     Vectors are rows, by any sampling. `positions` must be on the same grid. All rows of a sample are in one fold.
+    Tokens that are padding make no row.
 
     >>> from seamripper.cut import Cut
     >>> maps = Activations(Cut("a", (3, 2, 2), "nchw"), torch.randn(10, 3, 2, 2), torch.zeros(10), torch.arange(10))
@@ -64,16 +67,24 @@ def paired(
         return Pairing(pair, pair, "rows")
     _require_sampling(x, y, names, sampling)
     assert sampling is not None
-    a, b = (rows_of(side.values, side.cut.layout, sampling) for side in (x, y))
     if sampling != "positions":
-        pair = Pair.of(a, b)
+        pair = Pair.of(*(rows_of(side.values, side.cut.layout, sampling, side.mask) for side in (x, y)))
         return Pairing(pair, pair, sampling)
     _require_same_positions(x, y, names)
+    a, b = (rows_of(side.values, side.cut.layout, sampling) for side in (x, y))
     places = len(a) // len(x)
-    fold_of = torch.arange(len(x)) % FOLDS
+    mask = _mask(x, y)
+    fold_of = (torch.arange(len(x)) % FOLDS).repeat_interleave(places)
     ids = x.ids if int(x.ids.min()) >= 0 else torch.arange(len(x))
-    one = torch.arange(len(x)) * places + drawn(ids, (places, 1), seed=0)
-    return Pairing(Pair.of(a, b, fold_of=fold_of.repeat_interleave(places)), Pair.of(a[one], b[one]), sampling)
+    one = torch.arange(len(x)) * places + drawn(ids, (places, 1), seed=0, mask=mask)
+    every = slice(None) if mask is None else mask.flatten()
+    return Pairing(Pair.of(a[every], b[every], fold_of=fold_of[every]), Pair.of(a[one], b[one]), sampling)
+
+
+def _mask(x: Activations, y: Activations) -> Tensor | None:
+    """Which tokens count on both sides; None if all do."""
+    first, second = (counting(side.values, side.cut.layout, side.mask) for side in (x, y))
+    return second if first is None else first if second is None else first & second
 
 
 def _require_same_samples(x: Activations, y: Activations, names: tuple[str, str]) -> None:

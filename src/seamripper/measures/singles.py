@@ -52,8 +52,19 @@ class Singles:
         self._fold_of: list[Tensor] = []
         self._sides: dict[_Key, Side] = {}
 
-    def add(self, sent: Sequence[Tensor], received: Sequence[Tensor], ids: Tensor, *, fold: int) -> None:
-        """Add maps (n, width, h, w) of the same samples. A minibatch is summed up when it is full, or its fold ends."""
+    def add(
+        self,
+        sent: Sequence[Tensor],
+        received: Sequence[Tensor],
+        ids: Tensor,
+        *,
+        fold: int,
+        mask: Tensor | None = None,
+    ) -> None:
+        """Add maps (n, width, h, w) of the same samples. A minibatch is summed up when it is full, or its fold ends.
+
+        Of a line of tokens (n, width, tokens, 1) one is drawn among those that the mask (n, tokens) leaves.
+        """
         room = self.keep - sum(len(part) for part in self._fold_of)
         if room <= 0 and self.batch is None:
             return
@@ -62,7 +73,7 @@ class Singles:
         if fold != self._fold or (self.batch is not None and self._waited + len(ids) > self.batch):
             self._sum_up()
         self._fold = fold
-        for key, rows in self._taken(sent, received, ids):
+        for key, rows in self._taken(sent, received, ids, mask):
             if self.batch is not None:
                 self._waiting[key].append(rows)
             if room > 0:
@@ -72,10 +83,12 @@ class Singles:
         if room > 0:
             self._fold_of.append(torch.full((min(room, len(ids)),), fold))
 
-    def _taken(self, sent: Sequence[Tensor], received: Sequence[Tensor], ids: Tensor) -> Iterator[tuple[_Key, Tensor]]:
+    def _taken(
+        self, sent: Sequence[Tensor], received: Sequence[Tensor], ids: Tensor, mask: Tensor | None
+    ) -> Iterator[tuple[_Key, Tensor]]:
         """The single rows of every sender on every grid, and of every receiver."""
         for grid in self.grids:
-            places = drawn(ids, grid, seed=self.seed)
+            places = drawn(ids, grid, seed=self.seed, mask=mask if grid[0] > 1 else None)
             yield from ((("x", i, grid), at(maps, grid, places)) for i, maps in enumerate(sent))
             for j, form in enumerate(self.receivers):
                 if form.grid == grid:
@@ -165,13 +178,22 @@ class Singles:
         return self._sides[key]
 
 
-def drawn(ids: Tensor, grid: Grid, *, seed: int) -> Tensor:
+def drawn(ids: Tensor, grid: Grid, *, seed: int, mask: Tensor | None = None) -> Tensor:
     """A position of `grid` for each sample, by its id: the same whichever batch or machine it is in.
+
+    Of positions that do not all count, one of those that the mask (n, positions) leaves.
 
     >>> drawn(torch.tensor([7, 8, 7]), (4, 4), seed=0).tolist()
     [9, 10, 9]
+    >>> drawn(torch.tensor([7, 7]), (3, 1), seed=0, mask=torch.tensor([[True, False, True], [False, False, True]]))
+    tensor([2, 2])
     """
-    return mixed(ids, seed=seed) % (grid[0] * grid[1])
+    number = mixed(ids, seed=seed)
+    if mask is None:
+        return number % (grid[0] * grid[1])
+    # The places that count come first, in their order.
+    places = (~mask).to(torch.uint8).argsort(dim=1, stable=True)
+    return places.gather(1, (number % mask.sum(1))[:, None]).squeeze(1)
 
 
 def _gram(rows: Tensor) -> Tensor:

@@ -33,8 +33,8 @@ class Plan:
     batches: bool
     keep: int
     footprint: Footprint
-    measured: bool = True
-    """Whether a measure is asked for, and not the moments alone, for stitches."""
+    padded: int | None = None
+    """How many tokens the samples have, where some of them are padding."""
 
     @property
     def adds(self) -> bool:
@@ -50,16 +50,17 @@ class Plan:
         rule: Rule,
         *,
         moments: bool = False,
+        padded: int | None = None,
     ) -> Plan:
         """The plan for these cuts; with `moments`, these are added up even if no measure needs them."""
-        x, y = forms(senders, receivers, rule.sampling)
+        x, y = forms(senders, receivers, rule.sampling, padded=padded)
         needs = {source(m, rule.sampling) for m in measures}
         if "batches" in needs and rule.batch < 4:
             raise MeasureError(f"Minibatches need 4 samples or more, but the rule's batch is {rule.batch}.")
         moments, keep = moments or "moments" in needs, rule.keep if "rows" in needs else 0
         width = 4 if rule.products == "float32" else 8
         footprint = planned(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep, width=width)
-        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, bool(measures))
+        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, padded)
 
 
 def source(measure: Measure, sampling: Sampling) -> str:
@@ -101,18 +102,15 @@ class Sums:
         mask: Tensor | None = None,
     ) -> None:
         """Add the activations of some samples at every cut; of padded tokens the mask says which count."""
-        if mask is not None and self.plan.measured and self.plan.rule.sampling != "pool":
-            raise MeasureError(
-                f"Some tokens are padding, and by {self.plan.rule.sampling!r} they would count as the others do. "
-                "Use the sampling 'pool', which leaves them out."
-            )
         self.dtype = str(sent[0].dtype).removeprefix("torch.")
         x = [form.maps(values, mask) for form, values in zip(self.plan.senders, sent, strict=True)]
         y = [form.maps(values, mask) for form, values in zip(self.plan.receivers, received, strict=True)]
         self.n += len(ids)
+        # An average has left padding out already; by positions a token that does not count makes no row.
+        mask = mask if self.plan.rule.sampling == "positions" else None
         if self.moments is not None:
-            self.moments.add(x, y, fold=fold)
-        self.singles.add(x, y, ids, fold=fold)
+            self.moments.add(x, y, fold=fold, mask=mask)
+        self.singles.add(x, y, ids, fold=fold, mask=mask)
 
     def merge(self, other: Sums) -> None:
         """Take in what was added up over the samples that come after these."""
@@ -157,6 +155,12 @@ class Sums:
         """Sender i and receiver j as a measure of this kind (see `source`) sees them."""
         if self._lanes:
             self.settle()
+        a, b = self.plan.senders[i], self.plan.receivers[j]
+        if self.plan.padded is not None and a.grid != b.grid:
+            raise MeasureError(
+                f"{a.cut.name!r} and {b.cut.name!r} have no positions in common: one has tokens, of which some are "
+                "padding, and the other a vector. Use the sampling 'pool'."
+            )
         if kind == "rows":
             return self.singles.pair(i, j)
         if kind == "batches":
@@ -177,8 +181,10 @@ class Sums:
         plan, sums = self.plan, self.moments
         grids = {form.grid for form in plan.receivers}
         own = [form.grid if form.grid in grids else min(grids) for form in plan.senders]
+        # Padding cannot be left out of tokens that are brought to another grid.
+        told = [plan.padded is None or form.grid in grids for form in plan.senders]
         return {
-            "sender": [_rank(sums, "x", i, grid) for i, grid in enumerate(own)],
+            "sender": [_rank(sums, "x", i, grid) if told[i] else None for i, grid in enumerate(own)],
             "receiver": [_rank(sums, "y", j, form.grid) for j, form in enumerate(plan.receivers)],
         }
 

@@ -11,7 +11,7 @@ from torch.nn.functional import conv2d, linear
 from seamripper._words import shown_shape
 from seamripper.cut.place import Layout
 from seamripper.errors import StitchError
-from seamripper.stitches.base import LinearLayer
+from seamripper.stitches.base import LinearLayer, WithPadding
 from seamripper.stitches.positions import to_rows
 
 
@@ -19,32 +19,38 @@ class PositionwiseLayer(LinearLayer):
     """The same linear map at every position of a prepared input: x → W · prepare(x) + b.
 
     `prepare` is a function without parameters that brings the sender's activations to the receiver's
-    positions, in the receiver's `layout`; it is all that most stitches differ in.
+    positions, in the receiver's `layout`; it is all that most stitches differ in. With `with_padding="masked"` it takes
+    the mask of the sender's tokens as well.
     """
 
     def __init__(
         self,
-        prepare: Callable[[Tensor], Tensor],
+        prepare: Callable[..., Tensor],
         *,
         layout: Layout,
         inputs: int,
         outputs: int,
         bias: bool = True,
+        with_padding: WithPadding = "refused",
     ) -> None:
         super().__init__()
         self.prepare = prepare
         self.layout: Layout = layout
         self.intercept = bias
         self.pointwise = prepare is as_is
+        self.with_padding = "each" if self.pointwise else with_padding
         self.linear = nn.Linear(inputs, outputs, bias=bias)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Prepare, then map."""
-        return applied(self.prepare(x), self.linear.weight, self.linear.bias, layout=self.layout)
+        return applied(self._prepared(x, mask), self.linear.weight, self.linear.bias, layout=self.layout)
 
-    def rows(self, x: Tensor) -> Tensor:
+    def rows(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """The prepared input, a row a position."""
-        return to_rows(self.prepare(x), self.layout)
+        return to_rows(self._prepared(x, mask), self.layout)
+
+    def _prepared(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        return self.prepare(x) if mask is None else self.prepare(x, mask)
 
     def targets(self, y: Tensor) -> Tensor:
         """The receiver's activations, a row a position."""

@@ -18,10 +18,18 @@ from seamripper.cut.place import Cut
 from seamripper.errors import StitchError
 
 Constraint = Literal["none", "orthogonal", "rank"]
+WithPadding = Literal["refused", "each", "masked"]
+"""What a layer makes of tokens that are padding: it is `refused` if there are any, as the layer would mix them with the
+others; it maps `each` token by itself, so that padding stays padding; or it is `masked`, told which tokens count."""
 
 
 class Layer(nn.Module, abc.ABC):
-    """A built stitch: the sender's activations in, activations of the receiver's shape out."""
+    """A built stitch: the sender's activations in, activations of the receiver's shape out.
+
+    One whose `with_padding` is "masked" takes a second argument: which of the sender's tokens count (n, tokens).
+    """
+
+    with_padding: WithPadding = "refused"
 
     @abc.abstractmethod
     def forward(self, x: Tensor) -> Tensor:

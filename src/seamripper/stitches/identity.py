@@ -14,6 +14,8 @@ from seamripper.stitches.positions import other_positions
 class IdentityLayer(Layer):
     """Hands its input on."""
 
+    with_padding = "each"
+
     def forward(self, x: Tensor) -> Tensor:
         """The very tensor that came."""
         return x

@@ -18,6 +18,7 @@ class LowRankLayer(LinearLayer):
 
     constraint = "rank"
     pointwise = True
+    with_padding = "each"
 
     def __init__(self, inputs: int, outputs: int, *, rank: int, layout: Layout) -> None:
         super().__init__()

@@ -19,6 +19,7 @@ class OrthogonalLayer(LinearLayer):
 
     constraint = "orthogonal"
     pointwise = True
+    with_padding = "each"
 
     def __init__(self, inputs: int, outputs: int, *, layout: Layout) -> None:
         super().__init__()

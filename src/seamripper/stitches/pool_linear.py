@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from seamripper.activations.sampling import mean_token
 from seamripper.cut.place import Cut
 from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
@@ -20,7 +20,7 @@ class PoolLinear(Stitch):
     """y = W · pool(x) + b: a map or tokens into a vector, as Bansal et al. 2021 stitch after the pooling.
 
     `pool` is `mean` (default: over the grid of a map, or over all tokens, CLS included) or `cls` (the first
-    token).
+    token). Tokens that are padding enter no mean, and are never the first.
 
     >>> layer = PoolLinear().build(Cut("a", (1, 2, 2), "nchw"), Cut("b", (1,), "nd"))
     >>> layer.install(torch.tensor([[2.0]]), torch.tensor([1.0]))
@@ -40,10 +40,16 @@ class PoolLinear(Stitch):
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start."""
-        over = (2, 3) if source.layout == "nchw" else (1,)
-        pooled = _first if self.pool == "cls" else partial(torch.mean, dim=over)
-        return PositionwiseLayer(pooled, layout="nd", inputs=source.width, outputs=target.width)
+        if source.layout == "nchw":
+            return PositionwiseLayer(_mean, layout="nd", inputs=source.width, outputs=target.width)
+        pooled = _first if self.pool == "cls" else mean_token
+        return PositionwiseLayer(pooled, layout="nd", inputs=source.width, outputs=target.width, with_padding="masked")
 
 
-def _first(tokens: Tensor) -> Tensor:
-    return tokens[:, 0]
+def _mean(maps: Tensor) -> Tensor:
+    return maps.mean((2, 3))
+
+
+def _first(tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+    # Texts may be padded on the left.
+    return tokens[:, 0] if mask is None else tokens[torch.arange(len(tokens)), mask.long().argmax(1)]

@@ -1,0 +1,134 @@
+"""Padding: which tokens of a text count. It is said here, and nowhere else.
+
+An `attention_mask` (n, tokens) among named inputs says it: a token counts where the mask is not 0. Two mechanisms
+follow from it, and both are needed:
+
+- `trimmed` cuts off the places that are padding in every sample. Each public call does so first, so networks compute
+  the very same numbers whichever length the samples were padded to.
+- `tokens_that_count` is the mask for what is left, as shorter samples still end in padding. By it padding makes no row
+  of a measure, a matching or an audit, enters no average and no batch statistics, and is never drawn.
+
+At a cut whose activations are tokens, as many as the mask has, the mask tells which of them count. A vector always
+counts. Of other positions (frames of speech, patches, latent tokens) the mask cannot tell which are padding, so what
+would make rows of them is refused: see `seamripper.activations.sampling.counting`. Where sender and receiver are shown
+different texts, token i of one is paired with token i of the other, as far as both count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from seamripper.data.samples import Inputs, Samples
+from seamripper.errors import DataError
+
+MASK = "attention_mask"
+"""The named input that tells which tokens count."""
+
+_POSITIONS = "position_ids"
+_OTHER_TEXT = "decoder_"
+"""Inputs so named are of another text, with a mask of its own, even where that has as many tokens."""
+
+
+def tokens_that_count(inputs: Inputs) -> Tensor | None:
+    """Which tokens of these inputs count, (n, tokens) of bool; None if all do, or if there is no mask.
+
+    >>> tokens_that_count({"attention_mask": torch.tensor([[1, 1, 0], [1, 1, 1]])})
+    tensor([[ True,  True, False],
+            [ True,  True,  True]])
+    >>> tokens_that_count({"attention_mask": torch.ones(2, 3)}) is None, tokens_that_count(torch.zeros(2, 3)) is None
+    (True, True)
+    """
+    mask = _mask(inputs)
+    if mask is None:
+        return None
+    if mask.dim() != 2 or (mask.is_floating_point() and bool((mask < 0).any())):
+        raise DataError(
+            f"Expected `{MASK}` to be 1 for a token that counts and 0 for padding, of shape (samples, tokens), but got "
+            f"{tuple(mask.shape)} with values from {float(mask.min()):g} to {float(mask.max()):g}. It must tell which "
+            "tokens count: give a mask of that form, as tokenizers do."
+        )
+    counts = mask != 0
+    return None if bool(counts.all()) else counts
+
+
+def padded_length(samples: Samples) -> int | None:
+    """How many tokens the samples have, if some of them are padding; None if all count, or if there is no mask."""
+    mask = tokens_that_count(samples.inputs)
+    return None if mask is None else mask.shape[1]
+
+
+def trimmed(samples: Samples) -> Samples:
+    """The samples without the places that are padding in all of them; the very same samples if there are none.
+
+    These are cut off behind the last token that counts in any sample. Before the first one they are cut off only if the
+    samples have `position_ids`: without them a model would take the first place that is left for its position 0. What a
+    sender is shown keeps the length of what the receiver is shown.
+
+    >>> inputs = {"input_ids": torch.tensor([[5, 6, 0, 0], [7, 0, 0, 0]])}
+    >>> inputs["attention_mask"] = (inputs["input_ids"] > 0).long()
+    >>> trimmed(Samples("two", inputs, torch.tensor([0, 1]), torch.arange(2), classes=2)).inputs["input_ids"]
+    tensor([[5, 6],
+            [7, 0]])
+    """
+    own, shown = _used(samples), samples.shown
+    theirs = None if shown is None else _used(shown)
+    if own is not None and shown is not None and theirs is None and _as_long(shown, len(own)):
+        # What it is shown may have a value for each token, and no mask to cut it off by.
+        return samples
+    if own is not None and theirs is not None and len(own) == len(theirs):
+        own = theirs = own | theirs
+    if (own is None or bool(own.all())) and (theirs is None or bool(theirs.all())):
+        return samples
+    other = None if shown is None else replace(shown, inputs=_at(shown.inputs, theirs))
+    return replace(samples, inputs=_at(samples.inputs, own), shown=other)
+
+
+def _mask(inputs: Inputs) -> Tensor | None:
+    return inputs.get(MASK) if isinstance(inputs, Mapping) else None
+
+
+def _used(samples: Samples) -> Tensor | None:
+    """Which places to keep, (tokens) of bool; None without a mask of two axes."""
+    mask = _mask(samples.inputs)
+    if mask is None or mask.dim() != 2:
+        return None
+    counts = tokens_that_count(samples.inputs)
+    if counts is None:
+        return mask.new_ones(mask.shape[1], dtype=torch.bool)
+    empty = ~counts.any(1)
+    if bool(empty.any()):
+        first = int(empty.nonzero()[0])
+        raise DataError(
+            f"Sample {first} of {samples.name} (id {int(samples.ids[first])}) has no token that counts: its "
+            f"`{MASK}` is 0 throughout. Drop such samples."
+        )
+    used = counts.any(0)
+    if _POSITIONS not in samples.inputs:
+        used[: int(used.nonzero()[-1])] = True
+    return used
+
+
+def _as_long(samples: Samples, tokens: int) -> bool:
+    values = [samples.inputs] if isinstance(samples.inputs, Tensor) else samples.inputs.values()
+    return any(value.dim() > 1 and value.shape[1] == tokens for value in values)
+
+
+def _at(inputs: Inputs, used: Tensor | None) -> Inputs:
+    """The inputs at these places: all that has a value for each token of the mask."""
+    mask = _mask(inputs)
+    if used is None or mask is None or bool(used.all()):
+        return inputs
+    assert isinstance(inputs, Mapping)
+    first, last = (int(used.nonzero()[end]) for end in (0, -1))
+    # Most often one stretch of places: a view of it, as a copy of a large corpus would take its memory again.
+    kept = slice(first, last + 1) if bool(used[first : last + 1].all()) else used
+    return {
+        name: value[:, kept]
+        if value.dim() in (2, 3) and value.shape[:2] == mask.shape and not name.startswith(_OTHER_TEXT)
+        else value
+        for name, value in inputs.items()
+    }
