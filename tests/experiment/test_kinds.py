@@ -366,14 +366,16 @@ def call(folder: Path, code: str, **args: Any) -> Any:
 def test_a_function_s_figures_become_rows(tmp_path: Path) -> None:
     code = "def f(x):\n    est = {'value': 0.5, 'interval': [0.4, 0.6], 'n': 9}\n"
     found = call(tmp_path, code + "    return {'a': x, 'b': 'word', 'c': est, 'd': float('nan'), 'e': [1, 2]}\n", x=2)
+    nan = {"value": None, "interval": None, "n": None, "status": "nan"}
     assert found.record == {
-        "figures": {"a": 2, "b": "word", "c": {"value": 0.5, "interval": [0.4, 0.6], "n": 9}, "d": None, "e": [1, 2]}
+        "figures": {"a": 2, "b": "word", "c": {"value": 0.5, "interval": [0.4, 0.6], "n": 9}, "d": nan, "e": [1, 2]}
     }
     rows = list(kind_named("call").rows(found.record))
     assert rows[0] == {"figure": "a", "value": 2.0}
     assert rows[1] == {"figure": "b", "status": "word"}
     assert rows[2] == {"figure": "c", "value": 0.5, "low": 0.4, "high": 0.6, "n": 9}
-    assert len(rows) == 3
+    assert rows[3] == {"figure": "d", "value": None, "low": None, "high": None, "n": None, "status": "nan"}
+    assert len(rows) == 4
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,9 @@ def test_a_record_of_an_older_version_gets_a_sentence(
     with Store(tmp_path / "store", write=True) as store, store.journal("one") as journal:
         store.enter(journal, Entry(job.key, "call", "done", record))
         store.ledger.remember("study", {}, Graph.of([job]))
-        with pytest.raises(StoreError, match=r"record of the result .* cannot be read .* `seamripper store check --mend`"):
+        with pytest.raises(
+            StoreError, match=r"record of the result .* cannot be read .* `seamripper store check --mend"
+        ):
             table(store)
 
 
