@@ -104,6 +104,7 @@ def run(
     folder = store_of(experiment) if store is None else Path(store)
     with Store(folder, write=True) as open_store:
         open_store.take_in(announce)
+        open_store.mend(announce)
         planned = plan(experiment, open_store)
         if retry_failed:
             open_store.ledger.forget(planned.failed)

@@ -58,7 +58,7 @@ class Entry:
             record = json.loads(line)
             found = cls(**record["entry"])
             return found if record["seal"] == _seal(canonical(vars(found))) else None
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return None
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from jinja2 import Environment
+from markupsafe import escape
 
 from seamripper.errors import ExperimentError, SeamripperError
 from seamripper.experiment.results import as_csv, table
@@ -227,7 +228,8 @@ class RunServer(ThreadingHTTPServer):
             if known is not None and known[:2] == (now, states):
                 return known[2]
             with self.runs.read(name, path) as copy:
-                text = page(copy, experiment=experiment)
+                # What the page says of the store is to name the store, and not the copy.
+                text = page(copy, experiment=experiment).replace(escape(str(copy)), escape(str(self.runs.given / name)))
             self._pages.pop((name, experiment), None)
             if settled(now):
                 self._pages[name, experiment] = now, states, text
