@@ -144,7 +144,7 @@ def _shown(where: Where) -> str:
     if not words:
         return "the experiment"
     if len(where) > 1 and isinstance(where[1], int) and where[0] in _LISTS:
-        nth = f"the {_ordinal(where[1] + 1)} [[{where[0]}]]"
+        nth = f"the {ordinal(where[1] + 1)} [[{where[0]}]]"
         return nth if len(words) == 1 else f"`{'.'.join(words[1:])}` of {nth}"
     if words[0] in ("models", "matchings") and len(words) > 1:
         table = f"[{words[0]}.{words[1]}]"
@@ -152,7 +152,8 @@ def _shown(where: Where) -> str:
     return f"`{'.'.join(words)}`"
 
 
-def _ordinal(n: int) -> str:
+def ordinal(n: int) -> str:
+    """A number as a place: 1st, 2nd, 3rd …"""
     return f"{n}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10 if n % 100 not in (11, 12, 13) else 0, 'th') }"
 
 
