@@ -329,7 +329,10 @@ class _Driver:
             else:
                 self.ready.append(key)
             return
-        message = f"{_TRIES} workers died over this job, the last was {answer.note}. Is there enough memory for it?"
+        # A process that nobody killed has ended itself.
+        itself = answer.note.startswith("exit code")
+        hint = "Does its code end the process, by os._exit say?" if itself else "Is there enough memory for it?"
+        message = f"{_TRIES} workers died over this job, the last was {answer.note}. {hint}"
         record = {"error": "WorkerDied", "message": message, "traceback": ""}
         self._enter(Answer(key, "failed", record, worker=answer.worker, started=time.time()), journal)
 
