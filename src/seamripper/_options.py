@@ -14,7 +14,7 @@ from seamripper.errors import SeamripperError
 _KINDS = {
     bool: "True or False",
     int: "a whole number",
-    float: "a number",
+    float: "a finite number",
     str: "a string",
     type(None): "None",
 }
@@ -30,6 +30,8 @@ def accepts(hint: Any, value: object) -> bool:
         return value in get_args(hint)
     if get_origin(hint) in (Union, types.UnionType):
         return any(accepts(one, value) for one in get_args(hint))
+    if hint is float and isinstance(value, float) and not math.isfinite(value):
+        return False
     if hint in (int, float):
         # To Python True is the number 1; to a reader of `rank=True` it is a slip.
         return isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)

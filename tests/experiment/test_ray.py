@@ -155,7 +155,7 @@ def family(pid: int) -> list[int]:
 
 
 def listening(pids: list[int]) -> set[tuple[str, str]]:
-    """(name, address) of each socket at which the processes listen: as `ss` tells, or the kernel where it is missing."""
+    """(name, address) of each socket at which the processes listen: by `ss`, or by the kernel where there is none."""
     if shutil.which("ss"):
         done = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=True)
         rows = [line.split() for line in done.stdout.splitlines()]

@@ -54,7 +54,9 @@ def read_toml(path: Path, kind: type[M]) -> M:
         raise ExperimentError(f"There is no file {path}.{files_beside(path)}")
     try:
         text = path.read_text(encoding="utf-8")
-        record = tomllib.loads(text)
+        record = _tuples(tomllib.loads(text))
+    except RecursionError as e:
+        raise ExperimentError(f"{path} is nested too deeply to be a study.") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise ExperimentError(f"{path} is not TOML: {e}.") from e
     if "folder" in record:
@@ -62,7 +64,7 @@ def read_toml(path: Path, kind: type[M]) -> M:
         raise ExperimentError(
             f"{path}, line {line}: there is no key 'folder': names of files count from the file's own."
         )
-    whole = {"name": path.stem, **_tuples(record), "folder": str(path.resolve().parent)}
+    whole = {"name": path.stem, **record, "folder": str(path.resolve().parent)}
     try:
         return kind.model_validate(whole)
     except ValidationError as e:

@@ -36,6 +36,14 @@ class Model:
     classes: int | None = None
     record: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.input is not None and not all(isinstance(size, int) and size >= 1 for size in self.input):
+            raise ModelError(
+                f"Expected `input` of {self.source} to be sizes of at least 1, (3, 32, 32) say, but got {self.input!r}."
+            )
+        if self.classes is not None and not (isinstance(self.classes, int) and self.classes >= 1):
+            raise ModelError(f"Expected {self.source} to have at least 1 class, but got classes = {self.classes!r}.")
+
     @functools.cached_property
     def fingerprint(self) -> str:
         """sha256 over every parameter and buffer, as they were when this was first asked."""
