@@ -17,6 +17,7 @@ from seamripper.errors import (
     ModelError,
     SeamripperError,
 )
+from seamripper.experiment import run
 from seamripper.experiment.expand import expand
 from seamripper.experiment.expand._counting import _sizes
 from seamripper.experiment.expand._expansion import Net, _met
@@ -207,6 +208,12 @@ def test_a_grid_of_a_thousand_million_jobs_is_counted_and_refused(name: str) -> 
     assert f"asks for {size + 5:,} jobs, {size:,} of them in the 1st [[{name}]], and at most 1,000,000 can" in str(
         e.value
     )
+
+
+def test_a_study_that_is_refused_for_its_size_leaves_no_store(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="can be planned at once"):
+        run(study(**GRIDS["call"][0]), tmp_path / "store")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_many_seeds_of_a_network_are_counted_too() -> None:

@@ -19,6 +19,7 @@ from seamripper.experiment import Experiment, Local, Store, plan, run, table
 from seamripper.experiment.journal import Entry
 from seamripper.experiment.shard import ShardStore, collect
 from seamripper.experiment.upkeep import check, gc, repair
+from seamripper.report.serve import RunServer
 
 ROUND = 60
 
@@ -193,6 +194,9 @@ def test_check_mends_an_altered_result(
     ran(study(x=[1, 2, 3]), store)
     before = rows(store)
     altered(store)
+    planned = CliRunner().invoke(cli, ["plan", str(tmp_path / "study.toml"), "--store", str(store)])
+    assert "1 results in the ledger of" in planned.stderr
+    assert f"`seamripper store check {store} --mend` reads them from the journals again" in planned.stderr
     told, remedy = check(store).problems
     assert "is not as it was written" in told
     assert f"seamripper store repair {store}" in remedy
@@ -241,6 +245,8 @@ def test_a_report_tells_which_tensors_are_gone(real: Path) -> None:
     assert f"`seamripper store check {store} --mend`" in err
     assert "This report is incomplete" in page
     assert said in page
+    with RunServer(real, port=0) as server:
+        assert said in server.report("store", store, None), "and it names the store, not the copy that it is read from"
     assert len(check(store, mend=True).problems) == 2
     assert reported()[0] == 0, "what was taken back is missing no more: the next run makes it"
 

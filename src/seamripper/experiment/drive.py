@@ -21,6 +21,7 @@ from typing import Any
 
 from seamripper.errors import StoreError
 from seamripper.experiment.engines import Answer, Engine, Local, Order, Terms
+from seamripper.experiment.expand import require_size
 from seamripper.experiment.job import Job
 from seamripper.experiment.journal import Entry, Journal
 from seamripper.experiment.kept import Kept
@@ -102,6 +103,8 @@ def run(
     on the same store shares the work. A job that fails keeps its error as its result, and does not stop the others.
     """
     folder = store_of(experiment) if store is None else Path(store)
+    # Before the store: one that is refused leaves none behind.
+    require_size(experiment)
     with Store(folder, write=True) as open_store:
         open_store.take_in(announce)
         open_store.mend(announce)

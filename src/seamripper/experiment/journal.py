@@ -46,6 +46,14 @@ class Entry:
     worker: str = ""
     run: str = ""
 
+    def __post_init__(self) -> None:
+        # A seal tells of damage. It does not tell that what was sealed is a result.
+        words = (self.key, self.kind, self.worker, self.run, *self.tensors, *dict(self.tensors).values())
+        numbers, record = (self.seconds, self.started), dict(self.record)
+        whole = self.state == "done" or (self.state == "failed" and {"error", "message"} <= record.keys())
+        if not whole or {str, *map(type, words)} != {str} or not {int, float} >= set(map(type, numbers)):
+            raise ValueError(f"this is no result: {self!r:.200}")
+
     def line(self) -> bytes:
         """The entry as a line of a journal."""
         text = canonical(vars(self))

@@ -203,9 +203,12 @@ class Ledger:
                 self._enter(entry)
 
     def _entry(self, row: Sequence[Any]) -> Entry:
-        found = entry_of(row)
+        try:
+            found = entry_of(row)
+        except (TypeError, ValueError, RecursionError):
+            found = None
         if found is None:
-            raise self._not_as_written(row[0])
+            raise self._not_as_written(str(row[0]))
         return found
 
     def _not_as_written(self, key: str) -> StoreError:

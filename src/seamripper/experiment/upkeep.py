@@ -310,7 +310,7 @@ def _write_down(folder: Path) -> None:
 def _entry(row: tuple[object, ...]) -> Entry | None:
     try:
         return entry_of(row)
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         return None
 
 

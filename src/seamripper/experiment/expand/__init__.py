@@ -31,6 +31,8 @@ from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.spec import Experiment
 
+__all__ = ["expand", "require_size"]
+
 _PARTS: Mapping[str, Callable[[Expansion, Any], Iterator[Job]]] = {
     "stitch": stitches,
     "control": stitches,
