@@ -14,7 +14,7 @@ from seamripper.errors import SeamripperError
 _KINDS = {
     bool: "True or False",
     int: "a whole number",
-    float: "a finite number",
+    float: "a number",
     str: "a string",
     type(None): "None",
 }
@@ -65,6 +65,8 @@ def require_options(choice: Any, what: str, *, error: type[SeamripperError], **l
             wanted += f" of at least {least[field.name]:g}"
             # Not <, or NaN would pass.
             right = right and (value is None or value >= least[field.name])
+        if isinstance(value, float) and not math.isfinite(value):
+            wanted = wanted.replace("a number", "a finite number")
         if not right:
             raise error(f"Expected {field.name} of {what} to be {wanted}, but got {value!r}.")
 
