@@ -31,6 +31,20 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (16 * 1024, 16 * 1024))
 
 
+def little_memory() -> None:
+    """So many bytes of addresses that torch is imported, and not much more."""
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+
+def test_memory_that_runs_out_gets_a_sentence(shell: Run) -> None:
+    """A network of 5 GB, which many a machine has room for, where this process may have less."""
+    ran = shell("cuts", "zoo:R_1111?width=0.125&classes=20000000", preexec_fn=little_memory)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("seamripper: ")
+    assert "memory" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
 def can_be_interrupted() -> None:
     """As at a terminal: a shell that starts things in the background has them ignore Ctrl-C, and that is inherited."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

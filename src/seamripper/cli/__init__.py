@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from seamripper._words import did_you_mean
+from seamripper._words import did_you_mean, out_of_memory
 from seamripper.errors import SeamripperError
 
 _COMMANDS = {
@@ -97,8 +97,7 @@ def main(args: Sequence[str] | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except (MemoryError, RuntimeError) as e:
-            # As PyTorch says it, too.
-            if not isinstance(e, MemoryError) and "can't allocate memory" not in str(e):
+            if not out_of_memory(e):
                 raise
             _fail(_MEMORY, "MemoryError", as_json, BAD_INPUT)
         except OSError as e:

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from seamripper._words import out_of_memory
 from seamripper.errors import DamagedError, ExperimentError, StoreError
 from seamripper.experiment.desk import Desk
 from seamripper.experiment.engines.base import Answer, Order, Terms
@@ -64,7 +65,10 @@ def _require_record(record: Mapping[str, Any]) -> None:
 
 def told(error: BaseException) -> dict[str, Any]:
     """An error as a result keeps it."""
-    message = " ".join([str(error) or f"It raised {type(error).__name__}.", *getattr(error, "__notes__", ())])
+    said = str(error) or f"It raised {type(error).__name__}."
+    if out_of_memory(error):
+        said = f"There was not enough memory for this job: {said.splitlines()[0]}"
+    message = " ".join([said, *getattr(error, "__notes__", ())])
     lines = "".join(traceback.format_exception(error))
     return {"error": type(error).__name__, "message": _text(message), "traceback": _text(lines)}
 
