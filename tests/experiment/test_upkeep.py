@@ -96,7 +96,8 @@ def test_check_finds_damaged_lines_and_results_that_the_ledger_lost(folder: Path
     with Store(folder, write=True) as store:
         store.ledger.forget([entry(3).key, entry(101).key])
     (problem,) = check(folder).problems
-    assert problem == f"The journal run-1 has the result {entry(3).key[:12]}, and the ledger has not: repair."
+    assert problem.startswith(f"The journal run-1 has the result {entry(3).key[:12]}, and the ledger has not: ")
+    assert f"`seamripper store repair {folder}` enters it" in problem
 
 
 def test_results_that_wait_to_be_collected_are_no_damage(folder: Path, entry: Callable[..., Entry]) -> None:

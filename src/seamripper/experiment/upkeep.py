@@ -135,7 +135,10 @@ def _journals(store: Store, mend: bool) -> list[str]:
             if states is None or entry.state != "done" or entry.key in states or kind_named(entry.kind).helps:
                 continue
             if end <= read.get(name, 0):
-                problems.append(f"The journal {name} has the result {entry.key[:12]}, and the ledger has not: repair.")
+                problems.append(
+                    f"The journal {name} has the result {entry.key[:12]}, and the ledger has not: the next run makes "
+                    f"it anew, or `seamripper store repair {store.folder}` enters it."
+                )
     return [*problems, *_lost(store, lost, [name for name in read if name not in store.journals()], mend)]
 
 
