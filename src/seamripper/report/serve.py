@@ -41,7 +41,9 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _KEPT = 8
 """Reports that are kept for whoever looks again."""
 PATIENCE = 10.0
-"""Seconds that a request may take to arrive, from its connection to its last header; and its answer, to be taken."""
+"""Seconds that a request may take to arrive, from its connection to its last header."""
+_TAKING = 6
+"""So many times as long its answer may take to be read: a report of many MB through a tunnel."""
 MOST = 64
 """Connections that are held at once. A browser opens about six; each takes a thread."""
 _TABLE = "results.csv"
@@ -316,7 +318,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "seamripper", ""
 
     def setup(self) -> None:
-        """Neither reading nor writing waits longer than the server does."""
+        """No wait for a byte is longer than that for the whole request."""
         super().setup()
         self.connection.settimeout(self.server.patience)
 
@@ -411,6 +413,7 @@ class _Handler(BaseHTTPRequestHandler):
             **(more or {}),
         }
         self.close_connection = True
+        self.connection.settimeout(_TAKING * self.server.patience)
         with contextlib.suppress(ConnectionError, TimeoutError):
             self.send_response(status)
             for name, value in headers.items():
