@@ -52,7 +52,7 @@ class Entry:
         numbers, record = (self.seconds, self.started), dict(self.record)
         whole = self.state == "done" or (self.state == "failed" and {"error", "message"} <= record.keys())
         if not whole or {str, *map(type, words)} != {str} or not {int, float} >= set(map(type, numbers)):
-            raise ValueError(f"this is no result: {self!r:.200}")
+            raise StoreError(f"This is no result: {self!r:.200}")
 
     def line(self) -> bytes:
         """The entry as a line of a journal."""
@@ -66,7 +66,7 @@ class Entry:
             record = json.loads(line)
             found = cls(**record["entry"])
             return found if record["seal"] == _seal(canonical(vars(found))) else None
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (StoreError, ValueError, TypeError, KeyError, RecursionError):
             return None
 
 

@@ -205,7 +205,7 @@ class Ledger:
     def _entry(self, row: Sequence[Any]) -> Entry:
         try:
             found = entry_of(row)
-        except (TypeError, ValueError, RecursionError):
+        except (StoreError, TypeError, ValueError, RecursionError):
             found = None
         if found is None:
             raise self._not_as_written(str(row[0]))

@@ -67,7 +67,7 @@ def rows_of(kind: str, record: Mapping[str, Any], key: str) -> list[Row]:
     try:
         rows = list(kind_named(kind).rows(record))
         require_json({"rows": rows})
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as e:
+    except (ArithmeticError, AttributeError, ExperimentError, LookupError, TypeError, ValueError) as e:
         raise StoreError(
             f"The record of the result {key[:12]} cannot be read as that of a job {kind!r}: {type(e).__name__}: {e}. "
             "`seamripper store check --mend` takes it back, and the next run makes it anew."

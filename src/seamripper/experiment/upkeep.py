@@ -313,7 +313,7 @@ def _write_down(folder: Path) -> None:
 def _entry(row: tuple[object, ...]) -> Entry | None:
     try:
         return entry_of(row)
-    except (TypeError, ValueError, RecursionError):
+    except (StoreError, TypeError, ValueError, RecursionError):
         return None
 
 

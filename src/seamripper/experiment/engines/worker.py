@@ -59,7 +59,7 @@ class Worker:
 def _require_record(record: Mapping[str, Any]) -> None:
     try:
         require_json(record)
-    except ValueError as e:
+    except ExperimentError as e:
         raise ExperimentError(f"Expected a result that can be written as JSON and read again, but {e}.") from e
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from seamripper.errors import ExperimentError
+
 if TYPE_CHECKING:
     from seamripper.experiment.desk import Desk
 
@@ -80,20 +82,20 @@ def course(record: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def require_json(record: Mapping[str, Any]) -> None:
-    """Refuse a record that could not be written as JSON, or not be read or shown afterwards; the error is a ValueError.
+    """Refuse a record that could not be written as JSON, or not be read or shown afterwards.
 
     >>> require_json({"word": "\\ud800"})
     Traceback (most recent call last):
-    ValueError: a text in it holds '\\ud800', which is half a character
+    seamripper.errors.ExperimentError: a text in it holds '\\ud800', which is half a character
     """
     try:
         json.dumps(record, allow_nan=False, ensure_ascii=False).encode()
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ExperimentError("it is nested too deeply") from None
     except UnicodeEncodeError as e:
-        raise ValueError(f"a text in it holds {e.object[e.start]!r}, which is half a character") from None
+        raise ExperimentError(f"a text in it holds {e.object[e.start]!r}, which is half a character") from None
     except (TypeError, ValueError) as e:
-        raise ValueError(str(e)) from e
+        raise ExperimentError(str(e)) from e
 
 
 def plain(value: Any) -> Any:

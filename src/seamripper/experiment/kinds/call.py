@@ -47,7 +47,7 @@ class Call(Kind):
         try:
             figures = {str(name): _figure(name, value) for name, value in found.items()}
             require_json(figures)
-        except (ValueError, RecursionError) as e:
+        except (ExperimentError, RecursionError) as e:
             said = "it is nested too deeply" if isinstance(e, RecursionError) else str(e)
             raise ExperimentError(
                 f"Expected {function} of {path.name} to return numbers, words and tables of them: {said}."
@@ -86,11 +86,11 @@ def _figure(name: str, value: Any) -> Any:
         return plain(value)
     interval, n = value["interval"], value["n"]
     if interval is not None and not (isinstance(interval, (list, tuple)) and len(interval) == 2):
-        raise ValueError(f"expected the interval of {name!r} to be None or two numbers, but got {interval!r:.80}")
+        raise ExperimentError(f"expected the interval of {name!r} to be None or two numbers, but got {interval!r:.80}")
     for end in interval or ():
         _finite(name, end)
     if n is not None and not (isinstance(n, int) and 0 <= n < _MOST):
-        raise ValueError(f"expected n of {name!r} to be None or a number of samples, but got {n!r:.80}")
+        raise ExperimentError(f"expected n of {name!r} to be None or a number of samples, but got {n!r:.80}")
     status = {} if _finite(name, value["value"]) else {"status": str(value["value"]).lower()}
     return {**plain(value), **status}
 
@@ -98,8 +98,8 @@ def _figure(name: str, value: Any) -> Any:
 def _finite(name: str, value: Any) -> bool:
     """Whether a value is a finite number; an error for what is no number, or none that a table can hold."""
     if value is not None and not isinstance(value, (int, float)):
-        raise ValueError(f"expected {name!r} to be a number, but got {value!r:.80}")
+        raise ExperimentError(f"expected {name!r} to be a number, but got {value!r:.80}")
     try:
         return value is not None and math.isfinite(value)
     except OverflowError:
-        raise ValueError(f"{name!r} is a whole number above 1.8e308, the largest that a table can hold") from None
+        raise ExperimentError(f"{name!r} is a whole number above 1.8e308, the largest that a table can hold") from None
