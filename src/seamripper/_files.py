@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from seamripper.errors import FileError
+from seamripper.errors import FileError, SeamripperError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -130,8 +130,24 @@ def _note(path: str | os.PathLike[str]) -> dict[str, Any] | None:
             return None
         note = json.loads(text)
         return {"kind": str(note["kind"]), "record": dict(note["record"]), "seal": note.get("seal")}
-    except (ValueError, TypeError, KeyError, AttributeError) as e:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
         raise FileError(f"{path} cannot be read: what seamripper wrote beside its tensors is damaged.") from e
+
+
+@contextlib.contextmanager
+def understood(path: str | os.PathLike[str], *, error: type[SeamripperError] = FileError) -> Iterator[None]:
+    """Within, a record that is not what seamripper writes becomes a sentence.
+
+    Its seal says that a file was not damaged, and not who has made it.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as e:
+        why = (str(e).splitlines() or [""])[0]
+        raise error(
+            f"{path} is sealed, and its record is still none that seamripper writes ({type(e).__name__}: {why}). "
+            "Was it made by hand, or by another version? Make it again."
+        ) from e
 
 
 def _seal(note: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

@@ -30,6 +30,8 @@ def accepts(hint: Any, value: object) -> bool:
         return value in get_args(hint)
     if get_origin(hint) in (Union, types.UnionType):
         return any(accepts(one, value) for one in get_args(hint))
+    if hint is float and isinstance(value, float) and not math.isfinite(value):
+        return False
     if hint in (int, float):
         # To Python True is the number 1; to a reader of `rank=True` it is a slip.
         return isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
@@ -63,6 +65,8 @@ def require_options(choice: Any, what: str, *, error: type[SeamripperError], **l
             wanted += f" of at least {least[field.name]:g}"
             # Not <, or NaN would pass.
             right = right and (value is None or value >= least[field.name])
+        if isinstance(value, float) and not math.isfinite(value):
+            wanted = wanted.replace("a number", "a finite number")
         if not right:
             raise error(f"Expected {field.name} of {what} to be {wanted}, but got {value!r}.")
 

@@ -24,8 +24,11 @@ def import_file(path: Path, wanted: str, *, error: type[SeamripperError]) -> Mod
 
 
 @contextlib.contextmanager
-def running(path: Path, what: str, *, error: type[SeamripperError]) -> Iterator[None]:
-    """Within, code of the file may import its neighbours, and whatever it raises becomes one sentence with its line."""
+def running(path: Path, what: str, *, error: type[SeamripperError], every: bool = False) -> Iterator[None]:
+    """Within, code of the file may import its neighbours, and whatever it raises becomes one sentence with its line.
+
+    With `every`, so does a KeyboardInterrupt: for a process that Ctrl-C does not reach.
+    """
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
@@ -33,8 +36,10 @@ def running(path: Path, what: str, *, error: type[SeamripperError]) -> Iterator[
     except error:
         raise
     # SystemExit too: a script that parses its arguments must not end ours.
-    except (Exception, SystemExit) as e:
-        raise error(f"{what}{_line(path, e)}: {type(e).__name__}: {e}") from e
+    except BaseException as e:
+        if not (every or isinstance(e, (Exception, SystemExit))):
+            raise
+        raise error(f"{what}{_line(path, e)}: {': '.join(filter(None, (type(e).__name__, str(e))))}") from e
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(folder)

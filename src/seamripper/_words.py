@@ -53,6 +53,15 @@ def shown_shape(shape: Iterable[int]) -> str:
     return "x".join(str(size) for size in shape)
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out: Python's own, or PyTorch's.
+
+    >>> out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."))
+    True
+    """
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "allocate memory" in str(error))
+
+
 def need(module: str, *, extra: str, what: str) -> ModuleType:
     """Import an optional library, or say in a sentence how to get it."""
     try:

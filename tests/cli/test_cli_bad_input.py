@@ -259,7 +259,7 @@ CASES = [
     case("labels", stitch(receiver="zoo:lenet?classes=5@pool1"), "DataError", "from 0 to 9", "5 classes (0 … 4)"),
     case(
         "labels, direct",
-        (*stitch(receiver="zoo:lenet?classes=5@pool1"), "--matching", "direct"),
+        (*stitch(receiver="zoo:lenet?classes=5@pool1")[:-2], "--matching", "direct"),
         "DataError",
         "from 0 to 9",
         "5 classes (0 … 4)",
@@ -292,7 +292,7 @@ CASES = [
     case("init", (*STITCH, "--init", "direct", "--stitch", "bn_affine"), "MatchError", "init='direct' needs a stitch"),
     case(
         "freeze",
-        (*STITCH, "--freeze", "weights", "--matching", "direct"),
+        (*STITCH[:-2], "--freeze", "weights", "--matching", "direct"),
         "MatchError",
         "goes with the matching 'task'",
     ),

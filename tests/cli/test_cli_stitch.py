@@ -18,7 +18,9 @@ from seamripper.matching import EmbeddingMapping, Matching, matchings
 if TYPE_CHECKING:
     from conftest import Run
 
-FEW = ("--data", "digits/correlated", "--n", 200, "--n-test", 100, "--epochs", 2)
+SOLVED = ("--data", "digits/correlated", "--n", 200, "--n-test", 100)
+"""For the matching 'direct', which has no epochs."""
+FEW = (*SOLVED, "--epochs", 2)
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def test_the_installed_command_stitches(shell: Run, pair: tuple[str, str]) -> No
 
 @pytest.mark.parametrize("matching", ["task", "direct", "regression", "embedding_mapping"])
 def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], matching: str) -> None:
-    ran = run("stitch", *pair, *FEW, "--matching", matching, "--json")
+    ran = run("stitch", *pair, *(SOLVED if matching == "direct" else FEW), "--matching", matching, "--json")
     assert (ran.code, ran.err) == (0, "")
     sender, receiver = (sr.split(sr.load(path), cut) for path, _, cut in (name.rpartition("@") for name in pair))
     training = sr.Training(epochs=2)
@@ -77,14 +79,15 @@ def test_figures_hang_together(run: Run, pair: tuple[str, str]) -> None:
 
 
 def test_samples_held_out_are_not_said_to_be_fitted_on(run: Run, pair: tuple[str, str]) -> None:
-    said = run("stitch", *pair, *FEW, "--matching", "direct").out
+    said = run("stitch", *pair, *SOLVED, "--matching", "direct").out
     assert "fitted on 160 samples of digits/correlated, 40 held out, scored on 100 others" in said
     assert "residual_held_out" in said
 
 
 @pytest.mark.parametrize("matching", ["task", "direct", "regression", "embedding_mapping"])
 def test_a_written_match_is_the_same_network(run: Run, pair: tuple[str, str], matching: str) -> None:
-    ran = run("stitch", *pair, *FEW, "--matching", matching, "--out", "match.safetensors", "--json")
+    few = SOLVED if matching == "direct" else FEW
+    ran = run("stitch", *pair, *few, "--matching", matching, "--out", "match.safetensors", "--json")
     assert ran.json["file"] == "match.safetensors"
     loaded = sr.load_match("match.safetensors")
     test, own = (sr.load_data(f"digits/{kind}", "test", n=100) for kind in ("correlated", "digit"))
@@ -120,7 +123,7 @@ def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("matching", ["task", "regression", "embedding_mapping"])
 def test_a_matching_has_its_own_training_but_for_what_is_asked_for(matching: str) -> None:
-    none = dict.fromkeys(("epochs", "lr", "batch", "optimiser", "schedule", "init"))
+    none = dict.fromkeys(("epochs", "lr", "batch", "optimiser", "schedule", "init", "ridge"))
     usual: Any = matchings()[matching]()
     assert _matching({"matching_name": matching, **none}) == usual
     asked = {"epochs": 3, "lr": 0.5, "batch": 17, "optimiser": "adam", "schedule": "cosine"}
@@ -176,8 +179,35 @@ def test_a_mapping_into_images_has_no_accuracy_to_tell(run: Run, pair: tuple[str
     assert "[[pictures]] of a study makes and shows them" in ran.err
 
 
+@pytest.mark.parametrize("command", ["stitch", "audit"])
+@pytest.mark.parametrize(
+    ("words", "said"), [(("--epochs", 3), "--epochs"), (("--lr", 0.1, "--epochs", 3, "--batch", 8), "--epochs, --lr")]
+)
+def test_an_option_that_a_matching_does_not_have_is_not_ignored(
+    run: Run, command: str, words: tuple[Any, ...], said: str
+) -> None:
+    """It is refused before a model is read: there is none of this name."""
+    ran = run(command, "none@a", "none@b", "--data", "digits/correlated", "--matching", "direct", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"The matching 'direct' solves for its stitch and trains nothing: it has no {said}." in ran.err
+
+
+def test_a_ridge_is_for_direct_matching_and_finite(run: Run) -> None:
+    words = ("stitch", "none@a", "none@b", "--data", "digits/correlated")
+    task = run(*words, "--ridge", 1)
+    assert (task.code, "The matching 'task' has no --ridge: 'direct' has one." in task.err) == (2, True)
+    infinite = run(*words, "--matching", "direct", "--ridge", "inf")
+    said = "Expected ridge of the matching 'direct' to be a finite number of at least 0, but got inf."
+    assert (infinite.code, said in infinite.err) == (2, True)
+
+
+def test_direct_matching_has_a_batch_of_its_own() -> None:
+    none = dict.fromkeys(("epochs", "lr", "batch", "optimiser", "schedule", "init", "ridge"))
+    assert _matching({**none, "matching_name": "direct", "batch": 17}) == sr.Direct(batch=17)
+
+
 def test_a_ridge_damps(run: Run, pair: tuple[str, str]) -> None:
-    words = ("stitch", *pair, *FEW, "--matching", "direct", "--json")
+    words = ("stitch", *pair, *SOLVED, "--matching", "direct", "--json")
     plain, damped = (run(*words, "--ridge", ridge).json["match"]["figures"] for ridge in (0, 10))
     assert damped["residual_in_sample"] > plain["residual_in_sample"]
 

@@ -31,6 +31,20 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (16 * 1024, 16 * 1024))
 
 
+def test_memory_that_runs_out_gets_a_sentence(run: Run) -> None:
+    """A network of 5 GB, which many a machine has room for, where this process may take one more."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + (1 << 30), limits[1]))
+    try:
+        ran = run("cuts", "zoo:R_1111?width=0.125&classes=20000000")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+    assert (ran.code, ran.out) == (2, "")
+    assert "memory" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
 def can_be_interrupted() -> None:
     """As at a terminal: a shell that starts things in the background has them ignore Ctrl-C, and that is inherited."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

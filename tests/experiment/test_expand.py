@@ -17,16 +17,21 @@ from seamripper.errors import (
     ModelError,
     SeamripperError,
 )
+from seamripper.experiment import run
 from seamripper.experiment.expand import expand
+from seamripper.experiment.expand._counting import _sizes
+from seamripper.experiment.expand._expansion import Net, _met
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.spec import (
     Auditing,
     Calling,
     Comparing,
+    Controlling,
     Data,
     Experiment,
     Network,
+    Noising,
     Picturing,
     Resources,
     Stitching,
@@ -147,8 +152,11 @@ def test_an_experiment_that_asks_for_nothing(models: dict[str, Network]) -> None
 def test_who_meets_whom(senders: tuple[str], receivers: tuple[str], pairing: Any, met: list[str]) -> None:
     asked: dict[str, Any] = {"senders": senders, "receivers": receivers, "pairing": pairing}
     parts: dict[str, Any] = {"stitch": stitching(**asked), "compare": comparing(**asked)}
-    graph = graph_of(study(**parts, audit=auditing(**asked), pictures=picturing(**asked)))
+    experiment = study(**parts, audit=auditing(**asked), pictures=picturing(**asked))
+    graph = graph_of(experiment)
     assert [pairs(graph, kind) for kind in ("stitch", "compare", "audit", "pictures")] == [met] * 4
+    sizes = {name: size for name, size in _sizes(experiment) if name.startswith("the ")}
+    assert set(sizes.values()) == {len(met)}, "what is counted beforehand is what comes of it"
 
 
 @pytest.mark.parametrize(("senders", "receivers", "pairing"), [("a/0", "b/1", "matched"), ("a/0", "b/0", "others")])
@@ -169,12 +177,54 @@ def test_a_stitch_for_every_point_of_the_grid() -> None:
     graph = graph_of(study(stitch=grid, matchings={"fewer": Way(way="task", epochs=1)}))
     jobs = of_kind(graph, "stitch")
     assert len(jobs) == 2 * 2 * 2 * 2 * 2 * 3
+    assert dict(_sizes(study(stitch=grid)))["the 1st [[stitch]]"] == len(jobs)
     fields = ("sender_cut", "receiver_cut", "matching", "stitch", "freeze", "seed", "sender_seed")
     assert len({tuple(job.labels[name] for name in fields) for job in jobs}) == len(jobs)
     assert {(job.content["sender_cut"], job.content["receiver_cut"]) for job in jobs} == {
         ("layer1", "layer1"),
         ("layer1", "layer2"),
     }
+
+
+LONG = tuple(range(1000))
+CUTS = tuple(f"layer{k}" for k in LONG)
+GRIDS: dict[str, tuple[dict[str, Any], int]] = {
+    "stitch": ({"stitch": stitching(cuts=CUTS, seeds=LONG, controls=("shuffled",) * 499)}, 2 * 1000 * 1000 * 500),
+    "control": ({"control": (Controlling(**OTHERS, cuts=CUTS, seeds=LONG, controls=("self",) * 500),)}, 10**9),
+    "noise": ({"noise": (Noising(receivers=("a",), cuts=CUTS[:500], seeds=LONG, radius=(0.1,) * 1000),)}, 10**9),
+    "compare": ({"compare": comparing(senders=("a",) * 1000, receivers=("a",) * 1000, parts=999)}, 2 * 10**9),
+    "audit": ({"audit": auditing(senders=("a",) * 1000, receivers=("a",) * 500, cuts=CUTS)}, 10**9),
+    "pictures": ({"pictures": picturing(cuts=CUTS * 500, matchings=("direct",) * 1000)}, 10**9),
+    "call": ({"call": (Calling(function="f.py:f", grid={"x": LONG, "y": LONG}, seeds=LONG),)}, 10**9),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_grid_of_a_thousand_million_jobs_is_counted_and_refused(name: str) -> None:
+    """Nothing of it is looked up first: there is no file f.py, and no layer999."""
+    parts, size = GRIDS[name]
+    with pytest.raises(ExperimentError) as e:
+        graph_of(study(**parts))
+    assert f"asks for {size + 5:,} jobs, {size:,} of them in the 1st [[{name}]], and at most 1,000,000 can" in str(
+        e.value
+    )
+
+
+def test_a_study_that_is_refused_for_its_size_leaves_no_store(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="can be planned at once"):
+        run(study(**GRIDS["call"][0]), tmp_path / "store")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_many_seeds_of_a_network_are_counted_too() -> None:
+    with pytest.raises(ExperimentError, match=r"1,000,003 jobs, 1,000,000 of them in \[models.a\]"):
+        graph_of(study(network={"seeds": tuple(range(10**6))}))
+
+
+def test_equal_seeds_are_not_sought_among_all() -> None:
+    """Of 20,000 seeds on each side 20,000 pairs meet: looking at every two would take minutes."""
+    nets = [Net("a", seed, {}, R) for seed in range(20_000)]
+    assert sum(1 for _ in _met(nets, nets, "matched")) == 20_000
 
 
 def test_statistics_that_adapt_go_with_task_matching_alone() -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from seamripper.errors import StoreError
-from seamripper.experiment.journal import Entry, Journal, entries
+from seamripper.experiment.job import canonical
+from seamripper.experiment.journal import Entry, Journal, _seal, entries
 
 APPEND = """
 import sys
@@ -82,6 +83,27 @@ def test_no_byte_of_a_line_can_be_changed_unseen(entry: Callable[..., Entry]) ->
 @pytest.mark.parametrize("line", [b"", b"{}", b"[1]", b"null", b"\xff\xfe", b'{"entry":{"key":1},"seal":"0"}'])
 def test_a_line_of_something_else_is_a_damaged_one(line: bytes) -> None:
     assert Entry.parse(line) is None
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"key": 5},
+        {"kind": None},
+        {"state": "well"},
+        {"record": 3},
+        {"state": "failed", "record": {}},
+        {"tensors": {"model": 5}},
+        {"tensors": "model"},
+        {"seconds": "long"},
+        {"worker": ["a"]},
+    ],
+    ids=str,
+)
+def test_a_line_whose_seal_is_right_and_whose_result_is_none(entry: Callable[..., Entry], lie: dict[str, Any]) -> None:
+    text = canonical({**vars(entry(1)), **lie})
+    line = f'{{"entry":{text},"seal":"{_seal(text)}"}}\n'
+    assert Entry.parse(line.encode()) is None
 
 
 def test_a_damaged_line_in_the_middle_costs_itself_alone(tmp_path: Path, entry: Callable[..., Entry]) -> None:

@@ -190,7 +190,8 @@ def test_a_stitch_says_how_its_loss_ended_and_by_what_it_still_fell() -> None:
     figures = {"loss_end": 0.25, "falling": 0.125, "tail": "plain"}
     rows = list(course({"figures": figures}))
     assert [(row["figure"], row["value"]) for row in rows] == [("loss_end", 0.25), ("falling", 0.125)]
-    assert list(course({"figures": {"loss_end": 0.25, "falling": None}})) == [], "too few steps to tell"
+    loss, fell = course({"figures": {"loss_end": 0.25, "falling": None}})
+    assert (loss["value"], fell["value"], fell["status"]) == (0.25, None, "too few steps to tell")
     assert list(course({"figures": {"residual": 0.1}})) == list(course({})) == []
 
 
@@ -365,14 +366,16 @@ def call(folder: Path, code: str, **args: Any) -> Any:
 def test_a_function_s_figures_become_rows(tmp_path: Path) -> None:
     code = "def f(x):\n    est = {'value': 0.5, 'interval': [0.4, 0.6], 'n': 9}\n"
     found = call(tmp_path, code + "    return {'a': x, 'b': 'word', 'c': est, 'd': float('nan'), 'e': [1, 2]}\n", x=2)
+    nan = {"value": None, "interval": None, "n": None, "status": "nan"}
     assert found.record == {
-        "figures": {"a": 2, "b": "word", "c": {"value": 0.5, "interval": [0.4, 0.6], "n": 9}, "d": None, "e": [1, 2]}
+        "figures": {"a": 2, "b": "word", "c": {"value": 0.5, "interval": [0.4, 0.6], "n": 9}, "d": nan, "e": [1, 2]}
     }
     rows = list(kind_named("call").rows(found.record))
     assert rows[0] == {"figure": "a", "value": 2.0}
     assert rows[1] == {"figure": "b", "status": "word"}
     assert rows[2] == {"figure": "c", "value": 0.5, "low": 0.4, "high": 0.6, "n": 9}
-    assert len(rows) == 3
+    assert rows[3] == {"figure": "d", "value": None, "low": None, "high": None, "n": None, "status": "nan"}
+    assert len(rows) == 4
 
 
 @pytest.mark.parametrize(

@@ -148,13 +148,51 @@ def test_a_driver_that_is_killed_loses_nothing(cluster: Any, tmp_path: Path) -> 
     assert [row[2] for row in rows(tmp_path / "s")] == ["done"] * 10
 
 
-def test_without_a_cluster_ray_is_started_here(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("def f(k):\n    return {'k': k}\n")
+def family(pid: int) -> list[int]:
+    """A process and all that it has started, and these have."""
+    children = [int(kid) for task in Path(f"/proc/{pid}/task").glob("*/children") for kid in task.read_text().split()]
+    return [pid, *(member for child in children for member in family(child))]
+
+
+def listening(pids: list[int]) -> set[tuple[str, str]]:
+    """(name, address) of each socket at which the processes listen: by `ss`, or by the kernel where there is none."""
+    if shutil.which("ss"):
+        done = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=True)
+        rows = [line.split() for line in done.stdout.splitlines()]
+        return {(row[-1], row[3]) for row in rows if any(f"pid={pid}," in row[-1] for pid in pids)}
+    owners = {}
+    for pid in pids:
+        name = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+        owners |= {str(fd.readlink()): name for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()}
+    rows = [line.split() for kind in ("tcp", "tcp6") for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]]
+    mine = [(owners[f"socket:[{row[9]}]"], row[1]) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in owners]
+    return {(name, address.replace("0100007F:", "127.0.0.1:")) for name, address in mine}
+
+
+def test_without_a_cluster_ray_is_started_here_and_for_this_machine_alone(tmp_path: Path) -> None:
+    here = f"pathlib.Path({str(tmp_path)!r})"
+    code = f"import pathlib, time\ndef f(k):\n    ({here} / 'begun').touch()\n"
+    code += f"    while not ({here} / 'go').exists():\n        time.sleep(0.05)\n    return {{'k': k}}\n"
+    (tmp_path / "mine.py").write_text(code)
     (tmp_path / "study.toml").write_text(SLOW)
     words = ["run", str(tmp_path / "study.toml"), "--store", str(tmp_path / "s"), "--engine", "ray", "--workers", "1"]
     env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    done = subprocess.run([sys.executable, "-m", "seamripper", *words], env=env, timeout=120)
-    assert done.returncode == 0
+    driver = subprocess.Popen([sys.executable, "-m", "seamripper", *words], env=env)
+    try:
+        end = time.monotonic() + 120
+        while not (tmp_path / "begun").exists():
+            assert driver.poll() is None
+            assert time.monotonic() < end, "no job was begun"
+            time.sleep(0.05)
+        sockets = listening(family(driver.pid))
+        for name in ("gcs_server", "raylet", "ray::_Actor", "python"):
+            assert any(name in who for who, _ in sockets), f"{name} is not among {sockets}"
+        assert [at for _, at in sockets if "127.0.0.1" not in at and not at.startswith("[::1]")] == []
+        (tmp_path / "go").touch()
+        assert driver.wait(120) == 0
+    finally:
+        driver.kill()
+        driver.wait()
     assert len(rows(tmp_path / "s")) == 10
 
 

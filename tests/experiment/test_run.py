@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from seamripper.experiment import Experiment, Local, Store, Summary, run
+from seamripper.experiment._processes import born, process_alive
 from seamripper.experiment.engines import Terms
 
 REAL = """
@@ -198,7 +200,7 @@ def test_a_job_that_kills_every_worker_fails_in_the_end(tmp_path: Path) -> None:
         entry = store.ledger.result(found.failed[0])
     assert entry is not None
     assert entry.record["error"] == "WorkerDied"
-    assert "6 workers died over this job, the last was exit code 7" in entry.record["message"]
+    assert "6 workers died over this job, the last was exit code 7. Does its code end the" in entry.record["message"]
 
 
 def test_what_a_job_prints_is_not_taken_for_an_answer(tmp_path: Path) -> None:
@@ -256,6 +258,33 @@ def test_a_damaged_tensor_is_set_aside_and_computed_anew(tmp_path: Path) -> None
 
 
 # ---- kill -9
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process as its parent ends")
+def test_a_worker_in_a_loop_in_c_ends_with_its_driver(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """Such a loop lets no other thread of the worker run: only the kernel can tell it that the driver has ended."""
+    code = "import collections, itertools, os, pathlib\ndef f(k):\n    here = pathlib.Path(__file__).with_name('pid')\n"
+    code += "    here.with_suffix('.new').write_text(str(os.getpid()))\n    here.with_suffix('.new').rename(here)\n"
+    (tmp_path / "mine.py").write_text(code + "    collections.deque(itertools.repeat(0), maxlen=0)\n")
+    (tmp_path / "study.toml").write_text('[[call]]\nfunction = "mine.py:f"\nargs = { k = 1 }\n')
+    driver = started("run", tmp_path / "study.toml", "--store", tmp_path / "store", "--workers", 1)
+    until((tmp_path / "pid").exists)
+    worker = int((tmp_path / "pid").read_text())
+    since = born(worker)
+    assert process_alive(worker, since)
+    driver.kill()
+    try:
+        until(lambda: not process_alive(worker, since))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+
+
+def test_a_worker_whose_driver_has_ended_before_it_looked_ends_at_once(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "seamripper.experiment.engines.hand", "{}", "late", "1", "0", "1"]
+    assert subprocess.run(words, stdin=subprocess.DEVNULL, timeout=60).returncode == 0
 
 
 def test_killed_at_twenty_moments_it_ends_as_if_undisturbed(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_a_collection_that_is_killed_is_done_again(
         name = f"shard-{len(wanted)}-of-9"
         with ShardStore(folder, name) as store, store.journal(name) as journal:
             for k in range(200):
-                wanted.append(entry(len(wanted), record={"text": "x" * 500, "k": k}))
+                wanted.append(entry(len(wanted), record={"figures": {"text": "x" * 500, "k": k}}))
                 store.enter(journal, wanted[-1])
         doing = started(folder, code=COLLECT)
         assert doing.stdout.readline() == "go\n"

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from seamripper.cli import cli
 from seamripper.errors import StoreError
-from seamripper.experiment import Experiment, Local, Store, run, table
+from seamripper.experiment import Experiment, Local, Store, plan, run, table
 from seamripper.experiment.journal import Entry
-from seamripper.experiment.shard import ShardStore
+from seamripper.experiment.shard import ShardStore, collect
 from seamripper.experiment.upkeep import check, gc, repair
+from seamripper.report.serve import RunServer
 
 ROUND = 60
 
@@ -35,7 +38,8 @@ def folder(tmp_path: Path, entry: Callable[..., Entry]) -> Path:
     folder = tmp_path / "store"
     with Store(folder, write=True) as store, store.journal("run-1") as journal:
         for k in range(ROUND):
-            store.enter(journal, entry(k, kind="train", tensors={"model": put(store, f"model {k}")}))
+            record = {"accuracy": None, "losses": [0.5], "n": 1, "number": k}
+            store.enter(journal, entry(k, kind="train", record=record, tensors={"model": put(store, f"model {k}")}))
             put(store, f"nobody's {k}")
         for k in range(100, 105):
             name = put(store, f"activations {k}")
@@ -85,13 +89,15 @@ def test_check_finds_damaged_lines_and_results_that_the_ledger_lost(folder: Path
     path = folder / "journals" / "run-1.jsonl"
     data = path.read_bytes()
     path.write_bytes(data.replace(b'"number":7}', b'"number":8}'))
-    (problem,) = check(folder).problems
-    assert problem.startswith("The journal run-1: the line that ends at byte")
+    line, lost = check(folder).problems
+    assert line.startswith("The journal run-1: the line that ends at byte")
+    assert lost.startswith("1 results are in the ledger and in no journal")
     path.write_bytes(data)
     with Store(folder, write=True) as store:
         store.ledger.forget([entry(3).key, entry(101).key])
     (problem,) = check(folder).problems
-    assert problem == f"The journal run-1 has the result {entry(3).key[:12]}, and the ledger has not: repair."
+    assert problem.startswith(f"The journal run-1 has the result {entry(3).key[:12]}, and the ledger has not: ")
+    assert f"`seamripper store repair {folder}` enters it" in problem
 
 
 def test_results_that_wait_to_be_collected_are_no_damage(folder: Path, entry: Callable[..., Entry]) -> None:
@@ -118,6 +124,132 @@ def test_check_looks_on_where_the_ledger_is_damaged(folder: Path, entry: Callabl
     assert (report.results, report.tensors) == (65, 65)
     assert any("is gone" in problem for problem in report.problems)
     assert any("seamripper store repair" in problem for problem in report.problems)
+
+
+def test_check_tells_of_journals_that_are_gone_and_writes_them_anew(
+    folder: Path, rows: Callable[[Path], list[Any]], tmp_path: Path
+) -> None:
+    before = rows(folder)
+    with Store(folder) as store:
+        attempts = sorted(store.ledger.attempts())
+    (folder / "journals" / "run-1.jsonl").unlink()
+    (problem,) = check(folder).problems
+    assert problem.startswith("65 results are in the ledger and in no journal (gone: run-1)")
+    assert f"`seamripper store check {folder} --mend` writes them to a journal anew" in problem
+    (problem,) = check(folder, mend=True).problems
+    assert "They were written to the journal mended-" in problem
+    assert check(folder).problems == ()
+    assert repair(folder) == 65
+    assert rows(folder) == before
+    with Store(folder) as store:
+        assert sorted(store.ledger.attempts()) == attempts
+
+
+@pytest.mark.parametrize("empty", [True, False], ids=["an empty folder", "no folder"])
+def test_repair_keeps_what_the_ledger_alone_has(folder: Path, rows: Callable[[Path], list[Any]], empty: bool) -> None:
+    before = rows(folder)
+    (folder / "journals" / "run-1.jsonl").unlink()
+    if not empty:
+        (folder / "journals").rmdir()
+    assert repair(folder) == 65
+    assert rows(folder) == before
+    assert check(folder).problems == ()
+
+
+def altered(store: Path) -> None:
+    """Change a result on disk, as a bad disk or another hand may."""
+    db = sqlite3.connect(store / "ledger.sqlite")
+    db.execute("UPDATE results SET record = replace(record, '\"double\":4', '\"double\":5')")
+    db.commit()
+    db.close()
+
+
+@pytest.mark.parametrize("journals", [True, False], ids=["with its journal", "without"])
+def test_a_run_tells_of_an_altered_result_and_sets_it_right(
+    study: Callable[..., Path], called: Callable[[], list[str]], rows: Callable[[Path], list[Any]], tmp_path: Path,
+    journals: bool,
+) -> None:  # fmt: skip
+    path, store, said = study(x=[1, 2, 3]), tmp_path / "store", list[str]()
+    ran(path, store)
+    before = rows(store)
+    altered(store)
+    assert rows(store) != before
+    if not journals:
+        next((store / "journals").iterdir()).unlink()
+    with Store(store) as read:
+        planned = plan(Experiment.read(path), read)
+    assert (len(planned.altered), len(planned.needed)) == (1, 1)
+    done = run(Experiment.read(path), store, engine=Local(1), announce=said.append)
+    assert done.did == (0 if journals else 1)
+    assert rows(store) == before
+    assert len(called()) == (3 if journals else 4)
+    (line,) = said
+    assert "in the ledger was not as it was written. It " in line
+    assert ("was read from its journal again" if journals else "is in no journal either, and is made anew") in line
+
+
+def test_check_mends_an_altered_result(
+    study: Callable[..., Path], rows: Callable[[Path], list[Any]], tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    ran(study(x=[1, 2, 3]), store)
+    before = rows(store)
+    altered(store)
+    planned = CliRunner().invoke(cli, ["plan", str(tmp_path / "study.toml"), "--store", str(store)])
+    assert "1 results in the ledger of" in planned.stderr
+    assert f"`seamripper store check {store} --mend` reads them from the journals again" in planned.stderr
+    told, remedy = check(store).problems
+    assert "is not as it was written" in told
+    assert f"seamripper store repair {store}" in remedy
+    (mended,) = check(store, mend=True).problems
+    assert "was read from its journal again" in mended
+    assert rows(store) == before
+    assert check(store).problems == ()
+
+
+def test_check_takes_back_records_that_cannot_be_read(tmp_path: Path, entry: Callable[..., Entry]) -> None:
+    with Store(tmp_path / "store", write=True) as store, store.journal("one") as journal:
+        store.enter(journal, entry(1, record={"figures": {"big": 10**400}}))
+    (problem,) = check(tmp_path / "store").problems
+    assert "cannot be read as that of a job 'call': OverflowError" in problem
+    check(tmp_path / "store", mend=True)
+    with Store(tmp_path / "store") as store:
+        assert store.done() == frozenset()
+
+
+@pytest.mark.parametrize("use", [collect, gc, lambda folder: check(folder, mend=True)], ids=["collect", "gc", "mend"])
+def test_no_store_is_made_of_nothing(tmp_path: Path, use: Callable[[Path], Any]) -> None:
+    for folder in (tmp_path / "nope", tmp_path):
+        with pytest.raises(StoreError, match="There is no store at"):
+            use(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_tells_which_tensors_are_gone(real: Path) -> None:
+    store = real / "store"
+
+    def reported() -> tuple[int, str, str]:
+        done = CliRunner().invoke(cli, ["report", str(store)], catch_exceptions=False)
+        return done.exit_code, done.stderr, (store / "report.html").read_text()
+
+    code, err, page = reported()
+    assert (code, err, "This report is incomplete" in page) == (0, "", False)
+    with Store(store) as read:
+        paths = {one.kind: read.tensors.path(*one.tensors.values()) for one in read.results()}
+    paths["train"].unlink()
+    os.truncate(paths["stitch"], 10)
+    code, err, page = reported()
+    said = f"2 of the 3 tensors of {store} are gone or damaged"
+    assert (code, said in err) == (1, True), err
+    assert f"{paths['train'].stem[:12]} is gone" in err
+    assert f"{paths['stitch'].stem[:12]} is not as it was written" in err
+    assert f"`seamripper store check {store} --mend`" in err
+    assert "This report is incomplete" in page
+    assert said in page
+    with RunServer(real, port=0) as server:
+        assert said in server.report("store", store, None), "and it names the store, not the copy that it is read from"
+    assert len(check(store, mend=True).problems) == 2
+    assert reported()[0] == 0, "what was taken back is missing no more: the next run makes it"
 
 
 def test_the_command_says_it_with_its_exit_code(real: Path, shell: Callable[..., Any]) -> None:
@@ -347,7 +479,7 @@ def test_a_damaged_line_is_told(folder: Path) -> None:
     path = folder / "journals" / "run-1.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"number":7}', b'"number":8}'))
     said: list[str] = []
-    assert repair(folder, said.append) == 64
+    assert repair(folder, said.append) == 65, "the old ledger has its result"
     assert [line for line in said if "is damaged. It is passed over" in line] == said
     assert len(said) == 1
 

@@ -155,7 +155,8 @@ def test_weights_that_are_lost_in_the_last_step_are_told() -> None:
     [
         ({"optimiser": "sdg"}, "Expected optimiser of a training to be 'adam' or 'sgd', but got 'sdg'"),
         ({"lr": 0.0}, "learning rate above 0, but got 0"),
-        ({"lr": float("nan")}, "learning rate above 0, but got nan"),
+        ({"lr": float("nan")}, "Expected lr of a training to be a finite number, but got nan"),
+        ({"lr": float("inf")}, "Expected lr of a training to be a finite number, but got inf"),
         ({"epochs": -1}, "a whole number of at least 0, but got -1"),
         ({"epochs": 2.5}, "a whole number of at least 0, but got 2.5"),
         ({"batch": 0}, "of at least 1, but got 0"),

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import http.client
 import json
+import math
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -129,6 +131,86 @@ def tree(folder: Path) -> dict[str, tuple[object, ...]]:
         data = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
         found[str(path)] = (facts.st_mode, facts.st_mtime_ns, facts.st_nlink, facts.st_size, data)
     return found
+
+
+# ---- slow and many connections
+
+
+@pytest.fixture
+def connected() -> Iterator[Callable[[RunServer], socket.socket]]:
+    """A connection that nothing is sent on: `connected(server)`."""
+    with contextlib.ExitStack() as stack:
+        yield lambda server: stack.enter_context(socket.create_connection(("127.0.0.1", server.server_port), 20))
+
+
+def held(server: RunServer) -> int:
+    return len(server._open)
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end, "it did not come true in time"
+        time.sleep(0.005)
+
+
+def test_slow_connections_are_dropped_at_one_deadline(serving: Any, tmp_path: Path, connected: Any) -> None:
+    """However their bytes trickle in, and while others are answered."""
+    server = serving(tmp_path, patience=0.6)
+    begun, dropped = time.monotonic(), dict[socket.socket, float]()
+    slow = [connected(server) for _ in range(50)]
+    assert asked(server, "/runs.json").status == 200
+    for byte in b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"a" * 2000:
+        # A byte each again and again: a limit on the wait for one byte would never be reached.
+        for connection in slow:
+            connection.setblocking(False)
+            try:
+                connection.send(bytes([byte]))
+                gone = connection.recv(1) == b""
+            except BlockingIOError:
+                gone = False
+            except OSError:
+                gone = True
+            if gone:
+                dropped.setdefault(connection, time.monotonic() - begun)
+        if len(dropped) == len(slow):
+            break
+        assert time.monotonic() - begun < 15, f"{len(dropped)} of {len(slow)} were dropped"
+        time.sleep(0.01)
+    assert len(dropped) == 50
+    assert min(dropped.values()) >= 0.6
+    assert asked(server, "/runs.json").status == 200
+
+
+def test_connections_beyond_the_most_are_turned_away_and_room_comes_again(
+    serving: Any, tmp_path: Path, connected: Any
+) -> None:
+    server = serving(tmp_path, most=3)
+    idle = [connected(server) for _ in range(3)]
+    until(lambda: held(server) == 3)
+    refused = asked(server, "/")
+    assert refused.status == 503
+    assert "too many connections" in refused.text
+    assert held(server) == 3
+    idle[0].close()
+    until(lambda: held(server) == 2)
+    assert asked(server, "/").status == 200
+
+
+def test_an_answer_that_takes_long_to_make_is_not_cut_off(serving: Any, runs: Path) -> None:
+    """The deadline is for the request: a long table takes as long as it takes."""
+    server = serving(runs, patience=0.3)
+    with server.runs._lock, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(asked, server, "/runs.json")
+        until(lambda: list(server._open.values()) == [math.inf])
+        begun = time.monotonic()
+        until(lambda: time.monotonic() - begun > 0.5)
+        assert held(server) == 1
+        server.runs._lock.release()
+        try:
+            assert answer.result(20).status == 200
+        finally:
+            server.runs._lock.acquire()
 
 
 # ---- the list

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from seamripper._words import did_you_mean
+from seamripper._words import did_you_mean, out_of_memory
 from seamripper.errors import SeamripperError
 
 _COMMANDS = {
@@ -42,6 +42,7 @@ BAD_INPUT, STOPPED = 2, 130
 _STOPPED = (
     "Stopped. Nothing half-written was left behind; a training or a study that is started again goes on where it was."
 )
+_MEMORY = "There is not enough memory for this. Take fewer samples (--n), smaller batches or a smaller network."
 
 
 class _Commands(click.Group):
@@ -95,6 +96,10 @@ def main(args: Sequence[str] | None = None) -> None:
             # Python would not, because it flushes once more.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
+        except (MemoryError, RuntimeError) as e:
+            if not out_of_memory(e):
+                raise
+            _fail(_MEMORY, "MemoryError", as_json, BAD_INPUT)
         except OSError as e:
             name = "A file" if e.filename is None else e.filename
             _fail(f"{name} could not be read or written: {e.strerror or e}.", "FileError", as_json, BAD_INPUT)

@@ -16,10 +16,7 @@ NAMES = "task, direct, regression or embedding_mapping. See: seamripper list mat
 
 
 def with_options(way: Matching, *, training: Mapping[str, Any], init: str | None) -> Matching:
-    """The matching with what is asked for of its training, and of where its stitch starts.
-
-    A matching that solves has no training: what is asked for of one is then left out.
-    """
+    """The matching with what is asked for of its training, and of where its stitch starts; no option is ignored."""
     if way.name == "class_mapping":
         raise click.UsageError(
             "The matching 'class_mapping' is for receivers that answer with images, of which there is no accuracy to "
@@ -30,6 +27,14 @@ def with_options(way: Matching, *, training: Mapping[str, Any], init: str | None
     if init is not None and "init" not in known:
         raise click.UsageError(f"The matching {way.name!r} has no --init: 'task' and 'regression' have one.")
     asked: dict[str, Any] = {} if init is None else {"init": init}
+    own = {name: value for name, value in training.items() if "training" not in known and name in known}
+    if "training" not in known and training.keys() - own:
+        extra = ", ".join(f"--{name}" for name in sorted(training) if name not in own)
+        raise click.UsageError(
+            f"The matching {way.name!r} solves for its stitch and trains nothing: it has no {extra}. Leave it out, or "
+            "take 'task' or 'regression'."
+        )
+    asked |= own
     if "training" in known:
         asked["training"] = dataclasses.replace(getattr(way, "training"), **training)  # noqa: B009
     return dataclasses.replace(way, **asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -9,6 +10,8 @@ import click
 from seamripper.cli._parse import Output, json_option
 from seamripper.cli._show import print_json
 from seamripper.cli._study import store_argument
+
+INCOMPLETE = 1
 
 
 @click.command("report")
@@ -23,14 +26,25 @@ from seamripper.cli._study import store_argument
 def command(
     folder: Path, out: Path | None, folder_out: Path | None, format_: str, experiment: str | None, as_json: bool
 ) -> None:
-    """Write the report of the study kept in STORE: one HTML file that opens offline and is safe to mail."""
-    from seamripper.report import figures, report
+    """Write the report of the study kept in STORE: one HTML file that opens offline and is safe to mail.
 
-    path = report(folder, out, experiment=experiment)
+    Exit code 1 says that tensors of the store are gone or damaged, and what is drawn from them is missing.
+    """
+    from seamripper.report import figures
+    from seamripper.report.html import written
+    from seamripper.report.reading import Reading
+
+    reading = Reading.open(folder, experiment=experiment)
+    path = written(reading, out)
     drawn = [] if folder_out is None else figures(folder, folder_out, format=format_, experiment=experiment)
     if as_json:
-        print_json({"report": str(path), "bytes": path.stat().st_size, "figures": [str(one) for one in drawn]})
-        return
-    print(f"the report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
-    if folder_out is not None:
-        print(f"{len(drawn)} figures written to {folder_out}")
+        sizes = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(one) for one in drawn]}
+        print_json({**sizes, "incomplete": reading.incomplete})
+    else:
+        print(f"the report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+        if folder_out is not None:
+            print(f"{len(drawn)} figures written to {folder_out}")
+        if reading.incomplete:
+            click.echo(f"seamripper: The report is incomplete: {reading.incomplete}", err=True)
+    if reading.incomplete:
+        sys.exit(INCOMPLETE)

@@ -73,8 +73,9 @@ def _short(row: Row) -> Row:
         if role in row:
             seed, cut = row.get(f"{role}_seed"), row.get(f"{role}_cut")
             found[role] = row[role] + ("" if seed is None else f"/{seed}") + ("" if cut is None else f"@{cut}")
-    if row.get("low") is not None:
-        found["value"] = f"{row['value']:.4g} [{row['low']:.4g}, {row['high']:.4g}]"
+    if row.get("low") is not None or row.get("high") is not None:
+        value, low, high = (_shown(row[name]) or "–" for name in ("value", "low", "high"))
+        found["value"] = f"{value} [{low}, {high}]"
     order = ("kind", "model", "sender", "receiver")
     return {name: found[name] for name in (*(n for n in order if n in found), *(n for n in found if n not in order))}
 

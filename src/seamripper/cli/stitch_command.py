@@ -42,7 +42,7 @@ def _own_default(of_task: object) -> str:
               help="Task and regression: where the stitch starts. Default: random.")  # fmt: skip
 @click.option("--freeze", type=click.Choice(["all", "weights"]), default="all", show_default=True,
               help="weights: BN statistics adapt, as in Smith's code.")  # fmt: skip
-@click.option("--ridge", type=click.FloatRange(min=0), default=0.0, show_default=True, help="Direct matching: damping.")
+@click.option("--ridge", type=click.FloatRange(min=0), help="Direct matching: damping. Default: 0.")
 @click.option("--out", type=Output(), help="Write the match to this file (.safetensors).")
 @json_option
 def command(sender: str, receiver: str, data_name: str, as_json: bool, out: Path | None, **options: Any) -> None:
@@ -87,7 +87,9 @@ def _matching(options: dict[str, Any]) -> Matching:
 
     way = matching_named(options["matching_name"])
     if isinstance(way, Direct):
-        way = Direct(ridge=options["ridge"])
+        way = Direct(ridge=options["ridge"] or 0.0)
+    elif options["ridge"] is not None:
+        raise click.UsageError(f"The matching {way.name!r} has no --ridge: 'direct' has one.")
     words = ("optimiser", "lr", "epochs", "batch", "schedule")
     training = {name: options[name] for name in words if options[name] is not None}
     if "schedule" in training:

@@ -21,7 +21,12 @@ def command() -> None:
 
 @command.command("check")
 @store_argument
-@click.option("--mend", is_flag=True, help="Set damaged tensors aside; the next run computes them anew.")
+@click.option(
+    "--mend",
+    is_flag=True,
+    help="Set damaged tensors aside for the next run to compute anew, read altered results from the journals again, "
+    "and write results that no journal has to one.",
+)
 @json_option
 def check_command(folder: Path, mend: bool, as_json: bool) -> None:
     """Look at every page, result, line and tensor of STORE. Exit code 1 says that something is wrong."""

@@ -76,6 +76,8 @@ class Samples:
                 f"Expected {self.name} to show a sender as many samples as the receiver ({len(self)}), "
                 f"but got {len(self.shown)}."
             )
+        if self.classes < 1:
+            raise DataError(f"Expected {self.name} to have at least 1 class, but got classes = {self.classes}.")
         if len(self.labels) == 0:
             raise DataError(f"{self.name} is empty: a comparison needs at least two samples.")
         if int(self.labels.min()) < 0 or int(self.labels.max()) >= self.classes:

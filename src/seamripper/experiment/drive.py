@@ -21,6 +21,7 @@ from typing import Any
 
 from seamripper.errors import StoreError
 from seamripper.experiment.engines import Answer, Engine, Local, Order, Terms
+from seamripper.experiment.expand import require_size
 from seamripper.experiment.job import Job
 from seamripper.experiment.journal import Entry, Journal
 from seamripper.experiment.kept import Kept
@@ -102,8 +103,11 @@ def run(
     on the same store shares the work. A job that fails keeps its error as its result, and does not stop the others.
     """
     folder = store_of(experiment) if store is None else Path(store)
+    # Before the store: one that is refused leaves none behind.
+    require_size(experiment)
     with Store(folder, write=True) as open_store:
         open_store.take_in(announce)
+        open_store.mend(announce)
         planned = plan(experiment, open_store)
         if retry_failed:
             open_store.ledger.forget(planned.failed)
@@ -328,7 +332,10 @@ class _Driver:
             else:
                 self.ready.append(key)
             return
-        message = f"{_TRIES} workers died over this job, the last was {answer.note}. Is there enough memory for it?"
+        # A process that nobody killed has ended itself.
+        itself = answer.note.startswith("exit code")
+        hint = "Does its code end the process, by os._exit say?" if itself else "Is there enough memory for it?"
+        message = f"{_TRIES} workers died over this job, the last was {answer.note}. {hint}"
         record = {"error": "WorkerDied", "message": message, "traceback": ""}
         self._enter(Answer(key, "failed", record, worker=answer.worker, started=time.time()), journal)
 

@@ -46,6 +46,14 @@ class Entry:
     worker: str = ""
     run: str = ""
 
+    def __post_init__(self) -> None:
+        # A seal tells of damage. It does not tell that what was sealed is a result.
+        words = (self.key, self.kind, self.worker, self.run, *self.tensors, *dict(self.tensors).values())
+        numbers, record = (self.seconds, self.started), dict(self.record)
+        whole = self.state == "done" or (self.state == "failed" and {"error", "message"} <= record.keys())
+        if not whole or {str, *map(type, words)} != {str} or not {int, float} >= set(map(type, numbers)):
+            raise StoreError(f"This is no result: {self!r:.200}")
+
     def line(self) -> bytes:
         """The entry as a line of a journal."""
         text = canonical(vars(self))
@@ -58,7 +66,7 @@ class Entry:
             record = json.loads(line)
             found = cls(**record["entry"])
             return found if record["seal"] == _seal(canonical(vars(found))) else None
-        except (ValueError, TypeError, KeyError):
+        except (StoreError, ValueError, TypeError, KeyError, RecursionError):
             return None
 
 

@@ -63,6 +63,8 @@ class Plan:
     done: frozenset[str]
     failed: frozenset[str]
     pace: Pace
+    altered: frozenset[str] = frozenset()
+    """Results that are not as they were written: they count as not done."""
 
     @property
     def blocked(self) -> frozenset[str]:
@@ -124,10 +126,11 @@ def plan(experiment: Experiment, store: Store | None = None) -> Plan:
             experiment, expand(experiment, Identities({}, folder=experiment.folder)), frozenset(), frozenset(), Pace()
         )
     graph = expand(experiment, Identities(store.ledger.memo, folder=experiment.folder))
-    states = store.ledger.states()
+    altered = frozenset(store.ledger.damaged()) & graph.jobs.keys()
+    states = {key: state for key, state in store.ledger.states().items() if key not in altered}
     done = frozenset(key for key, state in states.items() if state == "done" and _there(graph, store, key))
     failed = frozenset(key for key, state in states.items() if state == "failed" and key in graph.jobs)
-    return Plan(experiment, graph, done, failed, Pace.of(graph, store.ledger.seconds()))
+    return Plan(experiment, graph, done, failed, Pace.of(graph, store.ledger.seconds()), altered)
 
 
 def _there(graph: Graph, store: Store, key: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from seamripper._words import did_you_mean, need
 from seamripper.errors import ExperimentError, StoreError
 from seamripper.experiment.kinds import Row, kind_named
+from seamripper.experiment.kinds.base import require_json
 from seamripper.experiment.store import Store
 from seamripper.experiment.tensors import whole
 
@@ -57,8 +58,21 @@ def _rows(store: Store, name: str) -> Iterator[Row]:
             continue
         if entry.record.get("skipped") and not entry.record.get("outcomes"):
             yield {**first, **labels, "status": f"skipped: {entry.record['skipped']}", **last}
-        for row in kind_named(entry.kind).rows(entry.record):
+        for row in rows_of(entry.kind, entry.record, key):
             yield {**first, **labels, **row, **last}
+
+
+def rows_of(kind: str, record: Mapping[str, Any], key: str) -> list[Row]:
+    """The rows of a result; a sentence where its record, though as it was written, is not what its kind writes."""
+    try:
+        rows = list(kind_named(kind).rows(record))
+        require_json({"rows": rows})
+    except (ArithmeticError, AttributeError, ExperimentError, LookupError, TypeError, ValueError) as e:
+        raise StoreError(
+            f"The record of the result {key[:12]} cannot be read as that of a job {kind!r}: {type(e).__name__}: {e}. "
+            "`seamripper store check --mend` takes it back, and the next run makes it anew."
+        ) from e
+    return rows
 
 
 def as_pandas(store: Store, experiment: str | None = None) -> Any:

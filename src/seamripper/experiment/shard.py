@@ -276,7 +276,7 @@ def collect(folder: str | os.PathLike[str], announce: Callable[[str], None] = la
 
     It may be repeated, and done while shards are running. When none is, what only helped them is let go of.
     """
-    with Store(folder, write=True) as store:
+    with Store(folder, write=True, make=False) as store:
         new = store.take_in(announce)
         _enter_runs(store)
         if not store.ledger.living() and not shards_living(folder):
@@ -290,7 +290,7 @@ def collect(folder: str | os.PathLike[str], announce: Callable[[str], None] = la
 def _enter_runs(store: Store) -> None:
     """Enter what shards have said of themselves; a file that cannot be read is no reason to keep results back."""
     for path in sorted((store.folder / JOURNALS).glob("*.json")):
-        with contextlib.suppress(ValueError, KeyError, OSError):
+        with contextlib.suppress(ValueError, TypeError, KeyError, OSError, RecursionError):
             told = json.loads(path.read_bytes())
             store.ledger.note(path.stem, path.stat().st_mtime, **told)
 

@@ -18,7 +18,8 @@ Word = Annotated[str, Field(min_length=1)]
 Words = tuple[Word, ...]
 Some = Annotated[Words, Field(min_length=1)]
 Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
-Value = str | bool | int | float
+Value = str | bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float
+"""Whole numbers as TOML has them, of 64 bits: those beyond would fit into no column of a table."""
 
 
 Name = Annotated[str, Field(pattern=r"^[^/]+$")]

@@ -33,12 +33,12 @@ _MADE_BY = "give one that `seamripper run`, `demo`, `audit --out FOLDER` or `com
 class Store:
     """An open store: `with Store("runs/study", write=True) as store`. Any number may read while one run writes.
 
-    With `write` the folder is made if it is not there.
+    With `write` the folder is made if it is not there, unless `make` says otherwise.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, write: bool = False) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, write: bool = False, make: bool = True) -> None:
         self.folder = Path(folder)
-        _require(self.folder, write)
+        _require(self.folder, write and make)
         self.tensors = Tensors(self.folder / TENSORS, self.folder / DAMAGED)
         self.ledger = Ledger(self.folder / LEDGER, write=write)
 
@@ -99,6 +99,19 @@ class Store:
             new += self.ledger.take_in(name, end, found, start=start)
         return new
 
+    def mend(self, announce: Callable[[str], None] = lambda _: None) -> None:
+        """Take results that are not as they were written from the journals again; those that these lack are redone."""
+        altered = self.ledger.damaged()
+        if not altered:
+            return
+        lines = (entry for path in self.journals().values() for _, entry in entries(path))
+        whole = [entry for entry in lines if entry is not None and entry.key in altered and self.holds(entry)]
+        self.ledger.replace(altered, whole)
+        again = {entry.key for entry in whole}
+        for key in altered:
+            what = "was read from its journal again" if key in again else "is in no journal either, and is made anew"
+            announce(f"The result {key[:12]} in the ledger was not as it was written. It {what}.")
+
     def holds(self, entry: Entry) -> bool:
         """Whether the tensors of an entry are there. Those of helpers are let go of once nothing needs them."""
         return not kind_named(entry.kind).helps or all(self.tensors.has(name) for name in entry.tensors.values())
@@ -113,18 +126,18 @@ class Store:
         return self.ledger.results()
 
 
-def _require(folder: Path, write: bool) -> None:
-    """Refuse a folder that is something else, before anything is written into it."""
+def _require(folder: Path, make: bool) -> None:
+    """Refuse a folder that is something else, before anything is written into it; with `make`, it may be made."""
     if folder.is_file():
         raise StoreError(f"Expected a folder for the store, but {folder} is a file.")
     there = folder.is_dir() and any(folder.iterdir())
     ours = any((folder / name).exists() for name in (LEDGER, JOURNALS))
     if there and not ours:
-        wanted = "choose a folder that is new or empty" if write else _MADE_BY
+        wanted = "choose a folder that is new or empty" if make else _MADE_BY
         raise StoreError(f"{folder} is no store of seamripper's, and not empty: {wanted}.")
-    if not write and not ours:
+    if not make and not ours:
         raise StoreError(f"There is no store at {folder}.{files_beside(folder)}")
-    if write:
+    if make:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:

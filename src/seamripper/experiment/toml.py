@@ -54,7 +54,9 @@ def read_toml(path: Path, kind: type[M]) -> M:
         raise ExperimentError(f"There is no file {path}.{files_beside(path)}")
     try:
         text = path.read_text(encoding="utf-8")
-        record = tomllib.loads(text)
+        record = _tuples(tomllib.loads(text))
+    except RecursionError as e:
+        raise ExperimentError(f"{path} is nested too deeply to be a study.") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise ExperimentError(f"{path} is not TOML: {e}.") from e
     if "folder" in record:
@@ -62,7 +64,7 @@ def read_toml(path: Path, kind: type[M]) -> M:
         raise ExperimentError(
             f"{path}, line {line}: there is no key 'folder': names of files count from the file's own."
         )
-    whole = {"name": path.stem, **_tuples(record), "folder": str(path.resolve().parent)}
+    whole = {"name": path.stem, **record, "folder": str(path.resolve().parent)}
     try:
         return kind.model_validate(whole)
     except ValidationError as e:
@@ -144,7 +146,7 @@ def _shown(where: Where) -> str:
     if not words:
         return "the experiment"
     if len(where) > 1 and isinstance(where[1], int) and where[0] in _LISTS:
-        nth = f"the {_ordinal(where[1] + 1)} [[{where[0]}]]"
+        nth = f"the {ordinal(where[1] + 1)} [[{where[0]}]]"
         return nth if len(words) == 1 else f"`{'.'.join(words[1:])}` of {nth}"
     if words[0] in ("models", "matchings") and len(words) > 1:
         table = f"[{words[0]}.{words[1]}]"
@@ -152,7 +154,8 @@ def _shown(where: Where) -> str:
     return f"`{'.'.join(words)}`"
 
 
-def _ordinal(n: int) -> str:
+def ordinal(n: int) -> str:
+    """A number as a place: 1st, 2nd, 3rd …"""
     return f"{n}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10 if n % 100 not in (11, 12, 13) else 0, 'th') }"
 
 

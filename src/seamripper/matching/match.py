@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 from torch import Tensor, nn
 
-from seamripper._files import load_tensors, save_tensors
+from seamripper._files import load_tensors, save_tensors, understood
 from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
@@ -231,6 +231,13 @@ def load_match(
     copied, and the copy's weights come from the file. Nothing that a file names is run. PyTorch's global generator is
     left as it was.
     """
+    with understood(path):
+        return _match_of(path, sender, receiver)
+
+
+def _match_of(
+    path: str | os.PathLike[str], sender: nn.Module | Model | None, receiver: nn.Module | Model | None
+) -> Match:
     tensors, record = load_tensors(path, kind="match")
     halves = {}
     for role, given in (("sender", sender), ("receiver", receiver)):

@@ -46,7 +46,7 @@ class Cells:
             record = json.loads(path.read_bytes())
             score = read_score(record["score"])
             whole = record["seal"] == _digest([_KIND, made_from, record["score"]]) and math.isfinite(score.value)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             whole = False
         if not whole:
             self.announce(f"{path} is damaged: that cell is computed anew.")

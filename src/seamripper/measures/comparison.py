@@ -173,7 +173,7 @@ def load_comparison(folder: str | os.PathLike[str]) -> Comparison:
         return Comparison(tuple(record["senders"]), tuple(record["receivers"]), matrices, record["record"])
     except OSError as e:
         raise FileError(f"Could not read {path}: {e.strerror or e}.") from e
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise FileError(f"{path} is damaged, or no comparison of seamripper's: {e}") from e
 
 

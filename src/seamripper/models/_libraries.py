@@ -29,7 +29,7 @@ def literal(text: str) -> Any:
         return _WORDS[text]
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -47,7 +47,8 @@ def load_state(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, 
             return State()
         weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
         load_weights(module, weights, origin=str(path))
-    except (SeamripperError, KeyError):
+        losses, seconds = [float(loss) for loss in record["losses"]], float(record["seconds"])
+    except (SeamripperError, KeyError, TypeError, ValueError):
         # Nothing is lost by starting anew but time; a torn or foreign file must not end the run.
         return State()
     parameters = dict(module.named_parameters())
@@ -55,7 +56,7 @@ def load_state(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, 
         if key.startswith("optimiser."):
             _, slot, name = key.split(".", 2)
             optimiser.state[parameters[name]][slot] = _laid_out_as(parameters[name], value)
-    return State(list(record["losses"]), float(record["seconds"]))
+    return State(losses, seconds)
 
 
 def _laid_out_as(parameter: Tensor, value: Tensor) -> Tensor:

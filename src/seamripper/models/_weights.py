@@ -19,6 +19,8 @@ from seamripper.errors import CheckpointError, FileError, ModelError
 _PICKLED = (".pt", ".pth", ".bin")
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
 _SHOWN = 3
+_WHOLE = (torch.int16, torch.int32, torch.int64)
+"""Not int8 and uint8: libraries that quantise keep packed weights in these, and unpack them as they compute."""
 _SAVE = "Where it was made, save the weights alone: torch.save(model.state_dict(), FILE)."
 
 
@@ -46,9 +48,15 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, origin: st
         for k in wanted
         if k in given and wanted[k].shape != given[k].shape
     ]
+    whole = [f"{k} ({given[k].dtype})" for k in wanted if k in given and _is_number_lost(wanted[k], given[k])]
     found = [
         f"{len(keys)} {what}: {_first(keys)}"
-        for what, keys in (("missing", missing), ("extra", extra), ("of another shape", misshapen))
+        for what, keys in (
+            ("missing", missing),
+            ("extra", extra),
+            ("of another shape", misshapen),
+            ("not of floating point", whole),
+        )
         if keys
     ]
     if found:
@@ -61,7 +69,13 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, origin: st
 
 
 def check_finite(module: nn.Module, *, origin: str) -> None:
-    """Refuse a model with NaN or Inf in it, by the name of the first such tensor."""
+    """Refuse a model with NaN or Inf in it, or with weights that are whole numbers, by the first such tensor's name."""
+    for name, weight in module.named_parameters():
+        if weight.dtype in _WHOLE:
+            raise ModelError(
+                f"{origin}: the weight {name} holds whole numbers ({weight.dtype}), and networks compute with floating "
+                "point. Export the model with its weights as they were trained."
+            )
     for name, tensor in module.state_dict().items():
         if nn.parameter.is_lazy(tensor):
             raise ModelError(
@@ -132,6 +146,11 @@ def _without_prefix(weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor])
 def _may_lack(key: str, tensor: Tensor, tied: set[int]) -> bool:
     """Whether a file may leave this out: a counter that old PyTorch lacked, or a weight tied to one given."""
     return key.endswith("num_batches_tracked") or (tensor.numel() > 0 and tensor.data_ptr() in tied)
+
+
+def _is_number_lost(wanted: Tensor, given: Tensor) -> bool:
+    """Whether a weight comes as whole or complex numbers: copied into the network, it would run, and mean nothing."""
+    return wanted.is_floating_point() and not given.is_floating_point()
 
 
 def _size(tensor: Tensor) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import torch
 from torch import nn
 
 from seamripper._options import split_options
@@ -75,14 +78,36 @@ class Architecture:
 
     def build(self, seed: int | None = None) -> nn.Module:
         """A new network, initialised from `seed`, or from PyTorch's global generator if that is None."""
+        self._require_room()
         make = FAMILIES[self.family].make
         if seed is None:
             return make(**self.options)
         with seeded(seed):
             return make(**self.options)
 
+    def _require_room(self) -> None:
+        """Refuse a network whose weights are more than this machine's memory holds, before any of it is taken."""
+        try:
+            needed = _bytes(self.family, tuple(self.options.items()))
+        except (RuntimeError, TypeError, OverflowError) as e:
+            why = (str(e).splitlines() or [type(e).__name__])[0]
+            raise ModelError(f"{self.spec} cannot be built: {why}. Choose smaller options.") from e
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if needed > there:
+            raise ModelError(
+                f"{self.spec} has {needed / 1e9:,.0f} GB of weights, and this machine has {there / 1e9:,.0f} GB of "
+                "memory. Choose smaller options: width, classes."
+            )
+
     def __str__(self) -> str:
         return self.spec
+
+
+@functools.cache
+def _bytes(family: str, options: tuple[tuple[str, Value], ...]) -> int:
+    """The bytes of a network's weights, counted on a device that has none."""
+    with torch.device("meta"):
+        return sum(tensor.nbytes for tensor in FAMILIES[family].make(**dict(options)).state_dict().values())
 
 
 def _shown(value: Value) -> str:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from seamripper._files import load_tensors, read_record, save_tensors
+from seamripper._files import load_tensors, read_record, save_tensors, understood
 from seamripper.errors import CheckpointError, ModelError
 from seamripper.models._version import versions
 from seamripper.models._weights import check_finite, load_weights
@@ -56,26 +56,24 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Model:
         raise CheckpointError(f"{path} holds a training that was not finished: run it again and it goes on.")
     if kind != KIND:
         raise CheckpointError(f"Expected {path} to hold a model, but it holds a {kind}.")
-    try:
-        architecture = Architecture.parse(record["architecture"])
-        training, shape, classes = record["training"], record["input"], record["classes"]
-        # Checkpoints of before have none.
-        wants = InputContract.from_record(record["wants"]) if record.get("wants") else None
-    except (ModelError, KeyError) as e:
-        made = record.get("versions", {}).get("seamripper", "another version")
-        raise CheckpointError(f"{path} was written by seamripper {made} and its record cannot be read here: {e}") from e
-    tensors, _ = load_tensors(path, kind=KIND)
-    module = architecture.build(seed=0)
+    with understood(path, error=CheckpointError):
+        try:
+            architecture = Architecture.parse(record["architecture"])
+            training, shape, classes = record["training"], record["input"], record["classes"]
+            # Checkpoints of before have none.
+            wants = InputContract.from_record(record["wants"]) if record.get("wants") else None
+        except (ModelError, KeyError) as e:
+            made = record.get("versions", {}).get("seamripper", "another version")
+            raise CheckpointError(
+                f"{path} was written by seamripper {made} and its record cannot be read here: {e}"
+            ) from e
+        about = {"architecture": architecture.spec, **training}
+        shape = None if shape is None else tuple(shape)
+        tensors, _ = load_tensors(path, kind=KIND)
+        module = architecture.build(seed=0)
     load_weights(module, tensors, origin=str(path))
     check_finite(module, origin=str(path))
-    return Model(
-        module.eval(),
-        str(path),
-        input=None if shape is None else tuple(shape),
-        classes=classes,
-        record={"architecture": architecture.spec, **training},
-        wants=wants,
-    )
+    return Model(module.eval(), str(path), input=shape, classes=classes, record=about, wants=wants)
 
 
 def checked_name(path: str | os.PathLike[str]) -> Path:

@@ -38,6 +38,14 @@ class Model:
     wants: InputContract | None = field(default=None, repr=False)
     """What its inputs are to be; None if that is not known, and it is shown samples as they come."""
 
+    def __post_init__(self) -> None:
+        if self.input is not None and not all(isinstance(size, int) and size >= 1 for size in self.input):
+            raise ModelError(
+                f"Expected `input` of {self.source} to be sizes of at least 1, (3, 32, 32) say, but got {self.input!r}."
+            )
+        if self.classes is not None and not (isinstance(self.classes, int) and self.classes >= 1):
+            raise ModelError(f"Expected {self.source} to have at least 1 class, but got classes = {self.classes!r}.")
+
     def present(self, samples: Samples) -> Samples:
         """The samples as this model wants them; an error that names both sides if they cannot be brought to that."""
         weights = next((p for p in self.module.parameters() if p.is_floating_point()), None)

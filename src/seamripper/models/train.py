@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seamripper._files import read_record
+from seamripper._files import read_record, understood
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.data.base import check_seed
 from seamripper.data.samples import Samples, batch_bounds
@@ -201,7 +201,8 @@ def _circumstances(samples: Samples, state: State) -> dict[str, Any]:
 def _finished(path: Path, job: dict[str, Any]) -> Model:
     """The model of this very job that `path` holds; an error if it holds anything else."""
     kind, record = read_record(path)
-    held = {"architecture": record.get("architecture"), **record.get("training", {})} if kind == KIND else {}
+    with understood(path):
+        held = {"architecture": record.get("architecture"), **record.get("training", {})} if kind == KIND else {}
     if isinstance(held.get("recipe"), dict):
         # An option that a recipe did not have yet was at what is now its default.
         held["recipe"] = asdict(Recipe()) | held["recipe"]

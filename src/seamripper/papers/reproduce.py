@@ -173,7 +173,7 @@ def _seconds_before(folder: Path) -> dict[str, float]:
         return {}
     try:
         return {str(name): float(value) for name, value in json.loads(path.read_text())["seconds"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise FileError(f"{path} is damaged: {e}. Remove it, and run this again; no result is lost with it.") from e
 
 

@@ -26,8 +26,13 @@ def report(
     folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, experiment: str | None = None
 ) -> Path:
     """Write the report of a store; by default as report.html in its folder. The path that was written."""
-    path = Path(folder) / FILE if out is None else Path(out)
-    text = page(folder, experiment=experiment)
+    return written(Reading.open(folder, experiment=experiment), out)
+
+
+def written(run: Reading, out: str | os.PathLike[str] | None = None) -> Path:
+    """Write the report of a run; what could not be read of its tensors is then in `run.damage`."""
+    path = run.folder / FILE if out is None else Path(out)
+    text = rendered(run)
     with atomic(path) as file:
         file.write(text.encode())
     return path
@@ -40,14 +45,17 @@ def page(folder: str | os.PathLike[str], *, experiment: str | None = None) -> st
 
 def rendered(run: Reading) -> str:
     """The report of a run, as text."""
-    return laid_out(told(run), f"from {len(run.results)} of {run.asked} results")
+    story = told(run)
+    # After the story: only whoever has read the tensors knows which of them are damaged.
+    return laid_out(story, f"from {len(run.results)} of {run.asked} results", incomplete=run.incomplete)
 
 
-def laid_out(story: Story, made: str) -> str:
-    """A story as a page; `made` says what it was made from."""
+def laid_out(story: Story, made: str, *, incomplete: str | None = None) -> str:
+    """A story as a page; `made` says what it was made from, and `incomplete` what is missing in it."""
     style, script = (Markup(_file(name)) for name in ("report.css", "report.js"))
     details = {key: value for section in story.sections for key, value in section.details.items()}
-    return str(_template("report.html").render(story=story, made=made, style=style, script=script, details=details))
+    facts = {"story": story, "made": made, "incomplete": incomplete, "details": details}
+    return str(_template("report.html").render(**facts, style=style, script=script))
 
 
 def card(run: Reading) -> str:

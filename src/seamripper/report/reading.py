@@ -13,6 +13,9 @@ from seamripper.errors import DamagedError, FileError, StoreError
 from seamripper.experiment.status import status
 from seamripper.experiment.store import Store
 
+_SHOWN = 4
+"""Damaged tensors that are told by name."""
+
 
 @dataclass(frozen=True, eq=False)
 class Result:
@@ -61,6 +64,8 @@ class Reading:
     """The contents of the jobs, by key."""
     others: tuple[str, ...] = ()
     """Other experiments of the same store."""
+    damage: dict[str, str] = field(default_factory=dict, repr=False)
+    """What is wrong with tensors, by their names: those that are gone, and those that were found damaged when read."""
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, experiment: str | None = None) -> Reading:
@@ -84,7 +89,10 @@ class Reading:
             jobs = store.ledger.jobs()
             contents = {key: jobs[key][1] for key, _ in goals if key in jobs}
             others = tuple(one for one in known if one != name)
-            return cls(Path(folder), name, known[name], tuple(results), len(goals), status(store), contents, others)
+            names = dict.fromkeys(tensor for result in results for tensor in result.tensors.values())
+            gone = {tensor: f"{tensor[:12]} is gone" for tensor in names if not store.tensors.has(tensor)}
+            facts = (Path(folder), name, known[name], tuple(results), len(goals), status(store), contents, others)
+            return cls(*facts, gone)
 
     def of(self, kind: str) -> list[Result]:
         """The results of one kind that were done."""
@@ -102,4 +110,19 @@ class Reading:
             path = Tensors(self.folder / TENSORS, self.folder / DAMAGED).get(result.tensors[role])
             return load_tensors(path, kind=kind)[0]
         except (DamagedError, FileError, StoreError):
+            name = result.tensors[role]
+            self.damage.setdefault(name, f"{name[:12]} is not as it was written")
             return None
+
+    @property
+    def incomplete(self) -> str | None:
+        """What the report lacks, and how to mend it; None while nothing is known to be damaged."""
+        if not self.damage:
+            return None
+        every = {name for result in self.results for name in result.tensors.values()}
+        more = f" and {len(self.damage) - _SHOWN} more" if len(self.damage) > _SHOWN else ""
+        return (
+            f"{len(self.damage)} of the {len(every)} tensors of {self.folder} are gone or damaged, and what is drawn "
+            f"from them is missing here ({', '.join(list(self.damage.values())[:_SHOWN])}{more}). "
+            f"`seamripper store check {self.folder} --mend` takes their results back; then run the study again."
+        )

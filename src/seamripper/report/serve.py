@@ -12,11 +12,13 @@ import contextlib
 import hashlib
 import ipaddress
 import json
+import math
 import os
 import re
 import socket
 import socketserver
 import threading
+import time
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +27,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from jinja2 import Environment
+from markupsafe import escape
 
 from seamripper.errors import ExperimentError, SeamripperError
 from seamripper.experiment.results import as_csv, table
@@ -37,8 +40,12 @@ PORT = 8642
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _KEPT = 8
 """Reports that are kept for whoever looks again."""
-_PATIENCE = 30.0
-"""Seconds that a request may take to arrive."""
+PATIENCE = 10.0
+"""Seconds that a request may take to arrive, from its connection to its last header."""
+_TAKING = 6
+"""So many times as long its answer may take to be read: a report of many MB through a tunnel."""
+MOST = 64
+"""Connections that are held at once. A browser opens about six; each takes a thread."""
 _TABLE = "results.csv"
 
 _STYLE = """
@@ -166,13 +173,28 @@ _NOT_FOUND = _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing under this ad
 class RunServer(ThreadingHTTPServer):
     """A server that is bound and not yet serving: `serve_forever`, or `with RunServer("runs") as server`.
 
-    On an address that other machines reach, only requests that name that very host are answered.
+    On an address that other machines reach, only requests that name that very host are answered. A request has
+    `patience` seconds to arrive, however its bytes trickle in; above `most` connections, further ones are turned away.
     """
 
     daemon_threads = True
     allow_reuse_port = False
+    # Five, as usual, are soon taken; whoever comes then is not heard for seconds.
+    request_queue_size = 128
 
-    def __init__(self, folder: str | os.PathLike[str], *, host: str = "127.0.0.1", port: int = PORT) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        host: str = "127.0.0.1",
+        port: int = PORT,
+        patience: float = PATIENCE,
+        most: int = MOST,
+    ) -> None:
+        self.patience, self.most = patience, most
+        self._open: dict[socket.socket, float] = {}
+        """The connections, each with the moment by which its request must have arrived; infinity once it has."""
+        self._counting = threading.Lock()
         self.runs = Runs(folder)
         self._rendering = threading.Lock()
         self._pages: dict[tuple[str, str | None], tuple[Stamp, tuple[str, ...], str]] = {}
@@ -203,6 +225,42 @@ class RunServer(ThreadingHTTPServer):
         """What to type into a browser."""
         return f"http://{self._host}:{self.server_port}/"
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own, or turn it away where there are too many."""
+        with self._counting:
+            welcome = len(self._open) < self.most
+            if welcome:
+                self._open[request] = time.monotonic() + self.patience
+        if welcome:
+            super().process_request(request, client_address)
+        else:
+            _turn_away(request)
+            self.shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Drop connections whose request has not arrived in time: `serve_forever` calls this again and again."""
+        now = time.monotonic()
+        with self._counting:
+            late = [connection for connection, end in self._open.items() if end < now]
+        for connection in late:
+            # Its thread, which waits for a byte, then finds the end of the request, and closes it.
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def has_arrived(self, request: socket.socket) -> bool:
+        """Say that all of a request is there; whether that was in time."""
+        with self._counting:
+            in_time = self._open.get(request, 0.0) > time.monotonic()
+            if in_time:
+                self._open[request] = math.inf
+        return in_time
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection, and let another take its place."""
+        super().shutdown_request(request)
+        with self._counting:
+            self._open.pop(request, None)
+
     def server_close(self) -> None:
         """Let go of the port, and remove drafts."""
         super().server_close()
@@ -227,7 +285,8 @@ class RunServer(ThreadingHTTPServer):
             if known is not None and known[:2] == (now, states):
                 return known[2]
             with self.runs.read(name, path) as copy:
-                text = page(copy, experiment=experiment)
+                # What the page says of the store is to name the store, and not the copy.
+                text = page(copy, experiment=experiment).replace(escape(str(copy)), escape(str(self.runs.given / name)))
             self._pages.pop((name, experiment), None)
             if settled(now):
                 self._pages[name, experiment] = now, states, text
@@ -241,15 +300,33 @@ class RunServer(ThreadingHTTPServer):
             return as_csv(*table(store, experiment))
 
 
+def _turn_away(connection: socket.socket) -> None:
+    """Say that there are too many, as far as that goes without waiting."""
+    body = b"There are too many connections to seamripper serve. Try again in a moment.\n"
+    head = f"HTTP/1.0 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+    with contextlib.suppress(OSError):
+        connection.setblocking(False)
+        connection.send(f"{head}Retry-After: {PATIENCE:.0f}\r\nConnection: close\r\n\r\n".encode() + body)
+        # What has been sent and not read would make the system take the answer back.
+        connection.recv(65536)
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     server: RunServer
-    timeout = _PATIENCE
     server_version, sys_version = "seamripper", ""
+
+    def setup(self) -> None:
+        """No wait for a byte is longer than that for the whole request."""
+        super().setup()
+        self.connection.settimeout(self.server.patience)
 
     def do_GET(self) -> None:
         """Answer with a page, a table or a sentence."""
+        if not self.server.has_arrived(self.connection):
+            self.close_connection = True
+            return
         try:
             hosts = self.headers.get_all("Host") or []
             if len(hosts) != 1 or not self.server.answers_to(hosts[0].strip()):
@@ -336,6 +413,7 @@ class _Handler(BaseHTTPRequestHandler):
             **(more or {}),
         }
         self.close_connection = True
+        self.connection.settimeout(_TAKING * self.server.patience)
         with contextlib.suppress(ConnectionError, TimeoutError):
             self.send_response(status)
             for name, value in headers.items():

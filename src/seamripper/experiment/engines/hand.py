@@ -1,4 +1,4 @@
-"""A worker process of the engine `local`: `python -m seamripper.experiment.engines.hand TERMS NAME ORDERS ANSWERS`."""
+"""A worker process of the engine `local`: `python -m …engines.hand TERMS NAME PARENT ORDERS ANSWERS`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import sys
 import threading
 from dataclasses import asdict
 
+from seamripper.experiment._processes import end_with
 from seamripper.experiment.engines.base import Order, Terms
 from seamripper.experiment.engines.worker import Worker
 
 
-def main(terms: str, name: str, orders: int, answers: int) -> None:
-    """Take orders as lines from one pipe and answer on another, until the first is closed."""
+def main(terms: str, name: str, parent: int, orders: int, answers: int) -> None:
+    """Take orders as lines from one pipe and answer on another, until the first is closed or the parent has ended."""
+    end_with(parent)
     # Ctrl-C is for the driver, which then closes the pipes.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     waiting: queue.SimpleQueue[Order] = queue.SimpleQueue()
@@ -37,4 +39,4 @@ def _listen(orders: int, waiting: queue.SimpleQueue[Order]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))

@@ -119,7 +119,7 @@ class Local(Engine):
         name = f"local-{os.getpid()}-{next(self._numbers)}"
         take, orders = os.pipe()
         answers, give = os.pipe()
-        words = [json.dumps(asdict(self.terms)), name, str(take), str(give)]
+        words = [json.dumps(asdict(self.terms)), name, str(os.getpid()), str(take), str(give)]
         env = {**os.environ, **self._device(number)}
         try:
             process = subprocess.Popen(

@@ -6,10 +6,13 @@ what was done. Every node must see the store's folder: tensors are written there
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import os
 import secrets
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ _PROBE, _KNOCK = 60.0, 5.0
 
 
 class Ray(Engine):
-    """A cluster at `address` (or `RAY_ADDRESS`), or Ray on this machine where there is none.
+    """A cluster at `address` (or `RAY_ADDRESS`); where there is none, Ray on this machine, which no other one reaches.
 
     A place takes `threads` CPUs and the experiment's share of a GPU; `workers` limits how many there are.
     """
@@ -112,10 +115,7 @@ class Ray(Engine):
                 _knock(address)
                 self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
             else:
-                cores = len(os.sched_getaffinity(0))
-                self._ray.init(
-                    address="local", num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
-                )
+                self._start_here()
         except (OSError, RuntimeError, ValueError) as e:
             where = f"at {address}" if address else "on this machine"
             said = (str(e).splitlines() or [type(e).__name__])[0].rstrip(".")
@@ -124,6 +124,22 @@ class Ray(Engine):
                 "--address and RAY_ADDRESS out to use Ray on this machine."
             ) from e
         self._connected = True
+
+    def _start_here(self) -> None:
+        """Start Ray on this machine, for this machine alone: whoever reaches its ports may run code as this user."""
+        cores = len(os.sched_getaffinity(0))
+        with _loopback(self._ray):
+            self._ray.init(
+                address="local", num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+            )
+        place = self._ray.util.get_node_ip_address()
+        if not ipaddress.ip_address(place).is_loopback:
+            self._ray.shutdown()
+            raise ExperimentError(
+                f"Ray {self._ray.__version__} cannot be kept to this machine: it would listen on {place}, and run the "
+                "code of whoever reaches it. Start a cluster that is safe there, and give its --address; or use "
+                "--engine local."
+            )
 
     def _fits(self) -> int:
         """How many places the nodes have room for, each on one node."""
@@ -162,6 +178,23 @@ class Ray(Engine):
                     )
         finally:
             probe.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _loopback(ray: Any) -> Iterator[None]:
+    """Within, a Ray that is started listens on this machine's loopback address alone, as it does on macOS and Windows.
+
+    On Linux Ray takes its first address that others reach, even where 127.0.0.1 is asked for, unless it is told, as it
+    is imported, that there are no clusters. Its processes read that from the environment.
+    """
+    constants, name = ray._private.ray_constants, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+    before, said = getattr(constants, "ENABLE_RAY_CLUSTER", True), os.environ.get(name)
+    constants.ENABLE_RAY_CLUSTER, os.environ[name] = False, "0"
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+        os.environ.pop(name) if said is None else os.environ.update({name: said})
 
 
 def _knock(address: str) -> None:

@@ -7,12 +7,15 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
-from seamripper.errors import DamagedError, StoreError
+from seamripper._words import out_of_memory
+from seamripper.errors import DamagedError, ExperimentError, StoreError
 from seamripper.experiment.desk import Desk
 from seamripper.experiment.engines.base import Answer, Order, Terms
 from seamripper.experiment.kinds import kind_named
+from seamripper.experiment.kinds.base import require_json
 from seamripper.experiment.store import DAMAGED, TENSORS, WORK
 from seamripper.experiment.tensors import Tensors
 
@@ -42,20 +45,37 @@ class Worker:
         try:
             self.desk.turn_to(order.key, order.where, order.inputs)
             found = kind_named(order.kind).run(order.content, self.desk)
+            _require_record(found.record)
         except DamagedError as e:
             return answer("damaged", note=e.name)
-        except Exception as e:
+        # Ctrl-C does not reach a worker: whatever would end it was raised by the job.
+        except BaseException as e:
             if isinstance(e, StoreError) or _unwritable(e):
                 return answer("stop", note=str(e))
             return answer("failed", record=told(e))
         return answer("done", record=found.record, tensors=found.tensors)
 
 
+def _require_record(record: Mapping[str, Any]) -> None:
+    try:
+        require_json(record)
+    except ExperimentError as e:
+        raise ExperimentError(f"Expected a result that can be written as JSON and read again, but {e}.") from e
+
+
 def told(error: BaseException) -> dict[str, Any]:
     """An error as a result keeps it."""
-    lines = traceback.format_exception(error)
-    notes = getattr(error, "__notes__", ())
-    return {"error": type(error).__name__, "message": " ".join([str(error), *notes]), "traceback": "".join(lines)}
+    said = str(error) or f"It raised {type(error).__name__}."
+    if out_of_memory(error):
+        said = f"There was not enough memory for this job: {said.splitlines()[0]}"
+    message = " ".join([said, *getattr(error, "__notes__", ())])
+    lines = "".join(traceback.format_exception(error))
+    return {"error": type(error).__name__, "message": _text(message), "traceback": _text(lines)}
+
+
+def _text(text: str) -> str:
+    """Text that can be shown: half a character, which some libraries make, cannot."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _unwritable(error: BaseException | None) -> bool:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from seamripper.errors import ExperimentError
+from seamripper.experiment.expand._counting import require_size
 from seamripper.experiment.expand._expansion import Expansion
 from seamripper.experiment.expand.auditing import audits
 from seamripper.experiment.expand.calling import calls
@@ -29,6 +30,8 @@ from seamripper.experiment.expand.stitching import sharing, stitches
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.spec import Experiment
+
+__all__ = ["expand", "require_size"]
 
 _PARTS: Mapping[str, Callable[[Expansion, Any], Iterator[Job]]] = {
     "stitch": stitches,
@@ -43,7 +46,8 @@ _PARTS: Mapping[str, Callable[[Expansion, Any], Iterator[Job]]] = {
 
 
 def expand(experiment: Experiment, identities: Identities) -> Graph:
-    """Every job of the experiment, those that share work behind the one that does it."""
+    """Every job of the experiment, those that share work behind the one that does it; not more than can be planned."""
+    require_size(experiment)
     work = Expansion(experiment, identities)
     parts = [(found, part) for name, found in _PARTS.items() for part in getattr(experiment, name)]
     goals = [job for found, part in parts for job in found(work, part)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -160,7 +161,13 @@ def which(net: Net) -> dict[str, Any]:
 
 def _met(senders: Sequence[Net], receivers: Sequence[Net], pairing: str) -> Iterator[tuple[Net, Net]]:
     """The pairs whose seeds meet; a network without a seed meets every one."""
+    free = any(net.seed is None for net in (*senders, *receivers))
+    if pairing == "matched" and not free:
+        same = defaultdict(list)
+        for receiver in receivers:
+            same[receiver.seed].append(receiver)
+        yield from ((sender, receiver) for sender in senders for receiver in same[sender.seed])
+        return
     for sender, receiver in itertools.product(senders, receivers):
-        free = sender.seed is None or receiver.seed is None
-        if free or pairing == "all" or (sender.seed == receiver.seed) == (pairing == "matched"):
+        if free or pairing == "all" or sender.seed != receiver.seed:
             yield sender, receiver

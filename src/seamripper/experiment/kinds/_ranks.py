@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from seamripper.experiment.kinds.base import Row
+from seamripper.experiment.kinds.base import Row, figure
 
 if TYPE_CHECKING:
     from seamripper.data import Samples
@@ -28,11 +28,11 @@ def ranks_of(found: Match, test: Samples, *, native: bool = True) -> dict[str, A
 def rank_rows(record: Mapping[str, Any]) -> Iterator[Row]:
     """The rows of ranks that a record has.
 
-    >>> list(rank_rows({"rank": {"rank": 42, "effective": 9.5, "n": 2000}}))
-    [{'figure': 'rank', 'value': 42.0, 'n': 2000}, {'figure': 'effective_rank', 'value': 9.5, 'n': 2000}]
+    >>> [(row["figure"], row["value"]) for row in rank_rows({"rank": {"rank": 42, "effective": 9.5, "n": 2000}})]
+    [('rank', 42.0), ('effective_rank', 9.5)]
     """
     for name in _NAMES:
         if name in record:
             one = record[name]
             yield {"figure": name, "value": float(one["rank"]), "n": one["n"]}
-            yield {"figure": f"effective_{name}", "value": one["effective"], "n": one["n"]}
+            yield from figure(f"effective_{name}", {"value": one["effective"], "interval": None, "n": one["n"]})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import abc
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from seamripper.errors import ExperimentError
 
 if TYPE_CHECKING:
     from seamripper.experiment.desk import Desk
@@ -49,11 +52,18 @@ class Kind(abc.ABC):
 def figure(name: str, estimate: Mapping[str, Any] | None, **more: Any) -> Iterator[Row]:
     """The row of an estimate as `Estimate.as_record` writes it; none for None.
 
+    JSON has no NaN, so a value that was not finite is null there: its row has no value, and a status that says so.
+
     >>> list(figure("top1", {"value": 0.9, "interval": [0.8, 1.0], "n": 20}))
     [{'figure': 'top1', 'value': 0.9, 'low': 0.8, 'high': 1.0, 'n': 20}]
+    >>> list(figure("top1", {"value": None, "interval": None, "n": 20}, status="ok"))
+    [{'status': 'ok; not finite', 'figure': 'top1', 'value': None, 'low': None, 'high': None, 'n': 20}]
     """
     if estimate is not None:
         low, high = estimate["interval"] or (None, None)
+        if estimate["value"] is None:
+            status = (more.get("status"), estimate.get("status", "not finite"))
+            more = {**more, "status": "; ".join(filter(None, status))}
         yield {**more, "figure": name, "value": estimate["value"], "low": low, "high": high, "n": estimate["n"]}
 
 
@@ -69,9 +79,26 @@ def functional(result: Mapping[str, Any], **more: Any) -> Iterator[Row]:
 def course(record: Mapping[str, Any]) -> Iterator[Row]:
     """Of a stitch that was trained on a task: its loss at the end, and by what share that still fell."""
     figures = record.get("figures", {})
-    if figures.get("falling") is not None:
-        for name in ("loss_end", "falling"):
-            yield {"figure": name, "value": figures[name], "low": None, "high": None, "n": None}
+    if "falling" in figures:
+        for name, status in (("loss_end", "not finite"), ("falling", "too few steps to tell")):
+            yield from figure(name, {"value": figures[name], "interval": None, "n": None, "status": status})
+
+
+def require_json(record: Mapping[str, Any]) -> None:
+    """Refuse a record that could not be written as JSON, or not be read or shown afterwards.
+
+    >>> require_json({"word": "\\ud800"})
+    Traceback (most recent call last):
+    seamripper.errors.ExperimentError: a text in it holds '\\ud800', which is half a character
+    """
+    try:
+        json.dumps(record, allow_nan=False, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ExperimentError("it is nested too deeply") from None
+    except UnicodeEncodeError as e:
+        raise ExperimentError(f"a text in it holds {e.object[e.start]!r}, which is half a character") from None
+    except (TypeError, ValueError) as e:
+        raise ExperimentError(str(e)) from e
 
 
 def plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from seamripper.experiment.kinds.base import Found, Kind, Row, plain
+from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
 
 if TYPE_CHECKING:
     from seamripper.experiment.desk import Desk
@@ -54,13 +54,12 @@ class Compare(Kind):
             for i, sender in enumerate(record["senders"]):
                 for j, receiver in enumerate(record["receivers"]):
                     score = matrix["scores"][i][j]
-                    cell: Row = {"sender_cut": sender, "receiver_cut": receiver, "measure": name, "figure": "score"}
+                    cell = {"sender_cut": sender, "receiver_cut": receiver, "measure": name}
                     if score is None:
-                        yield {**cell, "status": matrix["failed"].get(f"{sender} × {receiver}", "no score")}
-                        continue
-                    low, high = score["interval"] or (None, None)
-                    yield {**cell, "value": score["value"], "low": low, "high": high, "n": score["n"],
-                           "sampling": score["sampling"]}  # fmt: skip
+                        status = matrix["failed"].get(f"{sender} × {receiver}", "no score")
+                        yield {**cell, "figure": "score", "status": status}
+                    else:
+                        yield from figure("score", score, **cell, sampling=score["sampling"])
 
 
 def prepared(content: Mapping[str, Any], desk: Desk) -> Prepared:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seamripper.experiment.kinds import kind_named
+from seamripper.experiment.results import rows_of
 from seamripper.report.figures import Figure, Sheet
 from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, audited_point, samples_of
@@ -39,7 +39,7 @@ def _several(n: int, what: str) -> str:
 
 def _rows(one: Result) -> list[tuple[Any, ...]]:
     found = []
-    for row in kind_named(one.kind).rows(one.record):
+    for row in rows_of(one.kind, one.record, one.key):
         cut = row.get("sender_cut") and f"{row['sender_cut']} × {row['receiver_cut']}"
         place = cut or (one.cut if "receiver_cut" in one.labels else "")
         measure = row.get("measure") or row.get("audit") or one.labels.get("control") or ""
