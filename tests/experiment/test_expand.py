@@ -1103,3 +1103,16 @@ def test_the_whole_recipe_and_matching_are_in_the_content() -> None:
     found = of_kind(graph_of(study(models=encoder)), "train")[0].content["recipe"]
     assert found == asdict(Recipe.autoencoder())
     assert found != asdict(Recipe.smith())
+
+
+@pytest.mark.parametrize(
+    ("pairing", "met"),
+    [
+        ("matched", {(0, 0), (1, 1), (None, 0), (None, 1)}),
+        ("others", {(0, 1), (1, 0), (None, 0), (None, 1)}),
+        ("all", {(0, 0), (0, 1), (1, 0), (1, 1), (None, 0), (None, 1)}),
+    ],
+)
+def test_a_loaded_network_meets_everyone_and_changes_nothing_for_the_others(pairing: str, met: set[Any]) -> None:
+    senders, receivers = ([Net("net", seed, {}, "") for seed in seeds] for seeds in ((0, 1, None), (0, 1)))
+    assert {(a.seed, b.seed) for a, b in _met(senders, receivers, pairing)} == met

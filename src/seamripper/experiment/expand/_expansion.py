@@ -161,13 +161,14 @@ def which(net: Net) -> dict[str, Any]:
 
 def _met(senders: Sequence[Net], receivers: Sequence[Net], pairing: str) -> Iterator[tuple[Net, Net]]:
     """The pairs whose seeds meet; a network without a seed meets every one."""
-    free = any(net.seed is None for net in (*senders, *receivers))
-    if pairing == "matched" and not free:
+    if pairing == "matched" and all(net.seed is not None for net in (*senders, *receivers)):
+        # Not by looking at every pair, of which there may be far more than meet.
         same = defaultdict(list)
         for receiver in receivers:
             same[receiver.seed].append(receiver)
         yield from ((sender, receiver) for sender in senders for receiver in same[sender.seed])
         return
     for sender, receiver in itertools.product(senders, receivers):
-        if free or pairing == "all" or sender.seed != receiver.seed:
+        free = sender.seed is None or receiver.seed is None
+        if free or pairing == "all" or (sender.seed == receiver.seed) == (pairing == "matched"):
             yield sender, receiver
