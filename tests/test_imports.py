@@ -16,7 +16,10 @@ import pytest
 import seamripper
 
 SOURCE = Path(seamripper.__file__).parent
-BASE = ("_words", "_options", "_plugins", "_own_code", "_files", "_fingerprint", "_progress", "_stats", "_notebook")
+BASE = (
+    *("_doors", "_words", "_options", "_plugins", "_own_code"),
+    *("_files", "_fingerprint", "_progress", "_stats", "_notebook"),
+)
 ORDER = (
     ("errors",),
     BASE,

@@ -83,22 +83,6 @@ def test_a_host_that_others_reach_is_warned_of(started: Start, runs: Path) -> No
     assert serving.wait(timeout=30) == 130
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("serve", "nowhere"), "Expected a folder with runs, but nowhere is not there"),
-        (("serve", "study.toml"), "Expected a folder with runs, but study.toml is a file"),
-        (("serve", "--port", 70000), "70000 is not in the range"),
-        (("serve", "--host", "no.such.host.invalid"), "runs cannot be served on no.such.host.invalid, port 8642"),
-    ],
-)
-def test_a_slip_gets_a_sentence_and_exit_code_2(run: Any, runs: Path, words: tuple[object, ...], said: str) -> None:
-    found = run(*words)
-    assert (found.code, found.out) == (2, "")
-    assert said in found.err
-    assert "Traceback" not in found.err
-
-
 def test_a_port_that_is_taken(run: Any, runs: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -164,26 +164,6 @@ def test_the_help_knows_the_defaults_of_a_training(run: Run) -> None:
     assert f"Default: {sr.Task().init}." in said
 
 
-@pytest.mark.parametrize("command", ["stitch", "audit"])
-@pytest.mark.parametrize("matching", ["direct", "embedding_mapping"])
-def test_a_start_that_a_matching_does_not_have_is_refused(
-    run: Run, pair: tuple[str, str], command: str, matching: str
-) -> None:
-    words = ("--data", "digits/correlated", "--matching", matching, "--init", "identity")
-    ran = run(command, *pair, *words)
-    assert ran.code == 2
-    assert f"The matching {matching!r} has no --init: 'task' and 'regression' have one." in ran.err
-
-
-@pytest.mark.parametrize("command", ["stitch", "audit"])
-def test_a_mapping_into_images_has_no_accuracy_to_tell(run: Run, pair: tuple[str, str], command: str) -> None:
-    """It is refused before anything is trained, not when the images are to be scored."""
-    ran = run(command, *pair, "--data", "digits/correlated", "--matching", "class_mapping")
-    assert ran.code == 2
-    assert "'class_mapping' is for receivers that answer with images, of which there is no accuracy" in ran.err
-    assert "[[pictures]] of a study makes and shows them" in ran.err
-
-
 def test_a_ridge_damps(run: Run, pair: tuple[str, str]) -> None:
     words = ("stitch", *pair, *FEW, "--matching", "direct", "--json")
     plain, damped = (run(*words, "--ridge", ridge).json["match"]["figures"] for ridge in (0, 10))

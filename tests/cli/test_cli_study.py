@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -203,52 +202,3 @@ def test_the_script_for_sbatch_runs_every_shard(run: Any, study: Path, tmp_path:
 
 
 # ---- what users get wrong
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("run", "studdy.toml"), 2, "There is no file studdy.toml. In that folder there are: study.toml"),
-        (("run", "study.txt"), 2, "Expected an experiment in a .toml file, but got 'study.txt'"),
-        (("run", "study.toml", "--engine", "rey"), 2, "'rey' is not one of"),
-        (("run", "study.toml", "--workers", "0"), 2, "0 is not in the range"),
-        (("run", "study.toml", "--address", "h:1"), 2, "--address is for --engine ray"),
-        (("run", "study.toml", "--shard", "4/4"), 2, "Expected a shard as I/N with I from 0 to N − 1"),
-        (("run", "study.toml", "--shard", "0/2", "--retry-failed"), 2, "--retry-failed is for runs with a ledger"),
-        (("run", "study.toml", "--store", "mine.py"), 2, "mine.py' is a file"),
-        (("run", "study.toml", "--store", "."), 2, "is no store of seamripper's, and not empty"),
-        (("status", "nowhere"), 2, "There is no store at nowhere"),
-        (("results", "nowhere"), 2, "There is no store at nowhere"),
-        (("store", "check", "nowhere"), 2, "There is no store at nowhere"),
-        (("store", "repair", "nowhere"), 2, "nowhere has no journals to make a ledger from"),
-        (("store", "chek", "runs"), 2, "No such command 'chek'"),
-        (("statuss", "runs"), 2, "did you mean 'status'"),
-        (("sbatch", "study.toml", "--shards", "2", "--set", "partition"), 2, "Expected --set NAME=VALUE"),
-        (("sbatch", "study.toml", "--shards", "2", "--set", "colour=red"), 2, "submitit does not take that option"),
-    ],
-)
-def test_a_slip_gets_a_sentence_and_exit_code_2(run: Any, study: Path, words: Any, code: int, said: str) -> None:
-    found = run(*words)
-    assert found.code == code
-    assert said in found.err
-    assert "Traceback" not in found.err
-
-
-def test_a_slip_in_the_study_is_told_with_its_line(run: Any, study: Path) -> None:
-    study.write_text(PLAIN.replace("function", "funktion"))
-    found = run("plan", "study.toml")
-    assert found.code == 2
-    assert "study.toml, line 5: the 1st [[call]] has no key 'funktion': did you mean 'function'?" in found.err
-
-
-def test_a_table_s_file_and_experiment_are_checked(run: Any, study: Path) -> None:
-    run("run", "study.toml", "--quiet")
-    assert "to end in .csv or .parquet, but got 'x.xls'" in run("results", "runs/study", "--to", "x.xls").err
-    assert "did you mean 'study'?" in run("results", "runs/study", "--experiment", "studi").err
-    assert "--figure is for the screen" in run("results", "runs/study", "--to", "x.csv", "--figure", "top1").err
-
-
-def test_an_error_is_json_too(run: Any, study: Path) -> None:
-    found = run("status", "nowhere", "--json")
-    assert found.code == 2
-    assert json.loads(found.out)["error"]["kind"] == "StoreError"

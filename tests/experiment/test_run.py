@@ -379,7 +379,7 @@ def test_a_job_that_asks_for_a_gpu_is_refused_before_anything_begins(tmp_path: P
 def test_an_engine_of_no_workers_is_refused() -> None:
     from seamripper.errors import ExperimentError
 
-    with pytest.raises(ExperimentError, match="at least 1 worker, but got 0"):
+    with pytest.raises(ExperimentError, match="workers to be a whole number of at least 1, but got 0"):
         Local(0)
 
 

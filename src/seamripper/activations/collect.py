@@ -13,12 +13,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from seamripper._doors import require_function, require_path, require_whole
 from seamripper._files import save_tensors
+from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.cut.halves import Context
 from seamripper.cut.place import Cut
-from seamripper.cut.split import Split
-from seamripper.data.samples import Samples, batches_in, both
+from seamripper.cut.split import Split, require_split
+from seamripper.data.samples import Samples, batches_in, both, require_samples
 from seamripper.errors import DataError, FileError
 
 KIND = "set of activations"
@@ -44,6 +46,9 @@ class Activations:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Activations(at {short(str(self.cut), 120)!r}, n = {len(self)}, kept in {self.kept})"
 
     def beside(self, index: Tensor | slice) -> Context:
         """The context of the samples at `index`."""
@@ -76,6 +81,14 @@ def collect(
     the samples show a sender something else than the receiver, the head is a sender's and is shown that. More than
     `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process.
     """
+    require_split(split, "split")
+    require_samples(samples, "samples")
+    if beside is not None:
+        require_split(beside, "beside")
+    for name, size, least in (("batch", batch, 1), ("memory", memory, 0)):
+        require_whole(size, name, least=least, error=DataError)
+    folder = None if folder is None else require_path(folder, "folder", error=FileError)
+    require_function(watch, "watch", error=DataError)
     values, context, done = None, {}, 0
     steps, task = batches_in(len(samples), batch), f"activations at {split.cut.name}"
     kept: Literal["memory", "disk"] = "memory"

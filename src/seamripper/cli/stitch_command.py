@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,8 +85,8 @@ def _matching(options: dict[str, Any]) -> Matching:
     from seamripper.matching import Direct, Schedule, matching_named
 
     way = matching_named(options["matching_name"])
-    if isinstance(way, Direct):
-        way = Direct(ridge=options["ridge"])
+    if isinstance(way, Direct) and options["ridge"]:
+        way = dataclasses.replace(way, ridge=options["ridge"])
     words = ("optimiser", "lr", "epochs", "batch", "schedule")
     training = {name: options[name] for name in words if options[name] is not None}
     if "schedule" in training:

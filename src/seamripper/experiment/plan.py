@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from seamripper._doors import require
+from seamripper.errors import StoreError
 from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.spec import Experiment
+from seamripper.experiment.spec import Experiment, as_experiment
 from seamripper.experiment.store import Store
 
 
@@ -64,6 +67,10 @@ class Plan:
     failed: frozenset[str]
     pace: Pace
 
+    def __repr__(self) -> str:
+        done = len(self.graph.jobs.keys() & self.done)
+        return f"Plan({self.experiment.name!r}: {len(self.graph)} jobs, {done} done, {len(self.needed)} to run)"
+
     @property
     def blocked(self) -> frozenset[str]:
         """Jobs that cannot be done, as one that they need has failed."""
@@ -114,15 +121,20 @@ class Plan:
         }
 
 
-def plan(experiment: Experiment, store: Store | None = None) -> Plan:
+def plan(experiment: Experiment | str | os.PathLike[str], store: Store | str | os.PathLike[str] | None = None) -> Plan:
     """What running the experiment on this store would do; without one, as if nothing had been done yet.
 
     Nothing is written down but what words mean, and that only in a store that is open for writing.
     """
+    experiment = as_experiment(experiment)
+    if isinstance(store, (str, os.PathLike)):
+        with Store(store) as open_store:
+            return plan(experiment, open_store)
     if store is None:
         return Plan(
             experiment, expand(experiment, Identities({}, folder=experiment.folder)), frozenset(), frozenset(), Pace()
         )
+    require(store, Store, "store", error=StoreError, advice="Store('runs/study') opens one.")
     graph = expand(experiment, Identities(store.ledger.memo, folder=experiment.folder))
     states = store.ledger.states()
     done = frozenset(key for key, state in states.items() if state == "done" and _there(graph, store, key))

@@ -10,12 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seamripper._doors import require, require_function, require_whole
+from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._stats import Estimate, paired, proportion
 from seamripper.activations.collect import require_finite
 from seamripper.cut.split import Split
-from seamripper.data.samples import Samples, batches_in, both
-from seamripper.errors import DataError
+from seamripper.data.samples import Samples, batches_in, both, require_samples
+from seamripper.errors import DataError, MatchError
 from seamripper.matching.match import Match, require_inputs, shared
 from seamripper.matching.task import Task, require_classes
 
@@ -42,6 +44,11 @@ class Functional:
     data: str
     n: int
 
+    def __repr__(self) -> str:
+        told = {"top1": self.top1, "penalty": self.penalty, "agreement": self.agreement}
+        figures = ", ".join(f"{name} {figure}" for name, figure in told.items())
+        return f"Functional({figures}, n = {self.n} of {short(self.data, 60)!r})"
+
     def as_record(self) -> dict[str, Any]:
         """The figures as JSON has them."""
         return {k: v.as_record() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
@@ -61,6 +68,15 @@ def evaluate(
     What is known of the receiver need not be found again: its answers to the samples, as `answers_of` gives them, and
     its accuracy on its own task in the place of `own`.
     """
+    advice = "`match` finds one, and `load_match` reads one from a file."
+    require(match, Match, "match", error=MatchError, advice=advice)
+    require_samples(samples, "samples")
+    if own is not None and not isinstance(own, Estimate):
+        require_samples(own, "own")
+    if receiver is not None:
+        _require_answers(receiver, samples)
+    require_whole(batch, "batch", least=1, error=DataError)
+    require_function(watch, "watch", error=MatchError)
     require_inputs(match.sender, match.receiver, samples)
     _require_unseen(match, samples)
     wanted = _wanted(match, samples)
@@ -75,6 +91,17 @@ def evaluate(
     if isinstance(own, Samples):
         own = right_of(answers_of(match.receiver, own, batch=batch), own)
     return functional(answers, receiver, samples, wanted=wanted, receiver_own=own)
+
+
+def _require_answers(answers: object, samples: Samples) -> None:
+    """The receiver's answers that are known already are scores: a row for each sample, a column for each class."""
+    require(answers, Tensor, "receiver", error=DataError, advice="It holds the receiver's answers to the samples.")
+    assert isinstance(answers, Tensor)
+    if answers.dim() != 2 or len(answers) != len(samples):
+        raise DataError(
+            f"Expected receiver to hold the receiver's answers, {len(samples)} rows with a score for each class, but "
+            f"got a shape of {tuple(answers.shape)}."
+        )
 
 
 def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:

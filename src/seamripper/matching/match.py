@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 from torch import Tensor, nn
 
+from seamripper._doors import require, require_function, require_path
 from seamripper._files import load_tensors, save_tensors
 from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
 from seamripper.cut.frozen import Freeze, sealed
-from seamripper.cut.split import Split, split
+from seamripper.cut.split import Split, as_model, require_split, split
 from seamripper.data.base import check_seed
-from seamripper.data.samples import Inputs, Samples
-from seamripper.errors import DataError, FileError, MatchError
+from seamripper.data.samples import Inputs, Samples, require_samples
+from seamripper.errors import DataError, FileError, MatchError, StitchError
 from seamripper.matching.base import Found, Matching, Problem
-from seamripper.matching.choosing import matching_from_record
+from seamripper.matching.choosing import as_matching, matching_from_record
 from seamripper.matching.task import Task
 from seamripper.models import Model, load
 from seamripper.models._seeded import seeded
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _HELD_OUT = 0.2
 _NOTHING = Found("nothing to find: the stitch has no parameters")
+_KEYS = {"sender", "receiver", "stitch", "matching", "freeze", "status", "figures", "made_from"}
+"""What the record of a match has."""
 _BUILDABLE = ("zoo", "timm", "torchvision")
 """Models that are built on a file's word: those of packages. A file must not name code that is then run."""
 
@@ -59,6 +62,13 @@ class Match:
     curves: Mapping[str, Tensor] = field(repr=False)
     made_from: Mapping[str, Any] = field(repr=False)
     fitted: Tensor = field(repr=False)
+
+    def __repr__(self) -> str:
+        status = short(self.status, 60)
+        return f"Match({self._title()}, n = {len(self.fitted)}: {status!r})"
+
+    def _title(self) -> str:
+        return f"{_place(self.sender)} → {_place(self.receiver)}, {self.stitch.name} by {self.matching.name}"
 
     def __call__(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
         """The stitched network's answer: receiver's tail ∘ stitch ∘ sender's head.
@@ -96,7 +106,7 @@ class Match:
 
     def plot(self) -> Figure:
         """The loss at each step, or the residuals of a matching that takes no steps, as a matplotlib figure."""
-        title = f"{_place(self.sender)} → {_place(self.receiver)}, {self.stitch.name} by {self.matching.name}"
+        title = self._title()
         curves = {name: curve.flatten().tolist() for name, curve in self.curves.items() if curve.numel()}
         if curves:
             return draw_curves(title, curves, x="step")
@@ -127,7 +137,7 @@ def match(
     fit: Samples,
     *,
     stitch: Stitch | str = "auto",
-    matching: Matching | None = None,
+    matching: Matching | str | None = None,
     held_out: Samples | None = None,
     freeze: Freeze = "all",
     seed: int = 0,
@@ -138,7 +148,8 @@ def match(
     Both models are frozen, and fingerprinted before and after. `held_out` serves the residuals that a matching reports;
     without it a fifth of `fit`, drawn by the seed, is held out for that by the matchings that solve or regress.
     """
-    matching = Task() if matching is None else matching
+    _require_given(sender, receiver, fit, stitch, held_out, watch)
+    matching = Task() if matching is None else as_matching(matching)
     if freeze not in get_args(Freeze):
         raise MatchError(f"Expected freeze to be {listed(get_args(Freeze), last='or')}, but got {freeze!r}.")
     chosen = stitch if isinstance(stitch, Stitch) else None
@@ -181,11 +192,21 @@ def match(
     )
 
 
+def _require_given(sender: object, receiver: object, fit: object, stitch: object, held: object, watch: object) -> None:
+    require_split(sender, "sender")
+    require_split(receiver, "receiver")
+    require_samples(fit, "fit")
+    if held is not None:
+        require_samples(held, "held_out")
+    require(stitch, (Stitch, str), "stitch", error=StitchError)
+    require_function(watch, "watch", error=MatchError)
+
+
 def load_match(
     path: str | os.PathLike[str],
     *,
-    sender: nn.Module | Model | None = None,
-    receiver: nn.Module | Model | None = None,
+    sender: nn.Module | Model | str | None = None,
+    receiver: nn.Module | Model | str | None = None,
 ) -> Match:
     """Read a match back.
 
@@ -193,7 +214,10 @@ def load_match(
     copied, and the copy's weights come from the file. Nothing that a file names is run. PyTorch's global generator is
     left as it was.
     """
+    path = require_path(path, "path", error=FileError)
     tensors, record = load_tensors(path, kind="match")
+    if not record.keys() >= _KEYS or "fitted" not in tensors:
+        raise FileError(f"{path} is a file of a match that lacks a part of its record: save the match again.")
     halves = {}
     for role, given in (("sender", sender), ("receiver", receiver)):
         weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
@@ -231,7 +255,7 @@ def _half(
     role: str,
     record: Mapping[str, Any],
     weights: dict[str, Tensor],
-    given: nn.Module | Model | None,
+    given: nn.Module | Model | str | None,
     path: Any,
 ) -> Split:
     if given is None and not _buildable(record["recipe"]):
@@ -239,7 +263,9 @@ def _half(
             f"{path} was made with a {role} that seamripper cannot build by itself ({record['source']}): "
             f"give it, load_match(path, {role}=model)."
         )
-    base = given if isinstance(given, Model) else Model(given, record["source"]) if given else load(record["recipe"])
+    if isinstance(given, nn.Module):
+        given = Model(given, record["source"])
+    base = load(record["recipe"]) if given is None else as_model(given, role)
     module = base.module if given is None else copy.deepcopy(base.module)
     load_weights(module, weights, origin=os.fspath(path))
     # Once more, now that all is known to fit: to take the weights in the precision that they were saved in.

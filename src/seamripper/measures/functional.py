@@ -19,7 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seamripper._doors import require
 from seamripper._fingerprint import joined, tensor_fingerprint
+from seamripper._options import accepts
 from seamripper._progress import Progress, Watcher
 from seamripper._stats import Estimate, paired
 from seamripper.activations.collect import require_finite
@@ -65,7 +67,8 @@ class Stitching:
     samples: int | None = None
 
     def __post_init__(self) -> None:
-        if self.samples is not None and self.samples < 2:
+        require(self.task, Task, "task of a stitching", error=MeasureError)
+        if self.samples is not None and (not accepts(int, self.samples) or self.samples < 2):
             raise MeasureError(f"Expected at least 2 samples to train a stitch on, but got {self.samples}.")
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._doors import require, require_whole
 from seamripper._fingerprint import model_fingerprint
+from seamripper._notebook import short
 from seamripper.data.samples import Inputs
 from seamripper.errors import ModelError
 from seamripper.models._spec import Spec
@@ -36,6 +38,14 @@ class Model:
     classes: int | None = None
     record: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        advice = "`load` makes a model of a word: load('zoo:resnet18')."
+        require(self.module, nn.Module, "the module of a model", error=ModelError, advice=advice)
+        require(self.source, str, "the source of a model", error=ModelError)
+
+    def __repr__(self) -> str:
+        return f"Model(source={short(self.source, 120)!r}, input={self.input}, classes={self.classes})"
+
     @functools.cached_property
     def fingerprint(self) -> str:
         """sha256 over every parameter and buffer, as they were when this was first asked."""
@@ -53,8 +63,9 @@ class Model:
                 f"The shape of one input of {self.source} is not known, so no example can be made: give it, "
                 "input=(3, 32, 32) for example."
             )
-        if n < 1 or min(shape) < 1:
-            raise ModelError(f"Expected n and every size in input to be at least 1, but got n = {n}, {shape}.")
+        require_whole(n, "n", least=1, error=ModelError)
+        for size in shape:
+            require_whole(size, "every size in input", least=1, error=ModelError)
         generator = torch.Generator().manual_seed(0)
         reference = next((p for p in self.module.parameters() if p.is_floating_point()), torch.empty(0))
         if vocabulary is None:
