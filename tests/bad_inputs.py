@@ -19,8 +19,10 @@ class Row(NamedTuple):
 
 
 PAIR = "digit.safetensors@layer2 digit.safetensors@layer2"
-FEW = "--data digits/correlated --n 50 --n-test 20 --epochs 1"
+LESS = "--data digits/correlated --n 50 --n-test 20"
+FEW = f"{LESS} --epochs 1"
 STITCH = f"stitch {PAIR} {FEW}"
+DIRECT = f"stitch {PAIR} {LESS} --matching direct"
 AUDIT = f"audit {PAIR} {FEW} --seeds 1 --audits conflict"
 TRAIN = "train zoo:lenet --epochs 1 --out new.safetensors"
 COMPARE = "compare digit.safetensors second.safetensors --data digits/digit --n 100"
@@ -293,10 +295,10 @@ _COMMANDS = [
     (STITCH.replace("digits/correlated", "folder:untested"), "DataError", "has no images"),
     (f"{STITCH} --matching tsk", "MatchError", "There is no matching 'tsk': did you mean 'task'?"),
     (f"{STITCH} --matching class_mapping", "UsageError", "for receivers that answer with images"),
-    (f"{STITCH} --matching direct?rigde=1", "MatchError", "did you mean 'ridge'?"),
-    (f"{STITCH} --matching direct?ridge=-1", "MatchError", "ridge"),
+    (f"{DIRECT}?rigde=1", "MatchError", "did you mean 'ridge'?"),
+    (f"{DIRECT}?ridge=-1", "MatchError", "ridge"),
     (f"{STITCH} --matching task?lr=fast", "MatchError", "lr"),
-    (f"{STITCH} --matching direct --init identity", "UsageError", "The matching 'direct' has no --init"),
+    (f"{DIRECT} --init identity", "UsageError", "The matching 'direct' has no --init"),
     (f"{STITCH} --matching embedding_mapping --init identity", "UsageError", "'embedding_mapping' has no --init"),
     (f"{STITCH} --stitch afine", "StitchError", "There is no stitch 'afine': did you mean 'affine'"),
     (f"{STITCH} --stitch low_rank?rank=0", "StitchError", "rank"),
@@ -306,7 +308,7 @@ _COMMANDS = [
     (stitch(receiver="digit.safetensors@fc") + " --stitch affine", "StitchError", "use 'pool_linear'"),
     (f"{STITCH} --init direct --stitch bn_affine", "MatchError", "init='direct' needs a stitch"),
     (f"{STITCH} --init zero", "BadParameter", "'zero' is not one of"),
-    (f"{STITCH} --freeze weights --matching direct", "MatchError", "goes with the matching 'task'"),
+    (f"{DIRECT} --freeze weights", "MatchError", "goes with the matching 'task'"),
     (f"{STITCH} --freeze none", "BadParameter", "'none' is not one of"),
     (f"{STITCH} --optimiser adamw", "BadParameter", "'adamw' is not one of"),
     (f"{STITCH} --schedule linear", "BadParameter", "'linear' is not one of"),
@@ -332,7 +334,11 @@ _COMMANDS = [
         "It takes inputs of 3x32x32; digits/correlated has 3x28x28",
     ),
     (stitch(receiver="zoo:lenet?classes=5@pool1"), "DataError", "5 classes (0 … 4)"),
-    (stitch(receiver="zoo:lenet?classes=5@pool1") + " --matching direct", "DataError", "5 classes (0 … 4)"),
+    (
+        f"stitch digit.safetensors@layer2 zoo:lenet?classes=5@pool1 {LESS} --matching direct",
+        "DataError",
+        "5 classes (0 … 4)",
+    ),
     # ---- audit
     ("audit", "MissingParameter", "Missing argument 'SENDER'"),
     (f"audit {PAIR}", "UsageError", "Missing option '--data'"),
@@ -361,7 +367,7 @@ _COMMANDS = [
     (f"{AUDIT} --audits rank?n=-1", "AuditError", "n of the audit 'rank'"),
     (f"{AUDIT} --matching tsk", "MatchError", "no matching 'tsk': did you mean 'task'?"),
     (f"{AUDIT} --matching class_mapping", "UsageError", "for receivers that answer with images"),
-    (f"{AUDIT} --matching direct --init identity", "UsageError", "The matching 'direct' has no --init"),
+    (f"audit {PAIR} {LESS} --matching direct --init identity", "UsageError", "The matching 'direct' has no --init"),
     (f"{AUDIT} --stitch bn_affine", "MatchError", "init='direct' needs a stitch"),
     (f"{AUDIT} --stitch afine", "StitchError", "did you mean 'affine'"),
     (f"{AUDIT} --other-seed digit.safetensors@layr2", "CutError", "This is about the network of another seed, digit"),

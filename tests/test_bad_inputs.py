@@ -18,7 +18,7 @@ import pytest
 
 import seamripper as sr
 from bad_input_shelf import Bomb, fill, given
-from bad_inputs import ROWS, STITCH, Row
+from bad_inputs import DIRECT, ROWS, Row
 from seamripper import errors
 from seamripper.cli import _COMMANDS, main
 from seamripper.errors import SeamripperError
@@ -126,7 +126,7 @@ def test_what_is_right_on_that_shelf_is_taken(here: Path, names: dict[str, Any])
         "cuts digit.safetensors",
         "plan good.toml --store store",
         "measure a.npy a.safetensors -m linear_cka",
-        f"{STITCH} --matching direct?ridge=0.1 --stitch low_rank?rank=2",
+        f"{DIRECT}?ridge=0.1 --stitch low_rank?rank=2",
     ):
         assert _command(words.split()) == (None, 0)
     for call in (

@@ -178,6 +178,10 @@ LONG = "folder/" * 60 + "net.safetensors\nand more"
         lambda half, audited: half.cut,
         lambda half, audited: sr.Model(half.model.module, LONG, input=(8,), classes=3),
         lambda half, audited: sr.split(sr.Model(half.model.module, LONG), "1", torch.zeros(2, 8)),
+        lambda half, audited: sr.match(
+            *[sr.split(sr.Model(half.model.module, LONG), "1", torch.zeros(2, 8))] * 2, samples(40), matching="direct"
+        ),
+        lambda half, audited: sr.compare(*[sr.Model(half.model.module, LONG)] * 2, samples(60)),
         lambda half, audited: samples(40),
         lambda half, audited: sr.Samples(LONG, torch.zeros(2, 3, 28, 28), torch.zeros(2).long(), torch.arange(2), 3),
         lambda half, audited: sr.collect(half, samples(40)),

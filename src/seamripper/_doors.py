@@ -5,6 +5,7 @@ Each door is told the argument's name and the error of its function's own branch
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import operator
 import os
@@ -48,15 +49,13 @@ def require_whole(
       ...
     seamripper.errors.SeamripperError: Expected batch to be a whole number of at least 1, but got 2.0.
     """
-    bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-    try:
-        if isinstance(value, bool):
-            # To Python True is the number 1; to a reader of `batch=True` it is a slip.
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = least - 1
-    if number < least or (most is not None and number > most):
+    # To Python True is the number 1; to a reader of `batch=True` it is a slip.
+    number = None
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            number = operator.index(value)  # type: ignore[arg-type]
+    if number is None or number < least or (most is not None and number > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise error(f"Expected {name} to be a whole number {bounds}, but got {shown(value)}.")
     return number
 

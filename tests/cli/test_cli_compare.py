@@ -203,7 +203,7 @@ def test_cells_that_were_finished_survive_a_stop(
     process = started(*words, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     wait_for(lambda: folder.is_dir() and any(folder.glob("task*.json")), process)
     process.send_signal(signal.SIGINT)
-    assert "Traceback" not in process.communicate(timeout=60)[1]
+    assert "Traceback" not in process.communicate(timeout=120)[1]
     assert process.returncode == 130
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert 0 < len(before) < 4

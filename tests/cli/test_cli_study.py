@@ -115,18 +115,27 @@ def test_quiet_says_nothing(run: Any, study: Path) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
-def test_plain_lines_of_progress_where_no_terminal_looks(shell: Any, study: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("import time\ndef f(k):\n    time.sleep(3)\n    return {'k': k}\n")
-    ran = shell("run", "study.toml", "--workers", 2)
-    assert ran.code == 0
-    assert "jobs: 2/4 done, 2 running, 0 failed, about" in ran.err
+def test_plain_lines_of_progress_where_no_terminal_looks(started: Any, study: Path, tmp_path: Path) -> None:
+    # The last two jobs wait until a line was seen that tells of them.
+    seen = tmp_path / "seen"
+    code = f"import pathlib, time\ndef f(k):\n    while k > 1 and not pathlib.Path({str(seen)!r}).exists():\n"
+    code += "        time.sleep(0.01)\n    return {'k': k}\n"
+    (tmp_path / "mine.py").write_text(code)
+    running = started("run", "study.toml", "--workers", 2)
+    lines = []
+    while not lines or "jobs: 2/4 done, 2 running, 0 failed, about" not in lines[-1]:
+        lines.append(running.stderr.readline())
+        assert lines[-1], lines
+    seen.touch()
+    running.communicate(timeout=120)
+    assert running.returncode == 0
 
 
 def test_a_terminal_gets_a_bar(study: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import time\ndef f(k):\n    time.sleep(0.5)\n    return {'k': k}\n")
     words = [sys.executable, "-m", "seamripper", "run", "study.toml"]
     done = subprocess.run(
-        ["script", "-qec", " ".join(words), "/dev/null"], cwd=tmp_path, capture_output=True, timeout=60
+        ["script", "-qec", " ".join(words), "/dev/null"], cwd=tmp_path, capture_output=True, timeout=120
     )
     said = done.stdout.decode()
     assert "running" in said
@@ -195,7 +204,7 @@ def test_the_script_for_sbatch_runs_every_shard(run: Any, study: Path, tmp_path:
 
     for task in range(2):
         env = {**os.environ, "SLURM_ARRAY_TASK_ID": str(task), "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-        subprocess.run(["bash", str(tmp_path / "study.sbatch")], cwd=tmp_path, env=env, check=True, timeout=60)
+        subprocess.run(["bash", str(tmp_path / "study.sbatch")], cwd=tmp_path, env=env, check=True, timeout=120)
     assert run("collect", "runs/study", "--study", "study.toml").out == (
         "4 results are new, 4 there are in all; the study is done\n"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from seamripper._doors import require, require_function, several
 from seamripper._files import atomic
-from seamripper._notebook import card, draw_words, line, short, table
+from seamripper._notebook import card, draw_words, line, one_line, short, table
 from seamripper._options import split_options
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json
@@ -56,7 +56,7 @@ class Audited:
     def __repr__(self) -> str:
         places = " → ".join(short(self._place(role), 80) for role in ("sender", "receiver"))
         answers = ", ".join(f"{name}: {verdict.answer}" for name, verdict in self.verdicts.items())
-        return f"Audited({places}: {self.conclusion}; {answers or 'no audit'})"
+        return one_line(f"Audited({places}: {self.conclusion}; {answers or 'no audit'})")
 
     def as_record(self) -> dict[str, Any]:
         """All of it as JSON has it."""

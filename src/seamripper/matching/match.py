@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import load_tensors, save_tensors
-from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, short
+from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, one_line, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
 from seamripper.cut.frozen import Freeze, sealed
@@ -64,8 +64,7 @@ class Match:
     fitted: Tensor = field(repr=False)
 
     def __repr__(self) -> str:
-        status = short(self.status, 60)
-        return f"Match({self._title()}, n = {len(self.fitted)}: {status!r})"
+        return one_line(f"Match({self._title()}, n = {len(self.fitted)}: {short(self.status, 60)!r})")
 
     def _title(self) -> str:
         return f"{_place(self.sender)} → {_place(self.receiver)}, {self.stitch.name} by {self.matching.name}"

@@ -40,7 +40,12 @@ class Tally:
             if self._stopped:
                 raise _StoppedError
             self._done += 1
-            self._watch(Progress(self._task, self._done, self._total))
+            try:
+                self._watch(Progress(self._task, self._done, self._total))
+            except BaseException:
+                # At once, and not when the lane has ended: the others are waiting for the lock.
+                self._stopped = True
+                raise
 
     def stop(self) -> None:
         """Whoever counts next gives up."""

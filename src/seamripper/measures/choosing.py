@@ -17,8 +17,8 @@ from seamripper._own_code import import_file, running
 from seamripper._plugins import discover
 from seamripper._words import did_you_mean
 from seamripper.errors import MeasureError
+from seamripper.measures._by_stitching import FUNCTIONAL
 from seamripper.measures.base import Measure
-from seamripper.measures.functional import FUNCTIONAL
 
 _GROUPS = ("all", "moments", "batches", "rows")
 """Words that stand for many measures: all of them, or those that need just this."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from seamripper._doors import require_path
 from seamripper._files import atomic
-from seamripper._notebook import Html, card, draw_matrix, line, short, spread_out, table, told
+from seamripper._notebook import Html, card, draw_matrix, line, one_line, short, spread_out, table, told
 from seamripper._words import did_you_mean
 from seamripper.errors import FileError, MeasureError
 from seamripper.measures._scale import ends_of
@@ -71,7 +71,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         size = f"{len(self.senders)} × {len(self.receivers)} cuts"
-        return f"Comparison({self._compared()}: {len(self.matrices)} matrices of {size}, n = {self.record.get('n')})"
+        told = f"{len(self.matrices)} matrices of {size}, n = {self.record.get('n')}"
+        return one_line(f"Comparison({self._compared()}: {told})")
 
     def __getitem__(self, measure: str) -> Matrix:
         if measure not in self.matrices:

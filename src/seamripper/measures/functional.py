@@ -32,6 +32,7 @@ from seamripper.data.samples import Samples
 from seamripper.errors import CutError, DataError, MatchError, MeasureError, StitchError
 from seamripper.matching import Direct, Matching, Task, evaluate, match
 from seamripper.matching.task import require_classes
+from seamripper.measures._by_stitching import DIRECT, TASK
 from seamripper.measures._cells import Cells
 from seamripper.measures._forms import forms
 from seamripper.measures._order import order_of
@@ -43,14 +44,6 @@ from seamripper.measures.rule import Rule
 from seamripper.measures.score import Score
 from seamripper.models._call import answer_of
 from seamripper.models._version import versions
-
-DIRECT, TASK = "direct_functional", "task_functional"
-
-FUNCTIONAL: dict[str, str] = {
-    DIRECT: "Relative accuracy of the two networks joined by least squares, on samples that were not fitted on.",
-    TASK: "Relative accuracy of the two networks joined by a stitch trained on the task, from the direct one on.",
-}
-"""The matrices that are filled by stitching, with a line on each."""
 
 _DIRECT = Direct()
 _FAILURES = (CutError, StitchError, MatchError, MeasureError, DataError)

@@ -12,6 +12,7 @@ from seamripper.activations.sampling import Sampling as Sampling
 from seamripper.errors import MeasureError
 from seamripper.measures._scale import claims_of
 from seamripper.measures.base import Measure
+from seamripper.measures.choosing import measure_named
 from seamripper.measures.pair import Pair
 
 if TYPE_CHECKING:
@@ -94,9 +95,6 @@ def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interva
 
 def as_measure(measure: Measure | str) -> Measure:
     """The measure, or the one that a word means."""
-    # Here, as whoever chooses among all measures imports their files, and some of these need scores.
-    from seamripper.measures.choosing import measure_named
-
     require(measure, (Measure, str), "measure", error=MeasureError)
     return measure_named(measure) if isinstance(measure, str) else measure
 
