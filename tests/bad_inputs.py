@@ -494,6 +494,7 @@ _COMMANDS = [
     ("report foreign", "StoreError", "is no store of seamripper's"),
     ("report no-ledger", "StoreError", "no-ledger"),
     ("report store --experiment goood", "StoreError", "did you mean 'good'?"),
+    ("report store --out page.pdf", "BadParameter", "expected a name that ends in .html"),
     ("report store --format jpg", "BadParameter", "'jpg' is not one of"),
     ("report store --figures file", "BadParameter", "is a file"),
     ("collect", "MissingParameter", "Missing argument 'STORE'"),

@@ -227,13 +227,18 @@ def test_a_run_elsewhere_that_has_fallen_silent_is_taken_over(
         keys = list(plan(Experiment.read(path), store).graph.jobs)
         store.ledger.begin("far", "study", {})
         assert store.ledger.claim(keys[:2], "far") == keys[:2]
-    # Silent for all but two seconds of the time after which it counts as dead: it is waited for, and then taken over.
-    beat = time.time() - SILENCE + 2
-    change(folder, "UPDATE runs SET host = 'elsewhere', pid = 1, beat = ? WHERE id = 'far'", beat)
-    done = ran(path, folder)
+    change(folder, "UPDATE runs SET host = 'elsewhere', pid = 1, beat = ? WHERE id = 'far'", time.time() + SILENCE)
+    waited = []
+
+    def fall_silent(now: Any) -> None:
+        # What it has claimed is waited for, until it counts as dead: only then is it taken over.
+        if now.done == 1 and now.elsewhere == 2 and not waited:
+            waited.append(called())
+            change(folder, "UPDATE runs SET beat = ? WHERE id = 'far'", time.time() - SILENCE - 1)
+
+    done = ran(path, folder, watch=fall_silent)
     assert done.did == 3
-    assert 1 < done.seconds < SILENCE
-    assert called()[0] == "3/0"
+    assert waited == [["3/0"]]
     assert sorted(called()) == ["1/0", "2/0", "3/0"]
 
 
