@@ -294,5 +294,7 @@ def example_of(model: Model, example: Inputs | None) -> Inputs:
     for value in [example] if isinstance(example, Tensor) else example.values() or [torch.empty(0)]:
         require(value, Tensor, "each input of the example", error=CutError, advice=advice)
         if value.dim() == 0 or len(value) == 0:
-            raise CutError(f"Expected the example to hold at least one input, but got a shape of {tuple(value.shape)}.")
+            raise CutError(
+                f"Expected the example to hold at least one sample, but got a shape of {tuple(value.shape)}."
+            )
     return example

@@ -47,7 +47,9 @@ def load(
     >>> model.example().shape
     torch.Size([2, 1, 28, 28])
     """
-    spec = require_path(spec, "spec", error=ModelError, advice="A model goes by a word: load('zoo:resnet18').")
+    advice = "A model goes by a word: load('zoo:resnet18')."
+    require(spec, (str, os.PathLike), "spec", error=ModelError, advice=advice)
+    spec = os.fspath(spec)
     if weights is not None:
         weights = require_path(weights, "weights", error=ModelError)
     input = _sizes(input)
