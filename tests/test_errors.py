@@ -18,6 +18,7 @@ from seamripper.errors import DivergedError, FrozenError, LeakError, SeamripperE
 SOURCE = Path(seamripper.__file__).parent
 TREE = {name: cls for name, cls in vars(errors).items() if inspect.isclass(cls) and issubclass(cls, Exception)}
 ALLOWED = {
+    ("_doors.py", "error"): "the class of the tree that the caller names",
     ("__init__.py", "AttributeError"): "what Python asks of a module's __getattr__",
     ("audits/_rank_layer.py", "_Met"): "ends a tail's forward pass and is caught there; no user sees it",
     ("audits/identification.py", "reasons[0]"): "the InapplicableError of the first measure, where none applies",

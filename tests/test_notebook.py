@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import textwrap
-import time
 from collections import OrderedDict
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -191,9 +190,7 @@ def test_showing_a_match_runs_no_model(pair: tuple[Split, Split]) -> None:
     try:
         with pytest.raises(AssertionError, match="was run"):
             found(load_data("digits/digit", "test", n=2).batch(slice(None)))
-        begun = time.perf_counter()
         read(found)
-        assert time.perf_counter() - begun < 0.1
         pixels(found.plot())
     finally:
         for hook in hooks:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from seamripper._doors import require_path
 from seamripper.errors import FileError, SeamripperError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     The bytes go to a temporary name in the same folder, are synced, and are renamed. Whatever goes wrong on
     the way (a full disk, Ctrl-C), the old file, if any, is untouched and the temporary one is gone.
     """
-    path = Path(path)
+    path = Path(require_path(path, "the name of a file to write", error=FileError))
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,13 +159,23 @@ def _seal(note: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     return joined({**prints, "note": json.dumps(note, sort_keys=True)})
 
 
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[IO[bytes]]:
+    """The file, open; what the system says against reading it becomes a sentence."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as e:
+        raise FileError(f"{path} could not be read: {e.strerror or e}.") from e
+
+
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The header of a safetensors file, or an error that says what is wrong with it."""
     path = Path(path)
     if not path.is_file():
         raise FileError(f"There is no file {path}.{files_beside(path)}")
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with _readable(path) as file:
         first = file.read(8)
         length = struct.unpack("<Q", first)[0] if len(first) == 8 else -1
         if not 2 <= length <= min(size - 8, 100_000_000):

@@ -80,6 +80,15 @@ def short(text: str, longest: int = _NAME) -> str:
     return text if len(text) <= longest else f"…{text[1 - longest :]}"
 
 
+def one_line(text: str) -> str:
+    """The text without its line breaks, which a name from outside may have.
+
+    >>> one_line("a net\\nof mine")
+    'a net of mine'
+    """
+    return " ".join(text.split())
+
+
 def choice(chosen: Any) -> str:
     """A stitch or a matching by name, with those options that are not the default.
 

@@ -71,11 +71,3 @@ def test_a_network_of_your_own(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(f"from torch import nn\n\ndef make(width=4):\n    return {layers}\n")
     ran = run("cuts", "mine.py:make?width=5", "--input", "6", "--json")
     assert [cut["shape"] for cut in ran.json["cuts"]] == [[6], [5], [2]]
-
-
-def test_a_model_that_does_not_say_its_input_is_asked_for_it(run: Run) -> None:
-    ran = run("cuts", "zoo:resnet18")
-    assert ran.code == 2
-    assert ran.err == (
-        "seamripper: The shape of one input of zoo:resnet18 is not known: give it, --input 3x32x32 say.\n"
-    )

@@ -104,12 +104,6 @@ def test_the_table_of_measures_shows_what_they_claim(run: Run) -> None:
     assert by_name["linear_cka"][3].startswith("Linear centred kernel alignment, the biased form")
 
 
-def test_nothing_else_can_be_listed(run: Run) -> None:
-    ran = run("list", "measurs")
-    assert ran.code == 2
-    assert f"'measurs' is not one of {', '.join(map(repr, WHAT))}" in " ".join(ran.err.split())
-
-
 def test_what_can_be_asked_for_is_listed_with_what_is_known_of_it_and_its_options(run: Run) -> None:
     found = {what: run("list", what, "--json").json[what] for what in ("controls", "interventions", "audits")}
     assert found["controls"]["random_sender"]["known"] == "nothing"
@@ -121,15 +115,3 @@ def test_what_can_be_asked_for_is_listed_with_what_is_known_of_it_and_its_option
     for what, columns in (("controls", ["name", "known", "what it is"]), ("audits", ["name", "question"])):
         head = next(line for line in run("list", what).out.splitlines() if line.startswith("┃"))
         assert [cell.strip() for cell in head.strip("┃").split("┃")] == columns
-
-
-def test_a_mistyped_command_gets_the_nearest(run: Run) -> None:
-    ran = run("stich")
-    assert ran.code == 2
-    assert "There is no command 'stich': did you mean 'stitch'" in ran.err
-
-
-def test_no_command_gets_the_help(run: Run) -> None:
-    ran = run()
-    assert ran.code == 2
-    assert "Usage: seamripper [OPTIONS] COMMAND" in ran.out + ran.err

@@ -212,25 +212,6 @@ def test_a_file_of_activations_says_what_it_is_of(run: Run, networks: dict[str, 
     assert found.cut.name == "layer2"
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("digit.safetensors@layr2", "--data", "digits"), "no layer 'layr2' to cut: did you mean 'layer2'"),
-        (("digit.safetensors@layer2", "--data", "digts"), "There is no data set 'digts': did you mean 'digits'"),
-        (("digits.safetensors@layer2", "--data", "digits"), "There is no file digits.safetensors"),
-    ],
-)
-def test_activations_of_what_is_not_there(
-    run: Run, networks: dict[str, Path], words: tuple[str, ...], says: str
-) -> None:
-    Path("digit.safetensors").write_bytes(networks["digit"].read_bytes())
-    ran = run("activations", *words, "--out", "new.safetensors")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("seamripper: ")
-    assert says in ran.err
-    assert not Path("new.safetensors").exists()
-
-
 # ---- what is given wrongly
 
 
@@ -253,51 +234,6 @@ def shelf() -> None:
     sr.Activations(cut, values, labels, ids + 1).save("others.safetensors")
 
 
-WRONG = [
-    (("nowhere.npy", "a.npy"), "FileError", "There is no file nowhere.npy. In that folder there are: a.npy, "),
-    (
-        ("a.npy", "b.safetensors"),
-        "FileError",
-        "There is no file b.safetensors. In that folder there are: a.safe",
-    ),
-    (("a.npy", "a.csv"), "FileError", "Expected activations in a .npy or .safetensors file, but got a.csv."),
-    (("a.npy", "text.npy"), "FileError", "text.npy is not a .npy file"),
-    (("a.npy", "text.safetensors"), "FileError", "text.safetensors is not a safetensors file"),
-    (("a.npy", "pickled.npy"), "FileError", "pickled.npy holds pickled Python objects. It was not opened"),
-    (("a.npy", "fewer.npy"), "MeasureError", "Expected a.npy and fewer.npy to hold the same samples, but they have 60"),
-    (("a.safetensors", "turned.safetensors"), "MeasureError", "the same samples in another order, first in sample 0"),
-    (("a.safetensors", "others.safetensors"), "MeasureError", "hold different samples, first in sample 0"),
-    (("a.npy", "sick.npy"), "DataError", "sick.npy holds NaN or Inf, first in sample 7"),
-    (("a.npy", "maps.npy"), "MeasureError", "maps.npy holds maps of 3x4x4: say how they become rows"),
-    (("maps.npy", "small.npy", "--sampling", "positions"), "MeasureError", "a grid of 4x4 and a grid of 2x2. Use the"),
-    (
-        ("a.npy", "a.npy", "-m", "linear_kca"),
-        "MeasureError",
-        "no measure 'linear_kca': did you mean 'linear_cka'",
-    ),
-    (("a.npy", "a.npy", "-m", "svcca?dim=3"), "MeasureError", "'svcca' has no option 'dim': did you mean 'dims'?"),
-    (
-        ("a.npy", "a.npy", "-m", "svcca?dims=x"),
-        "MeasureError",
-        "dims of the measure 'svcca' to be a whole number",
-    ),
-    (("a.npy", "a.npy", "-m", "own.py:Mine"), "MeasureError", "There is no file own.py to take 'Mine' from."),
-]
-
-
-@pytest.mark.parametrize(("words", "kind", "says"), WRONG)
-def test_bad_input_is_a_sentence_and_a_code(run: Run, words: tuple[str, ...], kind: str, says: str) -> None:
-    shelf()
-    ran = run("measure", *words)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("seamripper: ")
-    assert says in ran.err
-    told = run("measure", *words, "--json")
-    assert (told.code, told.err) == (2, "")
-    assert told.json["error"]["kind"] == kind
-    assert says in told.json["error"]["message"]
-
-
 def test_the_good_ones_of_that_shelf_are_taken(run: Run) -> None:
     shelf()
     for words in (
@@ -306,12 +242,3 @@ def test_the_good_ones_of_that_shelf_are_taken(run: Run) -> None:
         ("maps.npy", "a.npy", "--sampling", "pool"),
     ):
         assert run("measure", *words, "-m", "linear_cka").code == 0
-
-
-def test_words_that_cannot_be_parsed(run: Run) -> None:
-    ran = run("measure", "a.npy", "a.npy", "--sampling", "mean")
-    assert ran.code == 2
-    assert "'mean' is not one of 'positions', 'flatten', 'pool'" in " ".join(ran.err.split())
-    ran = run("activations", "a.safetensors", "--data", "digits", "--out", "b.safetensors")
-    assert ran.code == 2
-    assert "Expected the model as MODEL@CUT" in " ".join(ran.err.split())

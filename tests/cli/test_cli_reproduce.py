@@ -123,33 +123,6 @@ def test_failed_jobs_are_told_with_exit_code_1_and_stop_nothing(run: Any, broken
     assert run("reproduce", "nobody2020", "--workers", 1, "--retry-failed", "--quiet").code == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("nosuch",), "There is no paper 'nosuch': there are: smith2025."),
-        (("smith2025/tabel-c1",), "smith2025 has no 'tabel-c1': did you mean 'table-c1'"),
-        (("smth2025",), "did you mean 'smith2025'?"),
-        (("smith2025/fig-3", "--profile", "nosuch"), "'nosuch' is not one of 'quick', 'paper'"),
-        (("smith2025/fig-3", "--workers", "0"), "0 is not in the range"),
-        (("smith2025/fig-3", "--address", "h:1"), "--address is for --engine ray"),
-        ((), "Missing argument 'PAPER[/ITEM]'"),
-    ],
-)
-def test_a_slip_gets_a_sentence_and_exit_code_2(run: Any, tmp_path: Path, words: Any, said: str) -> None:
-    found = run("reproduce", *words)
-    assert found.code == 2
-    assert said in found.err
-    assert "Traceback" not in found.err
-    assert not (tmp_path / "runs").exists(), "nothing is begun"
-
-
-def test_a_slip_is_told_in_json_if_asked_for(run: Any) -> None:
-    found = run("reproduce", "smith2025/tabel-c1", "--json")
-    assert found.code == 2
-    assert found.json["error"]["kind"] == "ExperimentError"
-    assert "did you mean 'table-c1'" in found.json["error"]["message"]
-
-
 def test_a_damaged_record_of_times_is_told_with_what_to_do(run: Any, tiny: Paper, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "reproduction.json").write_text("{")

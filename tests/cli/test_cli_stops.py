@@ -114,7 +114,7 @@ def test_a_training_that_is_stopped_goes_on_where_it_was(
     partial = tmp_path / "a.partial.safetensors"
     wait_for(partial.exists, process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
     # On a line of its own, after the ^C of the terminal.
@@ -140,16 +140,21 @@ def test_a_training_that_is_stopped_goes_on_where_it_was(
 def test_a_stitch_that_is_stopped_leaves_nothing(
     started: Callable[..., subprocess.Popen[str]], tmp_path: Path, networks: dict[str, Path]
 ) -> None:
-    pair = (f"{networks['colour']}@layer2", f"{networks['digit']}@layer2")
+    mine, loaded = tmp_path / "mine.py", tmp_path / "loaded"
+    mine.write_text(
+        "from pathlib import Path\nfrom seamripper import load\n"
+        f"def make():\n    net = load({str(networks['colour'])!r}).module\n    Path('loaded').touch()\n    return net\n"
+    )
+    pair = ("mine.py:make@layer2", f"{networks['digit']}@layer2")
     words = ("stitch", *pair, "--data", "digits/correlated", "--epochs", 1_000_000, "--out", "match.safetensors")
     process = started(*words, "--json", preexec_fn=can_be_interrupted)
-    # At any moment, be it while torch is imported or in a step; only Python's own start is too early.
-    time.sleep(3)
+    # From here on at any moment: the command runs, and its own code has the word.
+    wait_for(loaded.exists, process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, err.strip()) == (130, "")
     assert json.loads(out)["error"]["kind"] == "Stopped"
-    assert list(tmp_path.iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} <= {"mine.py", "loaded", "__pycache__"}
 
 
 def test_a_training_that_is_killed_goes_on_where_it_was(
@@ -180,6 +185,6 @@ def test_a_reader_that_has_gone_is_no_error(
     os.close(ours)
     process = started(*words, stdout=theirs)
     os.close(theirs)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert err == ""
     assert process.returncode == 1

@@ -166,7 +166,7 @@ sys.stdout.buffer.write(Remote("toy", {{"a.bin": {PRINT!r}}}, (Slow(),)).read("a
     package = Path(fetch.__file__).parents[2]
     there = {**os.environ, "PYTHONPATH": str(package)}
     both = [subprocess.Popen([sys.executable, "-c", script, str(k)], env=there, stdout=subprocess.PIPE) for k in (1, 2)]
-    assert [process.communicate(timeout=60)[0] for process in both] == [GOOD, GOOD]
+    assert [process.communicate(timeout=120)[0] for process in both] == [GOOD, GOOD]
     assert (tmp_path / "asked").read_text() == "x"
 
 

@@ -53,7 +53,7 @@ def test_splits_never_overlap(name: str) -> None:
         ("foldr:x", {}, "There is no data set 'foldr:x': did you mean 'folder:PATH'"),
         ("", {}, "There is no data set '': there are: "),
         ("digits", {"split": "validation"}, "split to be 'train' or 'test', but got 'validation'"),
-        ("digits", {"n": 0}, "n to be at least 1, but got 0"),
+        ("digits", {"n": 0}, "n to be a whole number of at least 1, but got 0"),
         ("digits", {"seed": -1}, "seed to be a whole number from 0 to 4294967295, but got -1"),
         ("digits", {"seed": 0.5}, "seed to be a whole number from 0 to 4294967295, but got 0.5"),
         ("digits", {"size": 32}, "The data set 'digits' has no option 'size': there are: classes"),
@@ -111,7 +111,7 @@ def test_importing_needs_no_extra() -> None:
     code += "from seamripper.data import datasets; datasets()\n"
     code += "extras = {'PIL', 'sklearn', 'soundfile', 'torchvision', 'timm', 'transformers'} & set(sys.modules)\n"
     code += "assert not extras, extras"
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=120)
 
 
 def test_a_data_set_is_an_interface_or_a_leaf() -> None:

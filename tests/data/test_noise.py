@@ -72,8 +72,8 @@ def test_a_sample_is_the_same_however_many_are_asked_for() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"classes": 0}, "classes to be at least 1, but got 0"),
-        ({"per_class": -1}, "per_class to be at least 1, but got -1"),
+        ({"classes": 0}, "classes to be a whole number of at least 1, but got 0"),
+        ({"per_class": -1}, "per_class to be a whole number of at least 1, but got -1"),
         ({"radius": -0.1}, "radius to be 0 or more, but got -0.1"),
         ({"radius": float("nan")}, "radius to be 0 or more, but got nan"),
         ({"split": "valid"}, "split to be 'train' or 'test', but got 'valid'"),
@@ -87,5 +87,5 @@ def test_what_makes_no_sense_is_refused(options: dict[str, object], complaint: s
 
 
 def test_an_empty_axis_is_refused() -> None:
-    with pytest.raises(DataError, match=r"shape\[1\] to be at least 1, but got 0"):
+    with pytest.raises(DataError, match=r"shape\[1\] to be a whole number of at least 1, but got 0"):
         clustered_noise((2, 0))

@@ -116,17 +116,16 @@ def test_shape_stays() -> None:
 
 
 def test_only_what_is_drawn_is_computed_and_it_is_what_the_whole_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = load_data("cifar10/stylised", "test", seed=5)
+    whole = restyled_photographs()
     computed: list[int] = []
     really = stylise.restyled
     monkeypatch.setattr(stylise, "restyled", lambda x, other: computed.append(len(x)) or really(x, other))
-    few = load_data("cifar10/stylised", "test", n=400, seed=5)
+    few = load_data("cifar10/stylised", "test", n=400, seed=0)
     assert sum(computed) == 400
-    assert few.fingerprint == whole.draw(400, seed=5).fingerprint
+    assert few.fingerprint == whole.draw(400, seed=0).fingerprint
 
 
 def test_the_seed_draws_the_styles() -> None:
-    one, other = (load_data("cifar10/stylised", "test", seed=seed) for seed in (0, 1))
-    assert one.fingerprint == restyled_photographs().fingerprint
+    one, other = restyled_photographs(), load_data("cifar10/stylised", "test", seed=1)
     assert other.fingerprint != one.fingerprint
     assert torch.equal(one.labels, other.labels)

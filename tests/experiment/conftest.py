@@ -36,6 +36,15 @@ def slow(x, seed=0):
     time.sleep(0.1)
     return {"double": 2 * x}
 
+def together(x, seed=0):
+    """The first job of each of two runs waits for that of the other."""
+    said(f"{x}/{seed}")
+    (HERE / f"worker-{os.getpid()}").touch()
+    while len(list(HERE.glob("worker-*"))) < 2:
+        time.sleep(0.01)
+    time.sleep(0.02)
+    return {"double": 2 * x}
+
 def picky(x):
     if x == 2:
         raise ValueError("two is not liked")

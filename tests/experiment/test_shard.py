@@ -327,7 +327,7 @@ def test_jobs_that_shards_share_are_done_once_though_they_run_side_by_side(
     """Two shards of the same goals, as where one is run twice: each job is done by one of them."""
     path, store = study("slow", x=list(range(12))), tmp_path / "store"
     both = [started(path, store, name, code=WHOLE) for name in ("first", "second")]
-    said = [one.communicate(timeout=60) for one in both]
+    said = [one.communicate(timeout=120) for one in both]
     counts = [[int(word) for word in out.split()] for out, _ in said]
     assert sum(did for did, _ in counts) == 12, said
     assert all(did + elsewhere == 12 for did, elsewhere in counts)

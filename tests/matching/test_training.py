@@ -161,7 +161,7 @@ def test_weights_that_are_lost_in_the_last_step_are_told() -> None:
         ({"epochs": 2.5}, "a whole number of at least 0, but got 2.5"),
         ({"batch": 0}, "of at least 1, but got 0"),
         ({"l1": -1.0}, "a number of at least 0, but got -1"),
-        ({"schedule": "cosine"}, "Expected schedule of a training to be Schedule, but got 'cosine'"),
+        ({"schedule": "cosinus"}, "Expected kind of a schedule to be .*, but got 'cosinus'"),
     ],
 )
 def test_options_that_mean_nothing(options: dict[str, object], message: str) -> None:

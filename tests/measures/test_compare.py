@@ -410,7 +410,7 @@ def test_bad_input() -> None:
         Rule(sampling="pixels")  # type: ignore[arg-type]
     with pytest.raises(MeasureError, match="Minibatches need 4 samples or more, but the rule's batch is 3"):
         compare(net(0), net(1), samples, measures=["minibatch_cka"], rule=Rule(batch=3))
-    with pytest.raises(MeasureError, match="`folds` to be at least 2, but got 1"):
+    with pytest.raises(MeasureError, match="folds to be a whole number of at least 2, but got 1"):
         Rule(folds=1)
     with pytest.raises(CutError, match="The sender: The model does not run on inputs of shape 3x16x16"):
         compare(Architecture.parse("zoo:lenet").build(seed=0), net(1), samples)

@@ -33,11 +33,12 @@ from seamripper.measures import (
     functional,
     measure_named,
 )
+from seamripper.measures._by_stitching import DIRECT, FUNCTIONAL, TASK
 from seamripper.measures._forms import forms
 from seamripper.measures._held_out import moments_of
 from seamripper.measures._order import order_of
 from seamripper.measures._stitched import by_moments, carrier
-from seamripper.measures.functional import DIRECT, FUNCTIONAL, TASK, parted
+from seamripper.measures.functional import parted
 from seamripper.models.zoo.vit import ViT
 from seamripper.stitches import stitch_named
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,9 @@ ASKED = ["linear_cka", "opd", "cca_mean", "minibatch_cka", "mutual_knn", "regres
 CUTS = ["layer1", "layer2", "layer3"]
 
 
+@functools.cache
 def prepared(rule: Rule = RULE, n: int = 100) -> Prepared:
+    """Cut once for all tests: a comparison before its pass keeps nothing of the passes that are made with it."""
     pixels = torch.randn(n, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     samples = sr.Samples("noise", pixels, torch.arange(n) % 4, torch.arange(n), classes=4)
     nets = [Architecture.parse("resnet18?width=0.125&stem=3x3&classes=4").build(seed=seed) for seed in (0, 1)]

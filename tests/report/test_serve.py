@@ -31,7 +31,7 @@ from seamripper.experiment._processes import born
 from seamripper.experiment.job import Graph
 from seamripper.experiment.provenance import provenance
 from seamripper.report import serve as module
-from seamripper.report._snapshot import snapshot
+from seamripper.report._snapshot import settled, snapshot, stamp
 from seamripper.report.serve import RunServer
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -49,6 +49,12 @@ def slow(k):
 """
 
 
+def at_rest(folder: Path) -> None:
+    """Wait until a store is seen to be at rest: what is read of it from then on may be kept."""
+    while not settled(stamp(folder)):
+        time.sleep(0.01)
+
+
 class Answer:
     """What came back."""
 
@@ -62,7 +68,7 @@ class Answer:
 
 def asked(server: RunServer, path: str, *, method: str = "GET", host: str | None = None, **more: str) -> Answer:
     """A request over a socket; the path and the headers are sent as they are."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
     try:
         connection.putrequest(method, path, skip_host=True)
         if host != "":
@@ -76,7 +82,7 @@ def asked(server: RunServer, path: str, *, method: str = "GET", host: str | None
 
 
 def raw(server: RunServer, data: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as to:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as to:
         to.sendall(data)
         to.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: to.recv(65536), b""))
@@ -323,7 +329,7 @@ def test_a_run_that_was_killed_waits(serving: Any, runs: Path) -> None:
     def state() -> str:
         return str(asked(server, "/runs.json").json["runs"][1]["state"])
 
-    time.sleep(0.15)
+    at_rest(runs / "study")
     assert (state(), state()) == ("running", "running")
     dead.communicate(b"\n")
     assert state() == "waiting", "though no file has changed"
@@ -385,7 +391,7 @@ def test_the_script_draws_rows_as_text_alone(serving: Any, runs: Path, tmp_path:
         """
         + module._SCRIPT
     )
-    said = subprocess.run([node, "page.js"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run([node, "page.js"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     drawn = json.loads(said.stdout)
     assert drawn["none"]["hidden"] is True
     assert drawn["said"]["textContent"] == ""
@@ -430,7 +436,7 @@ def test_a_report_is_rendered_again_only_if_its_run_has_changed(
 
     monkeypatch.setattr(module, "page", counted)
     server = serving(runs)
-    time.sleep(0.15)
+    at_rest(runs / "study")
     texts = {asked(server, "/run/study/").text for _ in range(3)}
     assert (len(texts), rendered) == (1, ["study"])
     with Store(runs / "study", write=True) as store:
@@ -457,7 +463,7 @@ def test_a_run_is_watched_while_it_fills(serving: Any, tmp_path: Path) -> None:
                     tables.add(len(asked(server, "/run/slow/results.csv").text.splitlines()))
                     reports.add(asked(server, "/run/slow/").status)
             time.sleep(0.05)
-        assert filling.wait(timeout=60) == 0
+        assert filling.wait(timeout=120) == 0
     finally:
         filling.kill()
         filling.wait()
@@ -809,7 +815,7 @@ def test_ipv6_is_served(serving: Any, runs: Path) -> None:
     except ExperimentError:
         pytest.skip("no IPv6 here")
     assert server.address == f"http://[::1]:{server.server_port}/"
-    connection = http.client.HTTPConnection("::1", server.server_port, timeout=30)
+    connection = http.client.HTTPConnection("::1", server.server_port, timeout=120)
     connection.request("GET", "/runs.json")
     assert connection.getresponse().status == 200
     connection.close()

@@ -13,15 +13,17 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from seamripper._doors import require_function, require_path, require_whole
 from seamripper._files import save_tensors
+from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.cut.frozen import sealed
 from seamripper.cut.halves import Context
-from seamripper.cut.on_data import presented, require_whole
+from seamripper.cut.on_data import presented, prove_halves
 from seamripper.cut.place import Cut
-from seamripper.cut.split import Split
+from seamripper.cut.split import Split, require_split
 from seamripper.data.padding import tokens_that_count, trimmed
-from seamripper.data.samples import Samples, batches_in, both
+from seamripper.data.samples import Samples, batches_in, both, require_samples
 from seamripper.errors import DataError, FileError
 
 KIND = "set of activations"
@@ -51,6 +53,9 @@ class Activations:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Activations(at {short(str(self.cut), 120)!r}, n = {len(self)}, kept in {self.kept})"
 
     def beside(self, index: Tensor | slice) -> Context:
         """The context of the samples at `index`."""
@@ -85,6 +90,14 @@ def collect(
     `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process. Places that are
     padding in all samples are cut off first, and `Activations.mask` tells of those that are left.
     """
+    require_split(split, "split")
+    require_samples(samples, "samples")
+    if beside is not None:
+        require_split(beside, "beside")
+    for name, size, least in (("batch", batch, 1), ("memory", memory, 0)):
+        require_whole(size, name, least=least, error=DataError)
+    folder = None if folder is None else require_path(folder, "folder", error=FileError)
+    require_function(watch, "watch", error=DataError)
     whole = trimmed(samples.as_it_is if beside is None else samples)
     return activations_of(split, whole, beside=beside, batch=batch, memory=memory, folder=folder, watch=watch)
 
@@ -110,7 +123,7 @@ def activations_of(
             require_finite(rows, split.cut.name, samples.ids[done : done + len(rows)])
             extra = (beside or split).beside(inputs)
             if values is None:
-                require_whole(split, whole.for_sender, role="model", batch=batch, activations=rows)
+                prove_halves(split, whole.for_sender, role="model", batch=batch, activations=rows)
                 # Sized by the first batch: its shape, not the example's, is what this data gives.
                 needs = rows[0].numel() * rows.element_size() * len(samples)
                 kept = "disk" if needs > memory else "memory"

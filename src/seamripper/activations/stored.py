@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seamripper._doors import require_path
 from seamripper._files import files_beside, load_tensors
 from seamripper._words import shown_shape
 from seamripper.activations.collect import KIND, Activations, first_bad
@@ -26,7 +27,7 @@ def load_activations(path: str | os.PathLike[str]) -> Activations:
     An array of two axes is rows (n, d), one of three tokens (n, t, d), one of four maps (n, c, h, w). It does not say
     which samples it is of: their ids and labels are -1.
     """
-    path = Path(path)
+    path = Path(require_path(path, "path", error=FileError))
     if path.suffix not in (".npy", ".safetensors"):
         raise FileError(f"Expected activations in a .npy or .safetensors file, but got {path}.")
     if not path.is_file():

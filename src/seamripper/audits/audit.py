@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from seamripper._doors import require, require_function, several
 from seamripper._files import atomic
-from seamripper._notebook import card, draw_words, line, short, table
+from seamripper._notebook import card, draw_words, line, one_line, short, table
+from seamripper._options import split_options
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json
 from seamripper.audits.choosing import chosen_audits
@@ -18,9 +20,10 @@ from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judged
 from seamripper.controls import Case, Control, Outcome
 from seamripper.cut.frozen import Freeze, sealed
 from seamripper.cut.split import Split
-from seamripper.data.samples import Samples
-from seamripper.errors import AuditError, InapplicableError, SeamripperError
-from seamripper.matching import Functional, Match, Matching, Task, Training
+from seamripper.data.samples import Samples, require_samples
+from seamripper.errors import AuditError, InapplicableError, MatchError, SeamripperError
+from seamripper.matching import Functional, Match, Matching, Regression, Task, Training
+from seamripper.matching.choosing import as_matching, with_written
 from seamripper.models._version import versions
 from seamripper.stitches import Stitch
 
@@ -49,6 +52,11 @@ class Audited:
 
     def __str__(self) -> str:
         return str(self.judgement)
+
+    def __repr__(self) -> str:
+        places = " → ".join(short(self._place(role), 80) for role in ("sender", "receiver"))
+        answers = ", ".join(f"{name}: {verdict.answer}" for name, verdict in self.verdicts.items())
+        return one_line(f"Audited({places}: {self.conclusion}; {answers or 'no audit'})")
 
     def as_record(self) -> dict[str, Any]:
         """All of it as JSON has it."""
@@ -100,14 +108,14 @@ def audit(
     test: Samples,
     *,
     conflict: Samples | None = None,
-    interventions: Sequence[Intervention | str] | None = None,
+    interventions: Sequence[Intervention | str] | Intervention | str | None = None,
     others: Sequence[Split] = (),
-    matching: Matching = MATCHING,
+    matching: Matching | str = MATCHING,
     stitch: Stitch | str = "auto",
     freeze: Freeze = "all",
     seeds: Sequence[int] = (0, 1, 2),
-    controls: Sequence[Control | str] = DEFAULT_CONTROLS,
-    audits: Sequence[Audit | str] = ("all",),
+    controls: Sequence[Control | str] | Control | str = DEFAULT_CONTROLS,
+    audits: Sequence[Audit | str] | Audit | str = ("all",),
     memo: dict[str, tuple[Functional, Match]] | None = None,
     watch: Watcher = nobody,
 ) -> Audited:
@@ -118,8 +126,10 @@ def audit(
     was, from other seeds, cut where it is. `seeds` are those of the stitch and of the controls: the units. Audits that
     are given one `memo`, a dict, do what they have in common once.
     """
+    _require_given(seeds, others, conflict, memo, watch)
     held = {} if memo is None else memo
-    case = Case(sender, receiver, fit, test, matching, stitch, freeze, tuple(seeds), tuple(others), watch, held)
+    way = matching_of(matching)
+    case = Case(sender, receiver, fit, test, way, stitch, freeze, tuple(seeds), tuple(others), watch, held)
     words = interventions if interventions is not None else () if conflict is not None else ("default",)
     skipped: dict[str, str] = {}
     try:
@@ -156,13 +166,45 @@ def _verdicts(
     return verdicts
 
 
-def _changes(words: Sequence[Intervention | str], test: Samples) -> tuple[Intervention, ...]:
-    found = [(one,) if isinstance(one, Intervention) else chosen_interventions([one], test) for one in words]
+def _require_given(seeds: object, others: object, conflict: object, memo: object, watch: object) -> None:
+    require(seeds, Sequence, "seeds", error=AuditError, advice="For three of them: seeds=range(3).")
+    require(others, Sequence, "others", error=AuditError, advice="One alone stands in a list, too: others=[split].")
+    if conflict is not None:
+        require_samples(conflict, "conflict")
+    if memo is not None:
+        require(memo, dict, "memo", error=AuditError)
+    require_function(watch, "watch", error=AuditError)
+
+
+def matching_of(matching: Matching | str) -> Matching:
+    """The matching, or the one that a word means to an audit: `task` and `regression` are trained as by default.
+
+    >>> matching_of("task") == MATCHING, matching_of("task?epochs=2").training.epochs
+    (True, 2)
+    """
+    if not isinstance(matching, str):
+        return as_matching(matching)
+    # From where it starts itself: from the direct match there is nothing left for `regression` to find.
+    usual: dict[str, Matching] = {"task": MATCHING, "regression": Regression(MATCHING.training)}
+    name, written = split_options(matching, error=MatchError)
+    if name not in usual:
+        return as_matching(matching)
+    return with_written(usual[name], written)
+
+
+def _changes(words: Sequence[Intervention | str] | Intervention | str, test: Samples) -> tuple[Intervention, ...]:
+    given = several(words, Intervention, "interventions", error=AuditError)
+    if "none" in given:
+        if len(given) > 1:
+            raise AuditError("Expected interventions to be 'none', or others, but got both.")
+        return ()
+    found = [(one,) if isinstance(one, Intervention) else chosen_interventions([one], test) for one in given]
     return tuple(one for some in found for one in some)
 
 
-def _chosen(audits: Sequence[Audit | str]) -> tuple[Audit, ...]:
-    found = [(one,) if isinstance(one, Audit) else chosen_audits([one]) for one in audits]
+def _chosen(audits: Sequence[Audit | str] | Audit | str) -> tuple[Audit, ...]:
+    given = several(audits, Audit, "audits", error=AuditError)
+    found = [(one,) if isinstance(one, Audit) else chosen_audits([one]) for one in given]
     return tuple({one.name: one for some in found for one in some}.values())
 
 

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from seamripper._doors import several
 from seamripper._notebook import card, draw_strip, facts, line, table, told
 from seamripper._options import require_options
 from seamripper._stats import Estimate
 from seamripper.audits.interventions.base import Intervention
-from seamripper.controls import Case, Control, Known, Outcome, control_named
+from seamripper.controls import Case, Control, Known, Outcome
+from seamripper.controls.choosing import controls_named
 from seamripper.data.padding import trimmed
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
@@ -46,6 +48,9 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{self.audit}: {self.sentence}"
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.audit!r}: {self.answer}, observed {self.observed}, effect {self.effect}, p = {self.p})"
 
     def as_record(self) -> dict[str, Any]:
         """The verdict as JSON has it."""
@@ -93,14 +98,15 @@ class Evidence:
         self,
         case: Case,
         *,
-        controls: Sequence[Control | str] = DEFAULT_CONTROLS,
+        controls: Sequence[Control | str] | Control | str = DEFAULT_CONTROLS,
         conflict: Samples | None = None,
         interventions: Sequence[Intervention] = (),
     ) -> None:
         if conflict is not None:
             conflict = trimmed(conflict)
             _require_conflict(case, conflict)
-        chosen = [control_named(c) if isinstance(c, str) else c for c in controls]
+        given = several(controls, Control, "controls", error=AuditError)
+        chosen = [one for c in given for one in ((c,) if isinstance(c, Control) else controls_named(c))]
         twice = [c.name for k, c in enumerate(chosen) if c.name in [other.name for other in chosen[:k]]]
         if twice:
             raise AuditError(f"The control {twice[0]!r} is given twice, and their outcomes would be mixed: keep one.")

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from seamripper._doors import require
 from seamripper._options import read_options, split_options
 from seamripper._plugins import discover, named
 from seamripper.audits.base import Audit
@@ -29,6 +30,7 @@ def audit_named(words: str, /) -> Audit:
     Traceback (most recent call last):
     seamripper.errors.AuditError: There is no audit 'rnak': did you mean 'rank'...
     """
+    require(words, str, "the name of an audit", error=AuditError)
     name, given = split_options(words, error=AuditError)
     cls = named(name, dict(audits()), what="audit", error=AuditError)
     return cls(**read_options(given, cls, f"audit {cls.name!r}", error=AuditError))

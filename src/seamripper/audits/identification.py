@@ -18,8 +18,8 @@ from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MeasureError
 from seamripper.matching.task import Task
 from seamripper.measures import Comparison, Rule, Stitching, compare
+from seamripper.measures._by_stitching import FUNCTIONAL
 from seamripper.measures.choosing import asked_for
-from seamripper.measures.functional import FUNCTIONAL
 from seamripper.measures.rule import batch_for
 from seamripper.measures.score import Sampling
 

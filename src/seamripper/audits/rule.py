@@ -58,6 +58,9 @@ class Judgement:
     figures: Mapping[str, Any]
     experiment: str
 
+    def __repr__(self) -> str:
+        return f"Judgement({self.conclusion!r})"
+
     def __str__(self) -> str:
         told = f"{self.conclusion[0].upper()}{self.conclusion[1:]}. {self.reason}"
         return f"{told} What would change this: {self.experiment}"

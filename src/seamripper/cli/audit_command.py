@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
 from collections.abc import Callable
@@ -152,17 +151,10 @@ def _audited(
 
 
 def _matching(options: dict[str, Any]) -> Matching:
-    from seamripper.audits.audit import MATCHING
-    from seamripper.matching import Regression, Task, matching_named
+    from seamripper.audits.audit import matching_of
 
     asked = {name: options[name] for name in ("epochs", "lr", "batch") if options[name] is not None}
-    way = matching_named(options["matching_name"])
-    if isinstance(way, Task):
-        way = MATCHING
-    elif isinstance(way, Regression):
-        # From where it starts itself: from the direct match there is nothing left for it to find.
-        way = dataclasses.replace(way, training=MATCHING.training)
-    return with_options(way, training=asked, init=options["init"])
+    return with_options(matching_of(options["matching_name"]), training=asked, init=options["init"])
 
 
 def _interventions(given: tuple[str, ...]) -> list[Intervention | str] | None:

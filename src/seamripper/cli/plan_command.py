@@ -29,7 +29,7 @@ def command(
 
     experiment = Experiment.read(study)
     folder = store or store_of(experiment)
-    if (folder / "ledger.sqlite").exists():
+    if folder.is_dir() and any(folder.iterdir()):
         with Store(folder) as there:
             planned = plan(experiment, there)
     else:

@@ -48,8 +48,8 @@ def command(
             raise click.UsageError(f"Expected --set NAME=VALUE, but got {setting!r}.")
         slurm[name] = int(value) if value.isdecimal() else value
     logs = folder.with_name(f"{folder.name}-logs")
-    logs.mkdir(parents=True, exist_ok=True)  # Slurm itself makes none, and its tasks would end without a word.
     text = sbatch(str(study.resolve()), shards, folder=logs, store=str(folder), **slurm)
+    logs.mkdir(parents=True, exist_ok=True)  # Slurm itself makes none, and its tasks would end without a word.
     path = out or study.with_suffix(".sbatch")
     with atomic(path) as file:
         file.write(text.encode())

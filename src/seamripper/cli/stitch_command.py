@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from pathlib import Path
@@ -86,10 +87,10 @@ def _matching(options: dict[str, Any]) -> Matching:
     from seamripper.matching import Direct, Schedule, matching_named
 
     way = matching_named(options["matching_name"])
-    if isinstance(way, Direct):
-        way = Direct(ridge=options["ridge"] or 0.0)
-    elif options["ridge"] is not None:
-        raise click.UsageError(f"The matching {way.name!r} has no --ridge: 'direct' has one.")
+    if options["ridge"] is not None:
+        if not isinstance(way, Direct):
+            raise click.UsageError(f"The matching {way.name!r} has no --ridge: 'direct' has one.")
+        way = dataclasses.replace(way, ridge=options["ridge"])
     words = ("optimiser", "lr", "epochs", "batch", "schedule")
     training = {name: options[name] for name in words if options[name] is not None}
     if "schedule" in training:

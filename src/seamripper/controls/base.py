@@ -9,15 +9,17 @@ from typing import Any, ClassVar, Literal
 
 import torch
 
+from seamripper._doors import require, require_whole
 from seamripper._fingerprint import tensor_fingerprint, tensors_of
 from seamripper._options import require_options
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
-from seamripper.cut.split import Split
+from seamripper.cut.split import Split, require_split
 from seamripper.data.padding import trimmed
-from seamripper.data.samples import Samples
+from seamripper.data.samples import Samples, require_samples
 from seamripper.errors import AuditError
 from seamripper.matching.base import Matching
+from seamripper.matching.choosing import as_matching
 from seamripper.matching.evaluate import Functional, evaluate
 from seamripper.matching.match import Match, match
 from seamripper.matching.task import Task
@@ -51,11 +53,24 @@ class Case:
     common: the receiver stitched into itself is the same for every sender."""
 
     def __post_init__(self) -> None:
+        require_split(self.sender, "sender")
+        require_split(self.receiver, "receiver")
+        require_samples(self.fit, "fit")
+        require_samples(self.test, "test")
+        object.__setattr__(self, "matching", as_matching(self.matching))
+        require(self.stitch, (Stitch, str), "stitch", error=AuditError)
+        for half in self.others:
+            require_split(half, "each of others")
+        for seed in self.seeds:
+            require_whole(seed, "each of seeds", least=0, most=2**32 - 1, error=AuditError)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise AuditError(f"Expected one seed or more, each once, but got {self.seeds}.")
         # Whatever looks at the samples then sees the same, whichever length they were padded to.
         for part in ("fit", "test"):
             object.__setattr__(self, part, trimmed(getattr(self, part)))
+
+    def __repr__(self) -> str:
+        return f"Case({self.sender} → {self.receiver}, {self.matching.name}, seeds {self.seeds})"
 
     @property
     def looks(self) -> bool:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from seamripper._doors import require
 from seamripper._options import read_options, split_options
 from seamripper._plugins import discover, named
 from seamripper.controls.base import Control
@@ -29,6 +30,16 @@ def control_named(words: str, /) -> Control:
     Traceback (most recent call last):
     seamripper.errors.AuditError: There is no control 'shuffeled': did you mean 'shuffled'...
     """
+    require(words, str, "the name of a control", error=AuditError)
     name, given = split_options(words, error=AuditError)
     cls = named(name, dict(controls()), what="control", error=AuditError)
     return cls(**read_options(given, cls, f"control {cls.name!r}", error=AuditError))
+
+
+def controls_named(words: str, /) -> tuple[Control, ...]:
+    """The controls that these words mean, with commas between them.
+
+    >>> [control.name for control in controls_named("self, shuffled")]
+    ['self', 'shuffled']
+    """
+    return tuple(control_named(word.strip()) for word in words.split(","))

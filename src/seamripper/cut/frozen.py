@@ -53,7 +53,7 @@ def sealed(models: Mapping[str, nn.Module], *, freeze: Freeze = "all") -> Iterat
 
     Parameters and buffers are fingerprinted before and after, training modes are compared, and so are tensors that a
     module keeps without registering them, if they are written to in place. (One that is replaced is a cache; whether
-    it matters for the answer, `require_whole` sees.) With `freeze="weights"` the statistics of batch normalisation may
+    it matters for the answer, `prove_halves` sees.) With `freeze="weights"` the statistics of batch normalisation may
     change, and nothing else.
     """
     before = {role: _State(model) for role, model in models.items()}

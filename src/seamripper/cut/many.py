@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, fx, nn
 
 from seamripper._fingerprint import model_fingerprint
+from seamripper._notebook import short
 from seamripper._words import did_you_mean
 from seamripper.cut._keeping import keep_not_finite
 from seamripper.cut._winograd import use_winograd
@@ -52,6 +53,9 @@ class Heads:
     run: _Run
     example: Inputs
 
+    def __repr__(self) -> str:
+        return f"Heads({short(self.model.source, 120)!r} at {len(self.cuts)} cuts, {self.way})"
+
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the model's parameters and buffers, as they are now."""
@@ -64,7 +68,7 @@ class Heads:
 
 
 def heads(
-    model: nn.Module | Model,
+    model: nn.Module | Model | str,
     names: Sequence[str] | None = None,
     example: Inputs | None = None,
     *,

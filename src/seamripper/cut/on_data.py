@@ -28,7 +28,7 @@ def presented(samples: Samples, sender: Split, receiver: Split) -> Samples:
     return theirs if alike else theirs.showing(ours)
 
 
-def require_whole(half: Split, samples: Samples, *, role: str, batch: int, activations: Tensor | None = None) -> None:
+def prove_halves(half: Split, samples: Samples, *, role: str, batch: int, activations: Tensor | None = None) -> None:
     """Refuse halves that do not make the model on the first batch of these samples.
 
     `split` proves itself on a few inputs made from its example. A path that depends on the size of the batch, or on

@@ -10,7 +10,9 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from seamripper._doors import require
 from seamripper._fingerprint import model_fingerprint
+from seamripper._notebook import short
 from seamripper._words import listed, shown_shape
 from seamripper.cut.by_export import split_by_export
 from seamripper.cut.by_fx import split_by_fx
@@ -22,8 +24,9 @@ from seamripper.cut.observe import Observation, observe
 from seamripper.cut.place import Cut
 from seamripper.cut.values import batch_of, probes
 from seamripper.data.samples import Inputs
-from seamripper.errors import CutError, FrozenError, LeakError
+from seamripper.errors import CutError, FrozenError, LeakError, ModelError
 from seamripper.models._call import answer_of
+from seamripper.models.load import load
 from seamripper.models.model import Model
 
 Way = Literal["fx", "hooks", "export"]
@@ -46,7 +49,10 @@ class Split:
     example: Inputs = field(repr=False)
     beside: Beside = field(repr=False, default_factory=lambda: Beside(()))
     proved: set[tuple[str, int]] = field(repr=False, default_factory=set)
-    """Samples and batch sizes on which the halves were seen to make the model: see `require_whole`."""
+    """Samples and batch sizes on which the halves were seen to make the model: see `prove_halves`."""
+
+    def __repr__(self) -> str:
+        return f"Split({short(self.model.source, 120)!r} at {short(str(self.cut), 120)!r}, by {self.way})"
 
     @property
     def context(self) -> tuple[str, ...]:
@@ -82,7 +88,7 @@ class Split:
         }
 
 
-def cuts(model: nn.Module | Model, example: Inputs | None = None) -> tuple[Cut, ...]:
+def cuts(model: nn.Module | Model | str, example: Inputs | None = None) -> tuple[Cut, ...]:
     """Every legal cut of the model, in the order in which the model reaches them.
 
     `example` is an input, of any batch size; a `Model` that knows its input shape needs none. One value that
@@ -102,7 +108,11 @@ def cuts(model: nn.Module | Model, example: Inputs | None = None) -> tuple[Cut, 
 
 
 def split(
-    model: nn.Module | Model, cut: str, example: Inputs | None = None, *, way: Way | Literal["auto"] = "auto"
+    model: nn.Module | Model | str,
+    cut: str | Cut,
+    example: Inputs | None = None,
+    *,
+    way: Way | Literal["auto"] = "auto",
 ) -> Split:
     """Cut the model at `cut`: the output of the module of that name, or with `before:` its input.
 
@@ -117,6 +127,8 @@ def split(
     """
     if way not in ("auto", *get_args(Way)):
         raise CutError(f"Expected argument `way` to be {listed(('auto', *get_args(Way)), last='or')}, but got {way!r}.")
+    require(cut, (str, Cut), "cut", error=CutError, advice="`cuts(model)` lists those that there are.")
+    cut = cut.name if isinstance(cut, Cut) else cut
     known = as_model(model)
     example = example_of(known, example)
     module = frozen_copy(known.module)
@@ -253,11 +265,41 @@ def _idle(name: str, tail: Tail, example: Inputs, rows: list[tuple[Inputs, Tenso
     return True
 
 
-def as_model(model: nn.Module | Model) -> Model:
-    """A bare module as a model that knows no more than its class's name."""
+def require_split(value: object, name: str) -> None:
+    """Refuse what is no Split, and say how to make one of it.
+
+    >>> require_split("zoo:lenet@pool1", "sender")
+    Traceback (most recent call last):
+      ...
+    seamripper.errors.CutError: Expected sender to be a Split, but got 'zoo:lenet@pool1'. Cut the model first:
+    split('zoo:lenet', 'pool1').
+    """
+    call = "split(model, 'layer2', example)"
+    if isinstance(value, str):
+        model, _, cut = value.rpartition("@") if "@" in value else (value, "", "layer2")
+        call = f"split({model!r}, {cut!r})"
+    require(value, Split, name, error=CutError, advice=f"Cut the model first: {call}.")
+
+
+def as_model(model: nn.Module | Model | str, name: str = "model") -> Model:
+    """A bare module as a model that knows no more than its class's name, and the model that a word means."""
+    if isinstance(model, str):
+        return load(model)
+    advice = "It is in the split: split.model." if isinstance(model, Split) else ""
+    require(model, (Model, nn.Module, str), name, error=ModelError, advice=advice)
     return model if isinstance(model, Model) else Model(model, type(model).__name__)
 
 
 def example_of(model: Model, example: Inputs | None) -> Inputs:
     """The example that was given, or one of the model's own."""
-    return model.example(2) if example is None else example
+    if example is None:
+        return model.example(2)
+    advice = "An input of any batch size: torch.zeros(1, 3, 32, 32), for example."
+    require(example, (Tensor, dict), "example", error=CutError, advice=advice)
+    for value in [example] if isinstance(example, Tensor) else example.values() or [torch.empty(0)]:
+        require(value, Tensor, "each input of the example", error=CutError, advice=advice)
+        if value.dim() == 0 or len(value) == 0:
+            raise CutError(
+                f"Expected the example to hold at least one sample, but got a shape of {tuple(value.shape)}."
+            )
+    return example

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+from seamripper._doors import require, require_whole
 from seamripper._options import read_options, split_options
 from seamripper._plugins import discover
 from seamripper._words import did_you_mean
@@ -41,8 +42,9 @@ def load_data(
     """
     check_split(split)
     seed = check_seed(seed)
-    if n is not None and n < 1:
-        raise DataError(f"Expected n to be at least 1, but got {n}.")
+    require(name, str, "name", error=DataError, advice="Images in a folder go by 'folder:PATH', say.")
+    if n is not None:
+        n = require_whole(n, "n", least=1, error=DataError)
     chosen = _named(name, options if classes is None else {**options, "classes": classes})
     samples = chosen.kept(chosen.load(split, n=n, seed=seed), n=n, seed=seed)
     samples = replace(samples, ready=True) if chosen.ready else samples

@@ -6,6 +6,7 @@ import abc
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from seamripper._doors import require_whole
 from seamripper._options import require_options
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
@@ -73,9 +74,7 @@ def check_seed(seed: int) -> int:
       ...
     seamripper.errors.DataError: Expected seed to be a whole number from 0 to 4294967295, but got -1.
     """
-    if not hasattr(seed, "__index__") or not 0 <= seed < 2**32:
-        raise DataError(f"Expected seed to be a whole number from 0 to {2**32 - 1}, but got {seed!r}.")
-    return int(seed)
+    return require_whole(seed, "seed", least=0, most=2**32 - 1, error=DataError)
 
 
 def check_size(size: int, *, limit: int, name: str, advice: str) -> None:

@@ -7,6 +7,8 @@ import math
 import numpy as np
 import torch
 
+from seamripper._doors import require, require_whole, shown
+from seamripper._options import accepts
 from seamripper.data.base import SPLITS, check_seed, check_size, check_split
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
@@ -39,15 +41,12 @@ def clustered_noise(
     [[0.0, 0.644], [0.075, 0.764], [0.053, 0.707]]
     """
     each = _PER_CLASS[check_split(split)] if per_class is None else per_class
-    for name, value in {
-        "classes": classes,
-        "per_class": each,
-        **{f"shape[{i}]": s for i, s in enumerate(shape)},
-    }.items():
-        if value < 1:
-            raise DataError(f"Expected {name} to be at least 1, but got {value}.")
-    if not (math.isfinite(radius) and radius >= 0):
-        raise DataError(f"Expected radius to be 0 or more, but got {radius}.")
+    require(shape, (tuple, list, torch.Size), "shape", error=DataError, advice="(3, 28, 28), for example.")
+    sizes = {f"shape[{i}]": size for i, size in enumerate(shape)}
+    for name, value in {"classes": classes, "per_class": each, **sizes}.items():
+        require_whole(value, name, least=1, error=DataError)
+    if not accepts(float, radius) or not (math.isfinite(radius) and radius >= 0):
+        raise DataError(f"Expected radius to be 0 or more, but got {shown(radius)}.")
     n, size = classes * each, math.prod(shape)
     check_size(n * size * 4, limit=limit, name="Clustered noise", advice="Ask for fewer per_class.")
 

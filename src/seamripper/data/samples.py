@@ -11,8 +11,12 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset
 
+from seamripper._doors import require, require_whole
 from seamripper._fingerprint import joined, tensor_fingerprint
+from seamripper._notebook import short
+from seamripper._words import shown_shape
 from seamripper.errors import DataError
 
 Interpolation = Literal["nearest", "bilinear", "bicubic"]
@@ -66,6 +70,7 @@ class Samples:
     """Whether nobody has said `mean` and `std`, so that a model that has no input contract is shown a guess."""
 
     def __post_init__(self) -> None:
+        self._require_kinds()
         for key, value in self._columns():
             if len(value) != len(self.labels):
                 raise DataError(
@@ -92,6 +97,28 @@ class Samples:
                     f"{self.name} holds NaN or Inf in {key!r}, first in sample {bad} (id {int(self.ids[bad])}). "
                     "Repair or drop such samples before comparing models on them."
                 )
+
+    def _require_kinds(self) -> None:
+        """Tensors for tensors, a name for a name; labels that are whole numbers."""
+        require(self.name, str, "name of the samples", error=DataError)
+        advice = "Make one tensor of them: torch.stack(images), torch.tensor(labels)."
+        for key, value in self._columns():
+            require(value, Tensor, f"{key} of {self.name}", error=DataError, advice=advice)
+            if value.dim() == 0:
+                raise DataError(f"Expected {key} of {self.name} to have a row for each sample, but got one number.")
+        for key in ("labels", "ids"):
+            column = getattr(self, key)
+            if column.dim() != 1 or column.is_floating_point() or column.is_complex():
+                raise DataError(
+                    f"Expected {key} of {self.name} to be whole numbers, one for each sample, but got "
+                    f"{str(column.dtype).removeprefix('torch.')} of shape {tuple(column.shape)}."
+                )
+        require_whole(self.classes, f"classes of {self.name}", least=1, error=DataError)
+
+    def __repr__(self) -> str:
+        shown = "" if self.shown is None else f", a sender is shown {short(self.shown.name, 60)!r}"
+        name, size = short(self.name, 60), shown_shape(self.shape)
+        return f"Samples({name!r}, n = {len(self)}, {size}, classes = {self.classes}{shown})"
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -241,6 +268,27 @@ class Samples:
             yield "inputs", self.inputs
         yield "labels", self.labels
         yield "ids", self.ids
+
+
+def require_samples(value: object, name: str) -> None:
+    """Refuse what is no Samples, and say how to make some of it.
+
+    >>> require_samples("mnist", "fit")
+    Traceback (most recent call last):
+      ...
+    seamripper.errors.DataError: Expected fit to be Samples, but got 'mnist'. Load them: load_data('mnist', 'train').
+    """
+    if isinstance(value, str):
+        advice = f"Load them: load_data({value!r}, 'train')."
+    elif isinstance(value, (Dataset, DataLoader)):
+        items = "dataset" if isinstance(value, Dataset) else "loader.dataset"
+        advice = (
+            f"Make Samples of it: Samples('mine', torch.stack([x for x, _ in {items}]), torch.tensor([y for _, y in "
+            f"{items}]), torch.arange(len({items})), classes=10)."
+        )
+    else:
+        advice = "Load some, load_data('mnist', 'train'), or make some: Samples(name, inputs, labels, ids, classes)."
+    require(value, Samples, name, error=DataError, advice=advice)
 
 
 def both(samples: Samples, size: int) -> Iterator[tuple[tuple[Inputs, Tensor], tuple[Inputs, Tensor]]]:

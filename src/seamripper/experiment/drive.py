@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from seamripper.errors import StoreError
-from seamripper.experiment.engines import Answer, Engine, Local, Order, Terms
+from seamripper._doors import require, require_function, require_path
+from seamripper.errors import ExperimentError, StoreError
+from seamripper.experiment.engines import Answer, Engine, Local, Order, Terms, engine_named
 from seamripper.experiment.expand import require_size
 from seamripper.experiment.job import Job
 from seamripper.experiment.journal import Entry, Journal
@@ -28,7 +29,7 @@ from seamripper.experiment.kept import Kept
 from seamripper.experiment.kinds import kind_named
 from seamripper.experiment.plan import Plan, plan
 from seamripper.experiment.provenance import provenance
-from seamripper.experiment.spec import Experiment
+from seamripper.experiment.spec import Experiment, as_experiment
 from seamripper.experiment.store import Store
 
 _TRIES, _SOON = 6, 2
@@ -89,10 +90,10 @@ def store_of(experiment: Experiment) -> Path:
 
 
 def run(
-    experiment: Experiment,
+    experiment: Experiment | str | os.PathLike[str],
     store: str | os.PathLike[str] | None = None,
     *,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
     retry_failed: bool = False,
     announce: Callable[[str], None] = lambda _: None,
     watch: Callable[[Standing], None] = _nobody,
@@ -102,7 +103,13 @@ def run(
     It may be stopped or killed at any moment and started again: nothing that was finished is done twice. A second run
     on the same store shares the work. A job that fails keeps its error as its result, and does not stop the others.
     """
-    folder = store_of(experiment) if store is None else Path(store)
+    experiment = as_experiment(experiment)
+    engine = Local() if engine is None else engine_named(engine)
+    require(retry_failed, bool, "retry_failed", error=ExperimentError)
+    for name, function in (("announce", announce), ("watch", watch)):
+        require_function(function, name, error=ExperimentError)
+    given = store.folder if isinstance(store, Store) else store
+    folder = store_of(experiment) if given is None else Path(require_path(given, "store", error=StoreError))
     # Before the store: one that is refused leaves none behind.
     require_size(experiment)
     with Store(folder, write=True) as open_store:
@@ -115,7 +122,7 @@ def run(
         open_store.ledger.remember(
             experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), planned.graph
         )
-        return drive(planned, open_store, Local() if engine is None else engine, announce=announce, watch=watch)
+        return drive(planned, open_store, engine, announce=announce, watch=watch)
 
 
 def drive(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from seamripper._doors import require
+from seamripper.errors import StoreError
 from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.spec import Experiment
+from seamripper.experiment.spec import Experiment, as_experiment
 from seamripper.experiment.store import Store
 
 
@@ -66,6 +69,10 @@ class Plan:
     altered: frozenset[str] = frozenset()
     """Results that are not as they were written: they count as not done."""
 
+    def __repr__(self) -> str:
+        done = len(self.graph.jobs.keys() & self.done)
+        return f"Plan({self.experiment.name!r}: {len(self.graph)} jobs, {done} done, {len(self.needed)} to run)"
+
     @property
     def blocked(self) -> frozenset[str]:
         """Jobs that cannot be done, as one that they need has failed."""
@@ -116,15 +123,20 @@ class Plan:
         }
 
 
-def plan(experiment: Experiment, store: Store | None = None) -> Plan:
+def plan(experiment: Experiment | str | os.PathLike[str], store: Store | str | os.PathLike[str] | None = None) -> Plan:
     """What running the experiment on this store would do; without one, as if nothing had been done yet.
 
     Nothing is written down but what words mean, and that only in a store that is open for writing.
     """
+    experiment = as_experiment(experiment)
+    if isinstance(store, (str, os.PathLike)):
+        with Store(store) as open_store:
+            return plan(experiment, open_store)
     if store is None:
         return Plan(
             experiment, expand(experiment, Identities({}, folder=experiment.folder)), frozenset(), frozenset(), Pace()
         )
+    require(store, Store, "store", error=StoreError, advice="Store('runs/study') opens one.")
     graph = expand(experiment, Identities(store.ledger.memo, folder=experiment.folder))
     altered = frozenset(store.ledger.damaged()) & graph.jobs.keys()
     states = {key: state for key, state in store.ledger.states().items() if key not in altered}

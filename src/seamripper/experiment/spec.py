@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from seamripper._doors import require, require_path
 from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
-from seamripper.experiment.toml import read_toml
+from seamripper.experiment.toml import mistake, read_toml
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Word = Annotated[str, Field(min_length=1)]
@@ -30,6 +31,16 @@ class _Part(BaseModel):
     """Frozen; an unknown key is an error, and so is a value of another type than the key's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as e:
+            _, sentence = mistake(e, given, type(self))
+            raise ExperimentError(f"{type(self).__name__} cannot be made so: {sentence}") from e
+
+    # As RootModel of pydantic does: parts within a whole are then checked together, and told with the way to them.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
 class Data(_Part):
@@ -319,7 +330,7 @@ class Experiment(_Part):
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Experiment:
         """The experiment that a TOML file describes; a mistake in it is told with its key and line."""
-        return read_toml(Path(path), cls)
+        return read_toml(Path(require_path(path, "path", error=ExperimentError)), cls)
 
     def matching(self, word: str) -> dict[str, Any]:
         """The record of the matching that `word` means: one of `matchings`, or one by its own name as it is."""
@@ -355,3 +366,12 @@ class Experiment(_Part):
             return chosen
         # A name alone takes the numbers from the experiment's.
         return self.data.model_copy(update={"name": chosen}) if isinstance(self.data, Data) else Data(name=chosen)
+
+
+def as_experiment(experiment: Experiment | str | os.PathLike[str]) -> Experiment:
+    """The experiment, or the one that a TOML file describes."""
+    if isinstance(experiment, (str, os.PathLike)):
+        return Experiment.read(experiment)
+    advice = "Experiment.read('study.toml') reads one."
+    require(experiment, Experiment, "experiment", error=ExperimentError, advice=advice)
+    return experiment

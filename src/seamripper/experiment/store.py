@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from seamripper._doors import require, require_path
 from seamripper._files import files_beside
 from seamripper.errors import StoreError
 from seamripper.experiment.journal import Entry, Journal, entries
@@ -37,7 +38,8 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, write: bool = False, make: bool = True) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(require_path(folder, "the folder of a store", error=StoreError))
+        require(write, bool, "write", error=StoreError)
         _require(self.folder, write and make)
         self.tensors = Tensors(self.folder / TENSORS, self.folder / DAMAGED)
         self.ledger = Ledger(self.folder / LEDGER, write=write)

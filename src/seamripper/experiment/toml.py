@@ -68,12 +68,17 @@ def read_toml(path: Path, kind: type[M]) -> M:
     try:
         return kind.model_validate(whole)
     except ValidationError as e:
-        # A union (a name or a table) tells of every member that did not fit: the deepest is the one that was meant.
-        found = max(e.errors(), key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"])))
-        where = _path(found, whole)
-        kinds = [_KINDS[o["type"]] for o in e.errors() if o["type"] in _KINDS and _path(o, whole) == where]
-        line = line_of(text, (*where, *_meant(found)))
-        raise ExperimentError(f"{path}, line {line}: {_sentence(found, where, kind, kinds)}") from e
+        where, sentence = mistake(e, whole, kind)
+        raise ExperimentError(f"{path}, line {line_of(text, where)}: {sentence}") from e
+
+
+def mistake(error: ValidationError, whole: Mapping[str, Any], kind: type[BaseModel]) -> tuple[Where, str]:
+    """The key that is wrong in a description, and a sentence on it."""
+    # A union (a name or a table) tells of every member that did not fit: the deepest is the one that was meant.
+    found = max(error.errors(), key=lambda one: (one["type"] == "extra_forbidden", len(one["loc"])))
+    where = _path(found, whole)
+    kinds = [_KINDS[o["type"]] for o in error.errors() if o["type"] in _KINDS and _path(o, whole) == where]
+    return (*where, *_meant(found)), _sentence(found, where, kind, kinds)
 
 
 def _tuples(value: Any) -> Any:

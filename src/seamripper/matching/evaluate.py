@@ -10,15 +10,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seamripper._doors import require, require_function, require_whole
+from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._stats import Estimate, over_seeds, paired, proportion
 from seamripper.activations.collect import require_finite
 from seamripper.cut.frozen import sealed
-from seamripper.cut.on_data import presented, require_whole
+from seamripper.cut.on_data import presented, prove_halves
 from seamripper.cut.split import Split
 from seamripper.data.padding import trimmed
-from seamripper.data.samples import Samples, batches_in, both
-from seamripper.errors import DataError
+from seamripper.data.samples import Samples, batches_in, both, require_samples
+from seamripper.errors import DataError, MatchError
 from seamripper.matching.match import Match, require_inputs, shared
 from seamripper.matching.padding import without_padding
 from seamripper.matching.task import Task, require_classes
@@ -92,6 +94,11 @@ class Functional:
             return "The stitched network does as well as the receiver alone, within the interval."
         return f"The stitched network loses {_points(self.penalty)} against the receiver alone."
 
+    def __repr__(self) -> str:
+        told = {"top1": self.top1, "penalty": self.penalty, "agreement": self.agreement}
+        figures = ", ".join(f"{name} {figure}" for name, figure in told.items())
+        return f"Functional({figures}, n = {self.n} of {short(self.data, 60)!r})"
+
     def as_record(self) -> dict[str, Any]:
         """The figures as JSON has them."""
         figures = {k: v.as_record() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
@@ -117,13 +124,22 @@ def evaluate(
     What is known of the receiver need not be found again: its answers to the samples, as `answers_of` gives them, and
     its accuracy on its own task in the place of `own`.
     """
+    advice = "`match` finds one, and `load_match` reads one from a file."
+    require(match, Match, "match", error=MatchError, advice=advice)
+    require_samples(samples, "samples")
+    if own is not None and not isinstance(own, Estimate):
+        require_samples(own, "own")
+    if receiver is not None:
+        _require_answers(receiver, samples)
+    require_whole(batch, "batch", least=1, error=DataError)
+    require_function(watch, "watch", error=MatchError)
     require_inputs(match.sender, match.receiver, samples)
     samples = without_padding(samples, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
     _require_unseen(match, samples)
     wanted = _wanted(match, samples)
     shown = presented(samples, match.sender, match.receiver)
     for role, half, given in (("sender", match.sender, shown.for_sender), ("receiver", match.receiver, shown)):
-        require_whole(half, given, role=role, batch=batch)
+        prove_halves(half, given, role=role, batch=batch)
     with sealed(match.models):
         answers = stitched_answers(match, samples, batch=batch, watch=watch)
         receiver = answers_of(match.receiver, samples, batch=batch) if receiver is None else receiver
@@ -143,6 +159,17 @@ def stitched_answers(match: Match, samples: Samples, *, batch: int = _BATCH, wat
     answers = torch.cat(parts)
     require_finite(answers, "the end of the stitched network", samples.ids)
     return answers
+
+
+def _require_answers(answers: object, samples: Samples) -> None:
+    """The receiver's answers that are known already are scores: a row for each sample, a column for each class."""
+    require(answers, Tensor, "receiver", error=DataError, advice="It holds the receiver's answers to the samples.")
+    assert isinstance(answers, Tensor)
+    if answers.dim() != 2 or len(answers) != len(samples):
+        raise DataError(
+            f"Expected receiver to hold the receiver's answers, {len(samples)} rows with a score for each class, but "
+            f"got a shape of {tuple(answers.shape)}."
+        )
 
 
 def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:

@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 from torch import Tensor, nn
 
+from seamripper._doors import require, require_function, require_path
 from seamripper._files import load_tensors, save_tensors, understood
-from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, short
+from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, one_line, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
 from seamripper.activations.collect import AT_ONCE
 from seamripper.cut.frozen import Freeze, sealed
-from seamripper.cut.on_data import presented, require_whole
-from seamripper.cut.split import Split, split
+from seamripper.cut.on_data import presented, prove_halves
+from seamripper.cut.split import Split, as_model, require_split, split
 from seamripper.data.base import check_seed
-from seamripper.data.samples import Inputs, Samples
-from seamripper.errors import DataError, FileError, MatchError
+from seamripper.data.samples import Inputs, Samples, require_samples
+from seamripper.errors import DataError, FileError, MatchError, StitchError
 from seamripper.matching.base import Found, Matching, Problem
-from seamripper.matching.choosing import matching_from_record
+from seamripper.matching.choosing import as_matching, matching_from_record
 from seamripper.matching.padding import require_no_padding, tokens_joined, without_padding
 from seamripper.matching.task import Task
 from seamripper.matching.training import DIVERGED
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 _HELD_OUT = 0.2
 _NOTHING = Found("nothing to find: the stitch has no parameters")
+_KEYS = {"sender", "receiver", "stitch", "matching", "freeze", "status", "figures", "made_from"}
+"""What the record of a match has."""
 _BUILDABLE = ("zoo", "timm", "torchvision")
 """Models that are built on a file's word: those of packages. A file must not name code that is then run."""
 
@@ -65,6 +68,12 @@ class Match:
     curves: Mapping[str, Tensor] = field(repr=False)
     made_from: Mapping[str, Any] = field(repr=False)
     fitted: Tensor = field(repr=False)
+
+    def __repr__(self) -> str:
+        return one_line(f"Match({self._title()}, n = {len(self.fitted)}: {short(self.status, 60)!r})")
+
+    def _title(self) -> str:
+        return f"{_place(self.sender)} → {_place(self.receiver)}, {self.stitch.name} by {self.matching.name}"
 
     def __call__(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
         """The stitched network's answer: receiver's tail ∘ stitch ∘ sender's head.
@@ -126,7 +135,7 @@ class Match:
 
     def plot(self) -> Figure:
         """The loss at each step, or the residuals of a matching that takes no steps, as a matplotlib figure."""
-        title = f"{_place(self.sender)} → {_place(self.receiver)}, {self.stitch.name} by {self.matching.name}"
+        title = self._title()
         curves = {name: curve.flatten().tolist() for name, curve in self.curves.items() if curve.numel()}
         if curves:
             return draw_curves(title, curves, x="step")
@@ -157,7 +166,7 @@ def match(
     fit: Samples,
     *,
     stitch: Stitch | str = "auto",
-    matching: Matching | None = None,
+    matching: Matching | str | None = None,
     held_out: Samples | None = None,
     freeze: Freeze = "all",
     seed: int = 0,
@@ -169,7 +178,8 @@ def match(
     without it a fifth of `fit`, drawn by the seed, is held out for that by the matchings that solve or regress. Tokens
     that are padding count nowhere (see `seamripper.data.padding`).
     """
-    matching = Task() if matching is None else matching
+    _require_given(sender, receiver, fit, stitch, held_out, watch)
+    matching = Task() if matching is None else as_matching(matching)
     if freeze not in get_args(Freeze):
         raise MatchError(f"Expected freeze to be {listed(get_args(Freeze), last='or')}, but got {freeze!r}.")
     chosen = stitch if isinstance(stitch, Stitch) else None
@@ -192,7 +202,7 @@ def match(
     used, held = _parted(fit, held_out, matching, seed)
     shown = presented(used, sender, receiver)
     for role, half, samples in (("sender", sender, shown.for_sender), ("receiver", receiver, shown)):
-        require_whole(half, samples, role=role, batch=AT_ONCE)
+        prove_halves(half, samples, role=role, batch=AT_ONCE)
     others = held and presented(held, sender, receiver)
     problem = Problem(sender, receiver, layer, shown, others, seed, freeze, watch)
     models = {"sender": sender.model.module, "receiver": receiver.model.module}
@@ -219,11 +229,21 @@ def match(
     )
 
 
+def _require_given(sender: object, receiver: object, fit: object, stitch: object, held: object, watch: object) -> None:
+    require_split(sender, "sender")
+    require_split(receiver, "receiver")
+    require_samples(fit, "fit")
+    if held is not None:
+        require_samples(held, "held_out")
+    require(stitch, (Stitch, str), "stitch", error=StitchError)
+    require_function(watch, "watch", error=MatchError)
+
+
 def load_match(
     path: str | os.PathLike[str],
     *,
-    sender: nn.Module | Model | None = None,
-    receiver: nn.Module | Model | None = None,
+    sender: nn.Module | Model | str | None = None,
+    receiver: nn.Module | Model | str | None = None,
 ) -> Match:
     """Read a match back.
 
@@ -231,14 +251,17 @@ def load_match(
     copied, and the copy's weights come from the file. Nothing that a file names is run. PyTorch's global generator is
     left as it was.
     """
+    path = require_path(path, "path", error=FileError)
     with understood(path):
         return _match_of(path, sender, receiver)
 
 
 def _match_of(
-    path: str | os.PathLike[str], sender: nn.Module | Model | None, receiver: nn.Module | Model | None
+    path: str | os.PathLike[str], sender: nn.Module | Model | str | None, receiver: nn.Module | Model | str | None
 ) -> Match:
     tensors, record = load_tensors(path, kind="match")
+    if not record.keys() >= _KEYS or "fitted" not in tensors:
+        raise FileError(f"{path} is a file of a match that lacks a part of its record: save the match again.")
     halves = {}
     for role, given in (("sender", sender), ("receiver", receiver)):
         weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
@@ -276,7 +299,7 @@ def _half(
     role: str,
     record: Mapping[str, Any],
     weights: dict[str, Tensor],
-    given: nn.Module | Model | None,
+    given: nn.Module | Model | str | None,
     path: Any,
 ) -> Split:
     if given is None and not _buildable(record["recipe"]):
@@ -284,7 +307,9 @@ def _half(
             f"{path} was made with a {role} that seamripper cannot build by itself ({record['source']}): "
             f"give it, load_match(path, {role}=model)."
         )
-    base = given if isinstance(given, Model) else Model(given, record["source"]) if given else load(record["recipe"])
+    if isinstance(given, nn.Module):
+        given = Model(given, record["source"])
+    base = load(record["recipe"]) if given is None else as_model(given, role)
     module = base.module if given is None else copy.deepcopy(base.module)
     load_weights(module, weights, origin=os.fspath(path))
     # Once more, now that all is known to fit: to take the weights in the precision that they were saved in.

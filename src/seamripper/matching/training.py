@@ -71,10 +71,14 @@ class Training:
     epochs: int = 10
     batch: int = 256
     schedule: Schedule = Schedule()
+    """Or its kind, as a word."""
     l1: float = 0.0
     memory: int = MEMORY
 
     def __post_init__(self) -> None:
+        kind: object = self.schedule
+        if isinstance(kind, str):
+            object.__setattr__(self, "schedule", Schedule(kind))  # type: ignore[arg-type]
         require_options(
             self, "a training", error=MatchError, momentum=0, weight_decay=0, epochs=0, batch=1, l1=0, memory=0
         )

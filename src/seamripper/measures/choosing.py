@@ -11,13 +11,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeGuard
 
+from seamripper._doors import require, several
 from seamripper._options import read_options, split_options
 from seamripper._own_code import import_file, running
 from seamripper._plugins import discover
 from seamripper._words import did_you_mean
 from seamripper.errors import MeasureError
+from seamripper.measures._by_stitching import FUNCTIONAL
 from seamripper.measures.base import Measure
-from seamripper.measures.functional import FUNCTIONAL
 
 _GROUPS = ("all", "moments", "batches", "rows")
 """Words that stand for many measures: all of them, or those that need just this."""
@@ -45,6 +46,7 @@ def measure_named(words: str, /) -> Measure:
     Traceback (most recent call last):
     seamripper.errors.MeasureError: There is no measure 'linear_cak': did you mean 'linear_cka'...
     """
+    require(words, str, "the name of a measure", error=MeasureError)
     name, given = split_options(words, error=MeasureError)
     file, _, word = name.rpartition(":")
     guard: AbstractContextManager[None] = contextlib.nullcontext()
@@ -83,12 +85,13 @@ def chosen(words: Sequence[str]) -> tuple[Measure, ...]:
     return tuple(found.values())
 
 
-def asked_for(asked: Sequence[str | Measure]) -> tuple[tuple[Measure, ...], tuple[str, ...]]:
+def asked_for(asked: Sequence[str | Measure] | str | Measure) -> tuple[tuple[Measure, ...], tuple[str, ...]]:
     """What was asked for, each once: measures, and by their names those matrices that are filled by stitching.
 
     >>> asked_for(["linear_cka,direct_functional", "linear_cka"])
     ((LinearCKA(),), ('direct_functional',))
     """
+    asked = several(asked, Measure, "measures", error=MeasureError)
     words = [word.strip() for one in asked if isinstance(one, str) for word in one.split(",")]
     found = dict.fromkeys(chosen([word for word in words if word not in FUNCTIONAL]))
     found |= dict.fromkeys(one for one in asked if isinstance(one, Measure))

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._doors import require, require_function, require_path, several
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
 from seamripper.cut.frozen import sealed
@@ -20,8 +21,8 @@ from seamripper.cut.many import Heads, heads
 from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
 from seamripper.data.padding import padded_length, tokens_that_count, trimmed
-from seamripper.data.samples import Samples, batches_in
-from seamripper.errors import CutError, DataError, MeasureError
+from seamripper.data.samples import Samples, batches_in, require_samples
+from seamripper.errors import CutError, DataError, FileError, LeakError, MeasureError, ModelError
 from seamripper.measures._footprint import available
 from seamripper.measures._order import order_of
 from seamripper.measures._side_by_side import Tally, in_lanes, side_by_side
@@ -30,7 +31,7 @@ from seamripper.measures.choosing import asked_for
 from seamripper.measures.comparison import Comparison, Matrix
 from seamripper.measures.functional import FunctionalMatrices, Stitching
 from seamripper.measures.pair import Pair
-from seamripper.measures.rule import SLICE, Rule, batch_for
+from seamripper.measures.rule import SLICE, Rule, as_rule
 from seamripper.measures.score import Score, reason, score
 from seamripper.measures.sums import Plan, Sums, source
 from seamripper.models._version import versions
@@ -42,14 +43,14 @@ _LANES = 2
 
 
 def compare(
-    sender: nn.Module | Model,
-    receiver: nn.Module | Model,
+    sender: nn.Module | Model | str,
+    receiver: nn.Module | Model | str,
     samples: Samples,
     *,
-    measures: Sequence[str | Measure] = ("linear_cka",),
-    sender_cuts: Sequence[str] | None = None,
-    receiver_cuts: Sequence[str] | None = None,
-    rule: Rule | None = None,
+    measures: Sequence[str | Measure] | str | Measure = ("linear_cka",),
+    sender_cuts: Sequence[str] | str | None = None,
+    receiver_cuts: Sequence[str] | str | None = None,
+    rule: Rule | str | None = None,
     stitching: Stitching = _STITCHING,
     folder: str | os.PathLike[str] | None = None,
     announce: Callable[[str], None] = lambda _: None,
@@ -104,23 +105,24 @@ class Prepared:
     @classmethod
     def of(
         cls,
-        sender: nn.Module | Model,
-        receiver: nn.Module | Model,
+        sender: nn.Module | Model | str,
+        receiver: nn.Module | Model | str,
         samples: Samples,
         *,
-        measures: Sequence[str | Measure] = ("linear_cka",),
-        sender_cuts: Sequence[str] | None = None,
-        receiver_cuts: Sequence[str] | None = None,
-        rule: Rule | None = None,
+        measures: Sequence[str | Measure] | str | Measure = ("linear_cka",),
+        sender_cuts: Sequence[str] | str | None = None,
+        receiver_cuts: Sequence[str] | str | None = None,
+        rule: Rule | str | None = None,
         stitching: Stitching = _STITCHING,
         folder: str | os.PathLike[str] | None = None,
         announce: Callable[[str], None] = lambda _: None,
         watch: Watcher = nobody,
     ) -> Prepared:
         """Cut both models and plan the pass; what the arguments mean, `compare` says."""
+        _require_given((sender, receiver), samples, stitching, folder, announce, watch)
         if samples.shown is not None:
             raise DataError("compare shows both models the same samples: give it some without `shown`.")
-        rule = Rule(batch=batch_for(len(samples))) if rule is None else rule
+        rule = as_rule(rule, len(samples))
         asked, words = asked_for(measures)
         samples = trimmed(samples)
         a, b = (
@@ -167,6 +169,21 @@ class Prepared:
             matrices |= functional.filled(sums.moments)
         record = _record(a, b, samples, plan, sums) | functional.as_record() | {"seconds": seconds}
         return Comparison(*names, matrices, record)
+
+
+def _require_given(
+    models: tuple[object, object], samples: object, stitching: object, folder: object, announce: object, watch: object
+) -> None:
+    for role, model in zip(("sender", "receiver"), models, strict=True):
+        whole = f"compare takes whole models, and cuts by name: compare({role}.model, …)."
+        advice = whole if hasattr(model, "model") else ""
+        require(model, (Model, nn.Module, str), role, error=ModelError, advice=advice)
+    require_samples(samples, "samples")
+    require(stitching, Stitching, "stitching", error=MeasureError)
+    if folder is not None:
+        require_path(folder, "folder", error=FileError)
+    require_function(announce, "announce", error=MeasureError)
+    require_function(watch, "watch", error=MeasureError)
 
 
 @contextlib.contextmanager
@@ -240,11 +257,15 @@ def lanes_of(a: Heads, b: Heads, plan: Plan, batches: int) -> int:
 
 
 def _heads(
-    model: nn.Module | Model, names: Sequence[str] | None, samples: Samples, role: str, *, optimise: bool
+    model: nn.Module | Model | str, given: Sequence[str] | str | None, samples: Samples, role: str, *, optimise: bool
 ) -> Heads:
-    trial = as_model(model).present(samples).batch(slice(0, SLICE))
+    names = None if given is None else several(given, str, f"{role}_cuts", error=CutError)
+    known = as_model(model)
+    trial = known.present(samples).batch(slice(0, SLICE))
     try:
-        return heads(model, names, first_of(trial, 2), optimise=optimise, trial=trial)
+        return heads(known, names, first_of(trial, 2), optimise=optimise, trial=trial)
+    except LeakError as e:
+        raise LeakError(f"The {role}: {e}", around=e.around) from e
     except CutError as e:
         raise CutError(f"The {role}: {e}") from e
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seamripper._doors import require_path
 from seamripper._files import atomic
-from seamripper._notebook import Html, card, draw_matrix, line, short, spread_out, table, told
+from seamripper._notebook import Html, card, draw_matrix, line, one_line, short, spread_out, table, told
 from seamripper._words import did_you_mean
 from seamripper.errors import FileError, MeasureError
 from seamripper.measures._scale import ends_of
@@ -41,6 +42,10 @@ class Matrix:
     failed: Mapping[str, str] = field(default_factory=dict)
     """Reasons, with the cells `sender's cut × receiver's cut` that they are about."""
 
+    def __repr__(self) -> str:
+        size = f"{len(self.scores)} × {len(self.scores[0]) if self.scores else 0}"
+        return f"Matrix({short(self.measure, 60)!r}, {self.direction}, {size}, {len(self.failed)} without a score)"
+
     @property
     def values(self) -> list[list[float]]:
         """The values, NaN where there is none."""
@@ -63,6 +68,11 @@ class Comparison:
     receivers: tuple[str, ...]
     matrices: Mapping[str, Matrix]
     record: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        size = f"{len(self.senders)} × {len(self.receivers)} cuts"
+        told = f"{len(self.matrices)} matrices of {size}, n = {self.record.get('n')}"
+        return one_line(f"Comparison({self._compared()}: {told})")
 
     def __getitem__(self, measure: str) -> Matrix:
         if measure not in self.matrices:
@@ -99,7 +109,7 @@ class Comparison:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `comparison.json` into the folder, whole or not at all."""
-        path = Path(folder) / FILE
+        path = Path(require_path(folder, "folder", error=FileError)) / FILE
         with atomic(path) as file:
             file.write(json.dumps(self.as_record(), allow_nan=False).encode())
         return path
@@ -164,7 +174,7 @@ class Comparison:
 
 def load_comparison(folder: str | os.PathLike[str]) -> Comparison:
     """Read back what `Comparison.save` wrote."""
-    path = Path(folder) / FILE
+    path = Path(require_path(folder, "folder", error=FileError)) / FILE
     try:
         record = json.loads(path.read_bytes())
         if record.get("kind") != _KIND:

@@ -19,7 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seamripper._doors import require
 from seamripper._fingerprint import joined, tensor_fingerprint
+from seamripper._options import accepts
 from seamripper._progress import Progress, Watcher
 from seamripper._stats import Estimate, paired
 from seamripper.activations.collect import require_finite
@@ -32,6 +34,7 @@ from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import CutError, DataError, MatchError, MeasureError, StitchError
 from seamripper.matching import Direct, Matching, Task, evaluate, match
 from seamripper.matching.task import require_classes
+from seamripper.measures._by_stitching import DIRECT, TASK
 from seamripper.measures._cells import Cells
 from seamripper.measures._forms import forms
 from seamripper.measures._order import order_of
@@ -43,14 +46,6 @@ from seamripper.measures.rule import Rule
 from seamripper.measures.score import Score
 from seamripper.models._call import answer_of
 from seamripper.models._version import versions
-
-DIRECT, TASK = "direct_functional", "task_functional"
-
-FUNCTIONAL: dict[str, str] = {
-    DIRECT: "Relative accuracy of the two networks joined by least squares, on samples that were not fitted on.",
-    TASK: "Relative accuracy of the two networks joined by a stitch trained on the task, from the direct one on.",
-}
-"""The matrices that are filled by stitching, with a line on each."""
 
 _DIRECT = Direct()
 _FAILURES = (CutError, StitchError, MatchError, MeasureError, DataError)
@@ -67,7 +62,8 @@ class Stitching:
     samples: int | None = None
 
     def __post_init__(self) -> None:
-        if self.samples is not None and self.samples < 2:
+        require(self.task, Task, "task of a stitching", error=MeasureError)
+        if self.samples is not None and (not accepts(int, self.samples) or self.samples < 2):
             raise MeasureError(f"Expected at least 2 samples to train a stitch on, but got {self.samples}.")
 
 
@@ -172,7 +168,7 @@ class FunctionalMatrices:
         try:
             half = split(self.receivers.model, self.receivers.cuts[j].name, self.receivers.example)
             column = Column(j, half, self.rule.optimise)
-            self._require_whole(column)
+            self._prove_tail(column)
         except CutError as e:
             yield from ((i, str(e)) for i in senders)
             return
@@ -251,7 +247,7 @@ class FunctionalMatrices:
         inputs = self._shown.batch(slice(0, self.rule.batch))
         return inputs, self.receivers(inputs)
 
-    def _require_whole(self, column: Column) -> None:
+    def _prove_tail(self, column: Column) -> None:
         """Refuse a tail that does not make of the receiver's own activations, on real data, what the receiver does."""
         inputs, shown = self._first
         with torch.no_grad():

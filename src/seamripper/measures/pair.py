@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from seamripper._doors import require
 from seamripper.errors import MeasureError
 from seamripper.measures._once import once
 
@@ -80,12 +81,16 @@ class Side:
     """For some of the rows of a side: that side, and which rows these are. Distances need not be computed again."""
     _left_out: dict[int, Side] = field(default_factory=dict, repr=False)
 
+    def __repr__(self) -> str:
+        return f"Side(n = {self.n}, {self.width} columns, {self.folds} folds)"
+
     @classmethod
     def of(cls, rows: Tensor, *, fold_of: Tensor | None = None, name: str = "x", grain: float | None = None) -> Side:
         """The side that these rows are; dealt to `FOLDS` folds in turn unless `fold_of` says otherwise.
 
         `grain` is their rounding where it is coarser than their type's.
         """
+        require(rows, Tensor, name, error=MeasureError, advice="torch.as_tensor(rows) makes one of an array.")
         if rows.dim() != 2:
             raise MeasureError(f"Expected {name} to be rows of numbers (n, columns), but got {tuple(rows.shape)}.")
         if not bool(torch.isfinite(rows).all()):
@@ -226,9 +231,16 @@ class Pair:
     """The sums over minibatches, where a pass made them; a pair may hold these alone."""
     _left_out: dict[int, Pair] = field(default_factory=dict, repr=False)
 
+    def __repr__(self) -> str:
+        return f"Pair(n = {self.n}, {self.x.width} and {self.y.width} columns, {self.folds} folds)"
+
     @classmethod
     def of(cls, x: Tensor, y: Tensor, *, fold_of: Tensor | None = None) -> Pair:
         """The pair of two sets of rows of the same samples in the same order."""
+        for name, rows in (("x", x), ("y", y)):
+            require(rows, Tensor, name, error=MeasureError, advice="torch.as_tensor(rows) makes one of an array.")
+            if rows.dim() != 2:
+                raise MeasureError(f"Expected {name} to be rows of numbers (n, columns), but got {tuple(rows.shape)}.")
         if len(x) != len(y):
             raise MeasureError(f"Expected as many rows of x as of y, but got {len(x)} and {len(y)}.")
         return cls(Side.of(x, fold_of=fold_of, name="x"), Side.of(y, fold_of=fold_of, name="y"))

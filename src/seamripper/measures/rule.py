@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from seamripper._doors import require, require_whole
+from seamripper._options import read_options, split_options
 from seamripper.errors import MeasureError
 from seamripper.measures.pair import FOLDS
 from seamripper.measures.score import Sampling
@@ -42,8 +44,26 @@ class Rule:
         if self.products not in ("float32", "float64"):
             raise MeasureError(f"Expected products in 'float32' or 'float64', but got {self.products!r}.")
         for name, least in (("batch", 1), ("folds", 2), ("keep", 0)):
-            if getattr(self, name) < least:
-                raise MeasureError(f"Expected `{name}` to be at least {least}, but got {getattr(self, name)}.")
+            require_whole(getattr(self, name), name, least=least, error=MeasureError)
+        for name in ("interval", "optimise"):
+            require(getattr(self, name), bool, name, error=MeasureError)
+        require_whole(self.seed, "seed", least=0, most=2**32 - 1, error=MeasureError)
+
+
+def as_rule(rule: Rule | str | None, n: int) -> Rule:
+    """The rule, or the one for n samples that a word means: a sampling, with other options if there are any.
+
+    >>> as_rule("pool?folds=10", 400)
+    Rule(sampling='pool', batch=20, folds=10, ...)
+    """
+    if isinstance(rule, Rule):
+        return rule
+    if rule is None:
+        return Rule(batch=batch_for(n))
+    require(rule, (Rule, str), "rule", error=MeasureError)
+    sampling, written = split_options(rule, error=MeasureError)
+    options = read_options(written, Rule, "rule", error=MeasureError)
+    return Rule(**{"sampling": sampling, "batch": batch_for(n, max(options.get("folds", FOLDS), 1)), **options})
 
 
 def batch_for(n: int, folds: int = FOLDS) -> int:

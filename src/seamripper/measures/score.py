@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from seamripper._doors import require
 from seamripper._notebook import card, draw_scale, facts, short
 from seamripper.activations.sampling import Sampling as Sampling
 from seamripper.errors import MeasureError
 from seamripper.measures._scale import claims_of
 from seamripper.measures.base import Measure
+from seamripper.measures.choosing import measure_named
 from seamripper.measures.pair import Pair
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Score:
         return card(short(self.measure), facts(rows))
 
 
-def score(measure: Measure, pair: Pair, *, sampling: str = "rows", interval: bool = True) -> Score:
+def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interval: bool = True) -> Score:
     """The measure's score for the pair.
 
     >>> import torch
@@ -80,6 +82,8 @@ def score(measure: Measure, pair: Pair, *, sampling: str = "rows", interval: boo
     >>> print(score(LinearCKA(), Pair.of(x, x[:, :2])))
     linear_cka 0.7097 [0.4883, 0.9311] (n = 50, rows)
     """
+    require(pair, Pair, "pair", error=MeasureError, advice="Make one of rows of the same samples: Pair.of(x, y).")
+    measure = as_measure(measure)
     if measure.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
         # Once for all folds: a flattened map has 65,536 columns.
         pair = pair.turned
@@ -87,6 +91,12 @@ def score(measure: Measure, pair: Pair, *, sampling: str = "rows", interval: boo
     low, high = interval_of(measure, pair, value) if interval else (math.nan, math.nan)
     # The figures of either side, like the value, are those of rows that may be turned.
     return Score(measure.label, value, low, high, pair.n, sampling, measure.claims.direction, measure.sides(pair))
+
+
+def as_measure(measure: Measure | str) -> Measure:
+    """The measure, or the one that a word means."""
+    require(measure, (Measure, str), "measure", error=MeasureError)
+    return measure_named(measure) if isinstance(measure, str) else measure
 
 
 def reason(measure: Measure, error: Exception) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
+from seamripper._doors import require, require_path, require_whole
 from seamripper.errors import ModelError
 from seamripper.models._factory import from_factory
 from seamripper.models._hf import from_hf
@@ -18,7 +19,12 @@ from seamripper.models.imagenet import from_imagenet
 from seamripper.models.model import Model
 
 
-def load(spec: str, *, weights: str | os.PathLike[str] | None = None, input: tuple[int, ...] | None = None) -> Model:
+def load(
+    spec: str | os.PathLike[str],
+    *,
+    weights: str | os.PathLike[str] | None = None,
+    input: tuple[int, ...] | str | None = None,
+) -> Model:
     """The model that `spec` names, in eval mode.
 
     ================================  =======================================================================
@@ -41,6 +47,12 @@ def load(spec: str, *, weights: str | os.PathLike[str] | None = None, input: tup
     >>> model.example().shape
     torch.Size([2, 1, 28, 28])
     """
+    advice = "A model goes by a word: load('zoo:resnet18')."
+    require(spec, (str, os.PathLike), "spec", error=ModelError, advice=advice)
+    spec = os.fspath(spec)
+    if weights is not None:
+        weights = require_path(weights, "weights", error=ModelError)
+    input = _sizes(input)
     parsed = Spec.parse(spec)
     if parsed.scheme == "checkpoint":
         return _checkpoint(parsed, weights, input)
@@ -132,6 +144,15 @@ def _shape(text: str | None) -> tuple[int, ...] | None:
     if not all(size.isdecimal() and int(size) > 0 for size in sizes):
         raise ModelError(f"Expected input to be sizes joined by x, 3x32x32 for example, but got {text!r}.")
     return tuple(int(size) for size in sizes)
+
+
+def _sizes(input: object) -> tuple[int, ...] | None:
+    """The shape that was given as an argument: in numbers, or in a word as a spec has it."""
+    if input is None or isinstance(input, str):
+        return _shape(input)
+    advice = "(3, 32, 32), for example."
+    require(input or None, (tuple, list), "input", error=ModelError, advice=advice)
+    return tuple(require_whole(size, "each size of input", least=1, error=ModelError) for size in input)  # type: ignore[attr-defined]
 
 
 def _whole(name: str, text: str) -> int:

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._doors import require, require_whole
 from seamripper._fingerprint import model_fingerprint
+from seamripper._notebook import short
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, ModelError
 from seamripper.models._spec import Spec
@@ -39,12 +41,18 @@ class Model:
     """What its inputs are to be; None if that is not known, and it is shown samples as they come."""
 
     def __post_init__(self) -> None:
+        advice = "`load` makes a model of a word: load('zoo:resnet18')."
+        require(self.module, nn.Module, "the module of a model", error=ModelError, advice=advice)
+        require(self.source, str, "the source of a model", error=ModelError)
         if self.input is not None and not all(isinstance(size, int) and size >= 1 for size in self.input):
             raise ModelError(
                 f"Expected `input` of {self.source} to be sizes of at least 1, (3, 32, 32) say, but got {self.input!r}."
             )
         if self.classes is not None and not (isinstance(self.classes, int) and self.classes >= 1):
             raise ModelError(f"Expected {self.source} to have at least 1 class, but got classes = {self.classes!r}.")
+
+    def __repr__(self) -> str:
+        return f"Model(source={short(self.source, 120)!r}, input={self.input}, classes={self.classes})"
 
     def present(self, samples: Samples) -> Samples:
         """The samples as this model wants them; an error that names both sides if they cannot be brought to that."""
@@ -82,8 +90,9 @@ class Model:
                 f"The shape of one input of {self.source} is not known, so no example can be made: give it, "
                 "input=(3, 32, 32) for example."
             )
-        if n < 1 or min(shape) < 1:
-            raise ModelError(f"Expected n and every size in input to be at least 1, but got n = {n}, {shape}.")
+        require_whole(n, "n", least=1, error=ModelError)
+        for size in shape:
+            require_whole(size, "every size in input", least=1, error=ModelError)
         generator = torch.Generator().manual_seed(0)
         reference = next((p for p in self.module.parameters() if p.is_floating_point()), torch.empty(0))
         if vocabulary is None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import nn
 
+from seamripper._doors import require
+from seamripper._options import accepts, read_options, split_options
+from seamripper._words import did_you_mean
 from seamripper.errors import ModelError
 
 
@@ -40,8 +43,8 @@ class Recipe:
         self._check("momentum", _is_number(self.momentum) and 0 <= self.momentum < 1, "at least 0 and below 1")
         self._check("weight_decay", _is_number(self.weight_decay) and self.weight_decay >= 0, "a number of at least 0")
         # A batch of one has no statistics for a batch norm to take.
-        self._check("batch", isinstance(self.batch, int) and self.batch >= 2, "a whole number of at least 2")
-        self._check("epochs", isinstance(self.epochs, int) and self.epochs >= 1, "a whole number of at least 1")
+        self._check("batch", accepts(int, self.batch) and self.batch >= 2, "a whole number of at least 2")
+        self._check("epochs", accepts(int, self.epochs) and self.epochs >= 1, "a whole number of at least 1")
         self._check("schedule", self.schedule in ("constant", "cosine"), "'constant' or 'cosine'")
 
     def _check(self, name: str, right: bool, wanted: str) -> None:
@@ -75,4 +78,20 @@ class Recipe:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return accepts(float, value) and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def as_recipe(recipe: Recipe | str) -> Recipe:
+    """The recipe, or the one that a word means: `smith`, `autoencoder` or `balogh`, with options if there are any.
+
+    >>> as_recipe("balogh?epochs=10") == replace(Recipe.balogh(), epochs=10)
+    True
+    """
+    require(recipe, (Recipe, str), "recipe", error=ModelError)
+    if isinstance(recipe, Recipe):
+        return recipe
+    name, given = split_options(recipe, error=ModelError)
+    known = {"smith": Recipe.smith, "autoencoder": Recipe.autoencoder, "balogh": Recipe.balogh}
+    if name not in known:
+        raise ModelError(f"There is no recipe {name!r}: {did_you_mean(name, list(known))}")
+    return replace(known[name](), **read_options(given, Recipe, f"recipe {name!r}", error=ModelError))

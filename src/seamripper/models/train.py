@@ -12,11 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._doors import require, require_function, require_path
 from seamripper._files import read_record, understood
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.data.base import check_seed
-from seamripper.data.samples import Samples, batch_bounds
-from seamripper.errors import DivergedError, FileError
+from seamripper.data.samples import Samples, batch_bounds, require_samples
+from seamripper.errors import DivergedError, FileError, ModelError
 from seamripper.models._call import answer_of
 from seamripper.models._checks import check_runs, check_samples
 from seamripper.models._layout import laid_out, layout_of
@@ -27,14 +28,14 @@ from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import KIND, checked_name, load_checkpoint, save_checkpoint
 from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
-from seamripper.models.recipe import Recipe
+from seamripper.models.recipe import Recipe, as_recipe
 
 
 def train(
     architecture: Architecture | str,
     samples: Samples,
     *,
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | None = None,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -57,8 +58,10 @@ def train(
     >>> [round(loss, 2) for loss in model.record["losses"]]
     [0.69, 0.69]
     """
+    _require_given(architecture, samples, out, resume, watch)
     architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
-    recipe = recipe or (Recipe.autoencoder() if architecture.reconstructs else Recipe.smith())
+    usual = Recipe.autoencoder() if architecture.reconstructs else Recipe.smith()
+    recipe = usual if recipe is None else as_recipe(recipe)
     check_samples(architecture, samples)
     seed = check_seed(seed)
     training = _Training(architecture, samples, recipe, seed)
@@ -81,6 +84,16 @@ def train(
         save_checkpoint(model, path)
         partial.unlink(missing_ok=True)
     return model
+
+
+def _require_given(architecture: object, samples: object, out: object, resume: object, watch: object) -> None:
+    advice = "It names a network of the zoo: train('zoo:resnet18', samples)."
+    require(architecture, (Architecture, str), "architecture", error=ModelError, advice=advice)
+    require_samples(samples, "samples")
+    require(resume, bool, "resume", error=ModelError)
+    require_function(watch, "watch", error=ModelError)
+    if out is not None:
+        require_path(out, "out", error=FileError)
 
 
 def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:

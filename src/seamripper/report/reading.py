@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from seamripper._doors import require
 from seamripper._words import did_you_mean
 from seamripper.errors import DamagedError, FileError, StoreError
 from seamripper.experiment.status import status
@@ -70,6 +71,8 @@ class Reading:
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, experiment: str | None = None) -> Reading:
         """Read an experiment of a store; without a name, the one that was run last."""
+        if experiment is not None:
+            require(experiment, str, "experiment", error=StoreError)
         with Store(folder) as store:
             known = store.ledger.experiments()
             if not known:

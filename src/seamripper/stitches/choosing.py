@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from seamripper._options import require_known
+from seamripper._doors import require
+from seamripper._options import read_options, require_known, split_options
 from seamripper._plugins import discover, named
 from seamripper._words import listed
 from seamripper.cut.place import Cut
@@ -33,8 +34,8 @@ def stitches() -> Mapping[str, type[Stitch]]:
     return MappingProxyType(discover("seamripper.stitches", Stitch))  # type: ignore[type-abstract]
 
 
-def stitch_named(name: str, /, **options: Any) -> Stitch:
-    """The stitch that goes by `name`, with these options.
+def stitch_named(words: str, /, **options: Any) -> Stitch:
+    """The stitch that goes by the name, with these options; they may stand behind the name: `conv?kernel=5`.
 
     >>> stitch_named("conv", kernel=5)
     Conv(kernel=5, norm=False)
@@ -42,9 +43,11 @@ def stitch_named(name: str, /, **options: Any) -> Stitch:
     Traceback (most recent call last):
     seamripper.errors.StitchError: The stitch 'conv' has no option 'kernal': did you mean 'kernel'? ...
     """
+    require(words, str, "the name of a stitch", error=StitchError)
+    name, written = split_options(words, error=StitchError)
     cls = named(name, dict(stitches()), what="stitch", error=StitchError)
     require_known(options, cls, f"The stitch {name!r}", error=StitchError)
-    return cls(**options)
+    return cls(**{**read_options(written, cls, f"stitch {name!r}", error=StitchError), **options})
 
 
 def from_record(record: Mapping[str, Any]) -> Stitch:

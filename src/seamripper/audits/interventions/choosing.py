@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from seamripper._doors import require
 from seamripper._options import read_options, split_options
 from seamripper._plugins import discover, named
 from seamripper.audits.interventions.base import Intervention, kind_of
@@ -30,6 +31,7 @@ def intervention_named(words: str, /) -> Intervention:
     Traceback (most recent call last):
     seamripper.errors.AuditError: There is no intervention 'grayscale': did you mean 'greyscale'...
     """
+    require(words, str, "the name of an intervention", error=AuditError)
     name, given = split_options(words, error=AuditError)
     cls = named(name, dict(interventions()), what="intervention", error=AuditError)
     return cls(**read_options(given, cls, f"intervention {cls.name!r}", error=AuditError))

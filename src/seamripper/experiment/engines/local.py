@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
+from seamripper._doors import require_whole
 from seamripper.errors import ExperimentError
 from seamripper.experiment.engines.base import Answer, Engine, Order, Terms
 
@@ -44,8 +45,8 @@ class Local(Engine):
     name = "local"
 
     def __init__(self, workers: int | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise ExperimentError(f"Expected at least 1 worker, but got {workers}.")
+        if workers is not None:
+            require_whole(workers, "workers", least=1, error=ExperimentError)
         self.workers = workers
         self._hands: list[_Hand] = []
         self._numbers = itertools.count(1)
