@@ -41,7 +41,7 @@ def half(net: nn.Module) -> sr.Split:
 @pytest.fixture(scope="module")
 def audited(half: sr.Split) -> sr.Audited:
     fit, test = samples(60), samples(40, 1000)
-    return sr.audit(half, half, fit, test, matching="direct", seeds=(0,), controls="self,shuffled", audits="margin")
+    return sr.audit(half, half, fit, test, matching="direct", seeds=(0,), controls="self,shuffled", audits="rank")
 
 
 # ---- words
@@ -77,7 +77,7 @@ def test_a_stitch_by_its_word_has_its_options(half: sr.Split) -> None:
 
 
 def test_audits_controls_and_interventions_by_one_word(audited: sr.Audited, half: sr.Split) -> None:
-    assert list(audited.verdicts) == ["margin"]
+    assert list(audited.verdicts) == ["rank"]
     assert [control["name"] for control in audited.record["controls"]] == ["self", "shuffled"]
     assert audited.record["matching"]["name"] == "direct"
     found = sr.audit(
@@ -86,7 +86,7 @@ def test_audits_controls_and_interventions_by_one_word(audited: sr.Audited, half
         matching=sr.Direct(),
         seeds=(0,),
         controls=["self"],
-        audits="margin",
+        audits="rank",
     )
     assert found.record["interventions"] == []
 
@@ -188,7 +188,7 @@ LONG = "folder/" * 60 + "net.safetensors\nand more"
         lambda half, audited: heads(half.model, None, torch.zeros(2, 8)),
         lambda half, audited: audited,
         lambda half, audited: audited.judgement,
-        lambda half, audited: audited.verdicts["margin"],
+        lambda half, audited: audited.verdicts["rank"],
         lambda half, audited: audited.outcomes[0],
         lambda half, audited: audited.outcomes[0].result,
         lambda half, audited: sr.Case(half, half, samples(9), samples(9, 20)),
