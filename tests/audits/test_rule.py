@@ -71,7 +71,8 @@ def test_a_receiver_at_chance_is_held_to_its_own_answers(make: Any) -> None:
     found = judged(evidence, {})
     assert found.conclusion == NOT_STITCHABLE
     assert "Accuracy is unreadable: the receiver itself reaches 0.300" in found.reason
-    assert found.figures["receiver"].value == 1.0
+    assert found.figures["receiver"].value == 0.3
+    assert found.figures["own_answers"].value == 0.3
     assert found.figures["recovered"].value < 0.0  # it agrees with the receiver less often than by chance
 
 

@@ -107,7 +107,7 @@ def test_options_stand_in_the_word(songs: Path) -> None:
         ({"rate": 100}, "rate to be a whole number from 4,000 to 192,000 samples a second, but got 100"),
         ({"rate": 8000.0}, "rate of the data set 'recordings' to be a whole number, but got 8000.0"),
         ({"seconds": 0}, "seconds to be a number from 0.1 to 600, but got 0"),
-        ({"seconds": float("nan")}, "seconds to be a number from 0.1 to 600, but got nan"),
+        ({"seconds": float("nan")}, "seconds of the data set 'recordings' to be a finite number, but got nan"),
         ({"std": 0.0}, "std above 0"),
         ({"limit": 100}, r"the limit is 0\.0 GB\. Draw fewer \(n\), or take a smaller size"),
         ({"sizes": 3}, "no option 'sizes': did you mean 'size'"),

@@ -575,7 +575,7 @@ def test_an_image_of_another_size_has_no_error() -> None:
     half = sr.split(net, "0", torch.zeros(2, 1, 8, 8))
     pixels = torch.randn(20, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     samples = sr.Samples("grey", pixels, torch.arange(20) % 2, torch.arange(20), classes=2)
-    found = _rows(sr.match(half, half, samples, matching=sr.Direct()), samples, "arrival")
+    found = _rows(sr.match(half, half, samples, matching=sr.Direct()), samples, samples, "arrival", apart=False)
     assert [tuple(row.shape) for row in found.values()] == [(20, 1, 8, 8), (20, 3, 3, 3)]
     assert _error(found, samples) is None
 

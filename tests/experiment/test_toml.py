@@ -326,11 +326,11 @@ cuts = ["x"]
         (f"{STITCH * 11}cutz = 1", "line 45: the 11th [[stitch]] has no key 'cutz': did you mean 'cuts'?"),
         (
             f"{STITCH}[stitch.data]\nname = 'd'\n{STITCH}[stitch.data]\nname = 'd'\nsed = 1",
-            "line 13: `data` of the 2nd [[stitch]] has no key 'sed': did you mean 'seed'?",
+            "line 13: `data` of the 2nd [[stitch]] has no key 'sed': did you mean 'seed' or 'ready'?",
         ),
         (
             f"{STITCH}data = {{name = 'd', sed = 1}}",
-            "line 5: `data` of the 1st [[stitch]] has no key 'sed': did you mean 'seed'?",
+            "line 5: `data` of the 1st [[stitch]] has no key 'sed': did you mean 'seed' or 'ready'?",
         ),
         (
             f"{STITCH}[[compare]]\nsenders = ['a']\n{STITCH}frieze = ['all']",

@@ -74,5 +74,5 @@ def test_from_moments() -> None:
 def test_options() -> None:
     assert measure_named("gulp?ridge=0.1") == GULP(ridge=0.1)
     for ridge in (-1.0, math.inf, math.nan):
-        with pytest.raises(MeasureError, match="Expected ridge of gulp to be at least 0"):
+        with pytest.raises(MeasureError, match=r"Expected ridge of .*gulp.* to be (at least 0|a finite number)"):
             GULP(ridge=ridge)

@@ -124,7 +124,7 @@ def way_of(way: Way) -> dict[str, Any]:
 def test_the_paper_s_stitches_are_the_authors() -> None:
     experiment = paper_of("table-c1")
     assert way_of(experiment.matchings["theirs"]) == AUTHORS
-    assert experiment.data == Data(name="mnist/correlated"), "all 60,000 to fit on, all 10,000 to score on"
+    assert experiment.data == Data(name="mnist/correlated", ready=True), "all 60,000 to fit on, all 10,000 to score on"
     assert all(part.stitches == ("bn_affine",) for part in experiment.stitch)
     assert all(set(part.freeze) == {"all", "weights"} for part in experiment.stitch), "strictly, and as the authors do"
     assert all(part.rank for part in (*experiment.stitch, *experiment.noise))

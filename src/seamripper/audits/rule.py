@@ -29,7 +29,7 @@ from typing import Any, Literal, get_args
 
 from seamripper._stats import Estimate
 from seamripper.audits._differences import share_over
-from seamripper.audits.base import Evidence, Verdict
+from seamripper.audits.base import Evidence, Verdict, accuracies
 from seamripper.audits.margin import by_counterpart, chance
 from seamripper.controls import Outcome
 
@@ -69,7 +69,7 @@ class Judgement:
 def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
     """What the verdicts on a case come to, by the rule above."""
     figures = _figures(evidence)
-    recovered = _share(evidence, figures["stitched"])
+    recovered = _recovered(evidence, evidence.observed)
     figures["recovered"] = recovered
     of_what = "accuracy" if evidence.unreadable is None else "own answers"
     conflict, margin = verdicts.get("conflict"), verdicts.get("margin")
@@ -93,10 +93,9 @@ def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
             return Judgement(SAME, conflict.sentence, figures, _OTHER_CUES)
     said = "" if conflict is None else f" {conflict.sentence}"
     nothing = by_counterpart(evidence.known("nothing"))
-    blind = {name: share_over(_successes(evidence, each)) for name, each in nothing.items()}
-    blind = {name: found for name, found in blind.items() if name.startswith(_BLIND)}
-    figures |= blind
-    working = {name: found for name, found in blind.items() if _share(evidence, found).value >= WORKS}
+    blind = {name: each for name, each in nothing.items() if name.startswith(_BLIND)}
+    figures |= {name: share_over(accuracies(each)) for name, each in blind.items()}
+    working = {name: figures[name] for name, each in blind.items() if _recovered(evidence, each).value >= WORKS}
     if working:
         best = max(working, key=lambda name: working[name].value)
         reason = (
@@ -119,27 +118,36 @@ def _itself(evidence: Evidence) -> bool:
     )
 
 
-def _successes(evidence: Evidence, outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:
-    """The accuracy of each outcome; where that is unreadable, the share of the receiver's own answers that it gives."""
-    return tuple(o.result.top1 if evidence.unreadable is None else o.result.agreement for o in outcomes)
-
-
 def _figures(evidence: Evidence) -> dict[str, Any]:
-    """The figures that say whether the stitched network works."""
+    """The figures that say whether the stitched network works; where accuracy is unreadable, agreements beside it."""
     result, itself = evidence.observed[0].result, evidence.of("self")
-    readable = evidence.unreadable is None
     figures = {
-        "stitched": share_over(_successes(evidence, evidence.observed)),
-        "receiver": result.receiver_here if readable else Estimate(1.0, 1.0, 1.0, result.n),
-        "chance": chance(evidence.case) if readable else result.agreement_chance,
+        "stitched": share_over(accuracies(evidence.observed)),
+        "receiver": result.receiver_here,
+        "chance": chance(evidence.case),
     }
-    return figures | ({"self": share_over(_successes(evidence, itself))} if itself else {})
+    figures |= {"self": share_over(accuracies(itself))} if itself else {}
+    if evidence.unreadable is not None:
+        figures["own_answers"] = share_over(_agreements(evidence.observed))
+        figures["own_answers_by_chance"] = result.agreement_chance
+    return figures
 
 
-def _share(evidence: Evidence, success: Estimate) -> Estimate:
-    """The share of what the receiver does above chance, alone or stitched to itself, that a success is."""
+def _agreements(outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:
+    return tuple(outcome.result.agreement for outcome in outcomes)
+
+
+def _recovered(evidence: Evidence, outcomes: Sequence[Outcome]) -> Estimate:
+    """The share of what the receiver does above chance that these outcomes do.
+
+    That is its accuracy, alone or stitched to itself; where that is unreadable, its own answers, of which it gives all.
+    """
     known = _figures(evidence)
-    level, best = known["chance"], max(known[name].value for name in ("receiver", "self") if name in known)
+    if evidence.unreadable is None:
+        success, level = share_over(accuracies(outcomes)), known["chance"]
+        best = max(known[name].value for name in ("receiver", "self") if name in known)
+    else:
+        success, level, best = share_over(_agreements(outcomes)), known["own_answers_by_chance"], 1.0
     if best <= level:
         return Estimate(math.nan, math.nan, math.nan, success.n)
     ends = (success.value if math.isnan(end) else end for end in (success.value, success.low, success.high))
