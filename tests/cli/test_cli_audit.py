@@ -117,22 +117,14 @@ def test_a_folder_of_images_and_the_built_in_interventions(run: Run, tmp_path: P
             for k in range(count):
                 image.new("RGB", (28, 28), (shade + k, shade, 90 - k)).save(folder / f"{k}.png")
     place = "zoo:R_1111?width=0.125&classes=2@layer3"
-    words = (
-        "--data",
-        "folder:photos?mean=0.5&std=0.5",
-        "--interventions",
-        "default",
-        "--seeds",
-        1,
-        "--audits",
-        "conflict",
-    )
+    data = "folder:photos?mean=0.5&std=0.5"
+    words = ("--data", data, "--interventions", "default", "--seeds", 1, "--audits", "conflict")
     ran = run("audit", f"{place.partition('@')[0]}&seed=1@layer3", place, *words, "--controls", "self,random_sender")
     assert ran.code == 0
     images = [name for name, cls in interventions().items() if cls.kind == "image"]
     assert [row["set"] for row in table(ran.out, "set")] == images
     assert f"\ninterventions: {', '.join(images)}\n" in ran.out
-    assert f"fitted on 12 samples of {name}, scored on 10 samples of {name}" in ran.out
+    assert f"fitted on 12 samples of {data}, scored on 10 samples of {data}" in ran.out
 
 
 # ---- what the library is asked for
