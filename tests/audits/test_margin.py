@@ -50,6 +50,13 @@ def test_noise_that_does_as_well_makes_the_sender_no_evidence(planted) -> None:
     assert "a counterpart that knows nothing does as well, as far as can be told" in found.sentence
 
 
+def test_on_few_samples_nothing_is_said_to_do_as_well(planted) -> None:
+    found = Margin().put(planted([0.9], clustered_noise=[0.9], n=20))
+    assert found.effect.high - found.effect.low > 0.1
+    assert "as well, as far as can be told" not in found.sentence
+    assert "a difference of 0.05 cannot be told on so few samples" in found.sentence
+
+
 def test_noise_that_does_better_is_said_to(planted) -> None:
     found = Margin().put(planted([0.80, 0.81, 0.82], clustered_noise=[1.0, 1.0, 1.0]))
     assert (found.answer, found.p) == ("no", 1.0)

@@ -16,6 +16,7 @@ from seamripper.audits._differences import accuracy, difference, mean_over, seed
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control
 from seamripper.controls import Case, Outcome
 from seamripper.errors import InapplicableError
+from seamripper.matching.evaluate import TELLING
 from seamripper.matching.task import Task
 
 _DRAWN = ("random_sender", "clustered_noise")
@@ -132,6 +133,8 @@ def _said(answer: Answer, effect: Estimate, *, known: bool) -> str:
     if not known:
         return "a broken pairing tests the evaluation and not the sender, so whether noise does as well is not known."
     rival = "does better" if effect.high < 0 else "does as well, as far as can be told"
+    if effect.low <= 0 <= effect.high and effect.high - effect.low > 2 * TELLING:
+        rival = f"may do as well: a difference of {TELLING:g} cannot be told on so few samples and seeds"
     ending = {
         "yes": f"a margin of {effect}.",
         "no": f"a counterpart that knows nothing {rival} (margin {effect}).",

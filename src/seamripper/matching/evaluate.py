@@ -26,7 +26,7 @@ from seamripper.matching.padding import without_padding
 from seamripper.matching.task import Task, require_classes
 
 _BATCH = 512
-_TELLING = 0.05
+TELLING = 0.05
 """An accuracy that is not known to within this is compared with no other in words."""
 
 
@@ -83,9 +83,9 @@ class Functional:
                 f"the receiver's own answers: it agrees in {self.agreement} (by chance "
                 f"{self.agreement_chance:.3f}){top5}{kl}."
             )
-        if self.penalty.high - self.penalty.low > 2 * _TELLING:
+        if self.penalty.high - self.penalty.low > 2 * TELLING:
             return (
-                f"{self.n} samples are too few to tell a difference of {_TELLING:g}: the stitched network loses "
+                f"{self.n} samples are too few to tell a difference of {TELLING:g}: the stitched network loses "
                 f"{_points(self.penalty)} against the receiver alone."
             )
         if self.penalty.high < 0:
