@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 _HELD_OUT = 0.2
 _NOTHING = Found("nothing to find: the stitch has no parameters")
-_KEYS = {"sender", "receiver", "stitch", "matching", "freeze", "status", "figures", "made_from"}
-"""What the record of a match has."""
 _BUILDABLE = ("zoo", "timm", "torchvision")
 """Models that are built on a file's word: those of packages. A file must not name code that is then run."""
 
@@ -260,8 +258,6 @@ def _match_of(
     path: str | os.PathLike[str], sender: nn.Module | Model | str | None, receiver: nn.Module | Model | str | None
 ) -> Match:
     tensors, record = load_tensors(path, kind="match")
-    if not record.keys() >= _KEYS or "fitted" not in tensors:
-        raise FileError(f"{path} is a file of a match that lacks a part of its record: save the match again.")
     halves = {}
     for role, given in (("sender", sender), ("receiver", receiver)):
         weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
