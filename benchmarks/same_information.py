@@ -112,8 +112,11 @@ def _with_seed(case: Case, seed: int) -> Case:
 
 
 def _audited(options: argparse.Namespace, seed: int, cut: str) -> list[Row]:
-    fit = load_data(f"{options.data}/correlated", "train", n=options.fit)
-    test, conflict = (load_data(f"{options.data}/{kind}", "test", n=options.test) for kind in ("correlated", "digit"))
+    # Shown to all networks as the set is normalised, a greyscale one included, as in Smith's code.
+    fit = load_data(f"{options.data}/correlated", "train", n=options.fit, ready=True)
+    test, conflict = (
+        load_data(f"{options.data}/{kind}", "test", n=options.test, ready=True) for kind in ("correlated", "digit")
+    )
     receiver = sr.split(_network(options, "digit", seed), cut)
     other = sr.split(_network(options, "digit", (seed + 2) % options.seeds), cut)
     memo: dict[str, Any] = {}
