@@ -1,7 +1,8 @@
 # On a fresh clone, with Python 3.11 or later: `make demo` shows what this is for, `make test` proves that it works.
 
 PYTHON ?= python3
-WORKERS ?= 2
+# One more than two cores: many tests wait for processes of their own, a browser or a kill.
+WORKERS ?= 3
 BIN := .venv/bin
 TORCH := $(shell sed -n 's/^torch==//p' constraints-cpu.txt)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt
