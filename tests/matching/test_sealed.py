@@ -282,3 +282,11 @@ def test_a_loss_that_runs_away_is_diverged() -> None:
     match = sr.match(halves(Net(1), "front"), halves(Net(), "front"), wild, matching=sr.Regression(training=training))
     assert match.status.startswith("diverged: the loss rose from")
     assert match.diverged
+
+
+def test_a_task_loss_that_runs_away_is_diverged_too() -> None:
+    training = sr.Training(optimiser="sgd", lr=1e20, momentum=0.0, weight_decay=0.0, epochs=1, batch=100)
+    wild = samples(scale=30.0)
+    match = sr.match(halves(Net(1), "front"), halves(Net(), "front"), wild, matching=sr.Task(training=training))
+    assert match.figures["loss_end"] > 1e20
+    assert match.diverged
