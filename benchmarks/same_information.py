@@ -31,7 +31,7 @@ import numpy as np
 import seamripper as sr
 from seamripper.audits import audit
 from seamripper.audits.rule import DIFFERENT, SAME
-from seamripper.controls import Case, Counterpart, control_named
+from seamripper.controls import Case, Counterpart, controls
 from seamripper.data import load_data
 
 NETWORK = "zoo:resnet18?width=0.25"
@@ -101,7 +101,7 @@ def _senders(options: argparse.Namespace, case: Case, seed: int, cut: str) -> di
     found = {name: (sr.split(model, cut), case.fit, case.test) for name, model in kinds.items()}
     # Drawn from other seeds than those of the audit's own controls.
     for name, control in (("random", "random_sender"), ("noise", "clustered_noise")):
-        one = next(iter(control_named(control).counterparts(_with_seed(case, 1000 + seed))))
+        one = next(iter(controls.make(control).counterparts(_with_seed(case, 1000 + seed))))
         assert isinstance(one, Counterpart)
         found[name] = one.sender, one.fit, one.test
     return found | {"self": (case.receiver, case.fit, case.test)}

@@ -29,6 +29,7 @@ from seamripper._progress import Progress
 from seamripper.cut.fast import fast
 from seamripper.data.samples import Samples
 from seamripper.models import Architecture
+from seamripper.stitches import stitches
 
 BLOCKS = ["layer1.0", "layer1.1", "layer2.0", "layer2.1", "layer3.0", "layer3.1", "layer4.0", "layer4.1"]
 AGAINST_BARE_TAIL = 1.15
@@ -119,7 +120,7 @@ def _hook_step(sender: nn.Module, receiver: nn.Module, cut: str, samples: Sample
     for model in (sender, receiver):
         model.requires_grad_(False)
     example = torch.randn(2, 3, 32, 32)
-    stitch = sr.stitch_named("affine").build(sr.split(sender, cut, example).cut, sr.split(receiver, cut, example).cut)
+    stitch = stitches.make("affine").build(sr.split(sender, cut, example).cut, sr.split(receiver, cut, example).cut)
     optimiser = torch.optim.Adam(stitch.parameters())
 
     def step() -> None:

@@ -19,6 +19,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import seamripper as sr
 from seamripper._files import load_tensors, save_tensors
 from seamripper.experiment import Local
+from seamripper.measures import measures
+from seamripper.stitches import stitches
 
 NETWORK = "zoo:R_1111?width=0.125"
 
@@ -272,6 +274,8 @@ def given() -> dict[str, Any]:
     rows = torch.randn(30, 4)
     return {
         **{name: getattr(sr, name) for name in sr.__all__},
+        "measures": measures,
+        "stitches": stitches,
         "torch": torch,
         "np": np,
         "nn": nn,

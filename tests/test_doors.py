@@ -15,9 +15,10 @@ from seamripper.audits.audit import MATCHING, matching_of
 from seamripper.cut.many import heads
 from seamripper.experiment import Local, Ray
 from seamripper.experiment.engines import engine_named
+from seamripper.measures import measures
 from seamripper.measures.compare import Prepared
 from seamripper.measures.rule import Rule
-from seamripper.stitches import Stitch
+from seamripper.stitches import Stitch, stitches
 
 
 def samples(n: int, first: int = 0) -> sr.Samples:
@@ -72,7 +73,7 @@ def test_to_an_audit_the_words_of_the_command_line_mean_the_same() -> None:
 
 def test_a_stitch_by_its_word_has_its_options(half: sr.Split) -> None:
     found = sr.match(half, half, samples(40), stitch="low_rank?rank=2", matching="direct")
-    assert found.stitch == sr.stitch_named("low_rank", rank=2)
+    assert found.stitch == stitches.make("low_rank", rank=2)
     assert isinstance(found.stitch, Stitch)
 
 
@@ -103,7 +104,7 @@ def test_measures_and_cuts_by_one_word(net: nn.Module) -> None:
     found = sr.compare(net, net, samples(60), measures="linear_cka,opd", sender_cuts="0", receiver_cuts=["0", "1"])
     assert list(found.matrices) == ["linear_cka", "opd"]
     assert (found.senders, found.receivers) == (("0",), ("0", "1"))
-    one = sr.compare(net, net, samples(60), measures=sr.measure_named("opd"), sender_cuts="0", receiver_cuts="0")
+    one = sr.compare(net, net, samples(60), measures=measures.make("opd"), sender_cuts="0", receiver_cuts="0")
     assert one["opd"].values[0][0] == pytest.approx(found["opd"].values[0][0], abs=1e-6)
 
 
@@ -142,7 +143,7 @@ def test_a_recipe_a_schedule_and_an_engine_by_their_words() -> None:
 def test_a_measure_and_a_study_by_their_words(tmp_path: Path) -> None:
     rows = torch.randn(30, 4, generator=torch.Generator().manual_seed(0))
     pair = sr.Pair.of(rows, rows[:, :2])
-    assert sr.score("svcca?dims=2", pair) == sr.score(sr.measure_named("svcca?dims=2"), pair)
+    assert sr.score("svcca?dims=2", pair) == sr.score(measures.make("svcca?dims=2"), pair)
     study = tmp_path / "study.toml"
     (tmp_path / "mine.py").write_text("def f(k):\n    return {'k': k}\n")
     study.write_text('[[call]]\nfunction = "mine.py:f"\ngrid = { k = [1, 2] }\n')

@@ -18,7 +18,7 @@ import seamripper
 
 SOURCE = Path(seamripper.__file__).parent
 BASE = (
-    *("_doors", "_words", "_options", "_plugins", "_own_code"),
+    *("_doors", "_words", "_options", "_own_code", "registry"),
     *("_files", "_fingerprint", "_progress", "_stats", "_notebook"),
 )
 ORDER = (
@@ -158,7 +158,7 @@ def test_a_planted_violation_is_caught(module: str, text: str) -> None:
     [
         ("seamripper.cli.stitch_command", "from seamripper.matching import match"),
         ("seamripper.stitches.affine", "from seamripper.cut.place import Cut"),
-        ("seamripper._plugins", "from seamripper._words import did_you_mean"),
+        ("seamripper.registry", "from seamripper._words import did_you_mean"),
         ("seamripper.models.load", "from .model import Model\nfrom ..errors import ModelError"),
         ("seamripper.data.samples", "import torch\nfrom seamripperx.models import Model"),
     ],

@@ -29,12 +29,12 @@ from seamripper.cut import Split, split
 from seamripper.data import Samples, load_data
 from seamripper.errors import MeasureError
 from seamripper.matching import Direct, Task, Training, load_match, match
-from seamripper.measures import Comparison, Pair, Score, compare, load_comparison, measure_named, measures, score
+from seamripper.measures import Comparison, Pair, Score, compare, load_comparison, measures, score
 from seamripper.measures._scale import claims_of
 from seamripper.measures.comparison import Matrix
 from seamripper.models import Model
 from seamripper.models._seeded import seeded
-from seamripper.stitches import stitch_named
+from seamripper.stitches import stitches
 from seamripper.stitches.low_rank import LowRank
 
 HOSTILE = "<script>alert('1')</script>&amp;\"$x$ $\\frac$\n_"
@@ -240,7 +240,7 @@ def test_a_stitch_without_parameters_has_its_say(pair: tuple[Split, Split]) -> N
 def test_a_choice_is_told_by_what_is_not_the_default() -> None:
     assert choice(Task()) == "task"
     assert choice(Task(Training(lr=0.5), init="direct")) == "task (lr=0.5, init=direct)"
-    assert choice(stitch_named("affine")) == "affine"
+    assert choice(stitches.make("affine")) == "affine"
 
 
 # ---- score
@@ -249,7 +249,7 @@ def test_a_choice_is_told_by_what_is_not_the_default() -> None:
 def scored(words: str = "linear_cka", **more: Any) -> Score:
     data = load_data("digits/digit", n=60)
     x = data.batch(slice(None)).flatten(1)[:, 300:340]
-    return score(measure_named(words), Pair.of(x, x[:, ::2]), **more)
+    return score(measures.make(words), Pair.of(x, x[:, ::2]), **more)
 
 
 def test_a_score_says_what_it_is() -> None:
@@ -274,7 +274,7 @@ def test_a_score_stands_on_the_scale_of_its_measure() -> None:
 
 
 def test_every_measure_is_found_by_its_label() -> None:
-    known = [variant for cls in measures().values() for variant in cls.variants()]
+    known = [variant for cls in measures.values() for variant in cls.variants()]
     assert len(known) > 25
     assert [m.label for m in known if claims_of(m.label) != m.claims] == []
 

@@ -25,8 +25,7 @@ from seamripper.audits.distribution import Distribution
 from seamripper.controls.linear_probe import LinearProbe
 from seamripper.data.padding import trimmed
 from seamripper.errors import DataError, MatchError, MeasureError
-from seamripper.matching import evaluate, match
-from seamripper.matching.choosing import matching_named
+from seamripper.matching import evaluate, match, matchings
 from seamripper.matching.task import Task
 from seamripper.matching.training import Training
 from seamripper.measures import Rule, Stitching, compare
@@ -272,7 +271,7 @@ def test_stitches_that_would_mix_padding_in_are_refused() -> None:
     with pytest.raises(MatchError, match=r"'expand_linear' from .* would count them. Choose cuts"):
         match(*halves(fit, ("bert.pooler", BLOCKS[0])), fit, stitch="expand_linear", matching=TASK)
     with pytest.raises(MatchError, match=r"padding has no place.*'regression'"):
-        match(*halves(fit), fit, matching=matching_named("embedding_mapping"))
+        match(*halves(fit), fit, matching=matchings.make("embedding_mapping"))
     # Vectors are not padded, and texts of one length need no padding.
     match(*halves(fit, ("bert.pooler", "bert.pooler")), fit, stitch="flatten_linear", matching=sr.Direct())
     whole = replace(fit, inputs={**fit.inputs, "attention_mask": torch.ones(64, 49, dtype=torch.int64)})

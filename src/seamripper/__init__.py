@@ -65,14 +65,12 @@ if TYPE_CHECKING:
     from seamripper.measures import Score as Score
     from seamripper.measures import compare as compare
     from seamripper.measures import load_comparison as load_comparison
-    from seamripper.measures import measure_named as measure_named
     from seamripper.measures import score as score
     from seamripper.models import Model as Model
     from seamripper.models import Recipe as Recipe
     from seamripper.models import load as load
     from seamripper.models import train as train
     from seamripper.report import Run as Run
-    from seamripper.stitches import stitch_named as stitch_named
 
 _HOME = {
     "Activations": "activations",
@@ -115,12 +113,10 @@ _HOME = {
     "load_data": "data",
     "load_match": "matching",
     "match": "matching",
-    "measure_named": "measures",
     "plan": "experiment",
     "run": "experiment",
     "score": "measures",
     "split": "cut",
-    "stitch_named": "stitches",
     "train": "models",
 }
 """Where each public name lives. Imported when first used: `import seamripper` does nothing, and takes no time."""

@@ -1,11 +1,14 @@
-"""Options of a choice: as text, and whether a value is of the type its field declares, in words if it is not."""
+"""Options: the fields of a frozen dataclass, as text says them, and as messages name them.
+
+The fields of a field that is a dataclass itself, such as a matching's training, count as options of the whole.
+"""
 
 from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from seamripper._words import listed, nearest
@@ -35,6 +38,8 @@ def accepts(hint: Any, value: object) -> bool:
     if hint in (int, float):
         # To Python True is the number 1; to a reader of `rank=True` it is a slip.
         return isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(accepts(get_args(hint)[0], item) for item in value)
     return isinstance(value, hint) if isinstance(hint, type) else True
 
 
@@ -48,6 +53,8 @@ def described(hint: Any) -> str:
         return listed(get_args(hint), last="or")
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(described(one) for one in get_args(hint))
+    if get_origin(hint) is tuple:
+        return f"several of {described(get_args(hint)[0])}, joined by commas"
     return _KINDS.get(hint, str(getattr(hint, "__name__", hint)))
 
 
@@ -71,11 +78,35 @@ def require_options(choice: Any, what: str, *, error: type[SeamripperError], **l
             raise error(f"Expected {field.name} of {what} to be {wanted}, but got {value!r}.")
 
 
-def require_known(options: Mapping[str, object], cls: Any, what: str, *, error: type[SeamripperError]) -> None:
-    """Refuse an option that the dataclass `cls` does not have, with the nearest that it has."""
-    known = [field.name for field in fields(cls)]
+def known_options(cls: Any) -> dict[str, tuple[Any, str]]:
+    """Every option of a dataclass: its type, and the field that holds it if that is a dataclass of its own."""
+    hints = get_type_hints(cls)
+    options: dict[str, tuple[Any, str]] = {}
+    nested = [field.name for field in fields(cls) if field.init and is_dataclass(hints[field.name])]
+    for holder in nested:
+        options |= {name: (hint, holder) for name, (hint, _) in known_options(hints[holder]).items()}
+    return options | {f.name: (hints[f.name], "") for f in fields(cls) if f.init and f.name not in nested}
+
+
+def default_options(cls: Any) -> dict[str, Any]:
+    """Every option with its default; None for one that has none."""
+    defaults: dict[str, Any] = {}
+    for field in (field for field in fields(cls) if field.init):
+        value = None if field.default is MISSING else field.default
+        if field.default_factory is not MISSING:
+            value = field.default_factory()
+        defaults |= asdict(value) if is_dataclass(value) and not isinstance(value, type) else {field.name: value}
+    return defaults
+
+
+def require_known(
+    options: Mapping[str, object], cls: Any, what: str, *, error: type[SeamripperError], fixed: Collection[str] = ()
+) -> None:
+    """Refuse an option that the dataclass `cls` does not have, with the nearest one; `fixed` fields are no options."""
+    known = [name for name in known_options(cls) if name not in fixed]
+    holders = [field.name for field in fields(cls) if field.name not in fixed]
     for option in options:
-        if option not in known:
+        if option not in known and option not in holders:
             close = nearest(option, known, n=1)
             guess = f"did you mean {close[0]!r}? " if close else ""
             has = f"Its options are {listed(known)}." if known else "It has none."
@@ -100,17 +131,63 @@ def split_options(text: str, *, error: type[SeamripperError]) -> tuple[str, dict
     return name, options
 
 
-def read_options(options: Mapping[str, str], cls: Any, what: str, *, error: type[SeamripperError]) -> dict[str, Any]:
+def read_options(
+    options: Mapping[str, str], cls: Any, what: str, *, error: type[SeamripperError], fixed: Collection[str] = ()
+) -> dict[str, Any]:
     """The options that text means, by the types that the fields of the dataclass `cls` declare."""
-    require_known(options, cls, f"The {what}", error=error)
-    hints = get_type_hints(cls)
-    read = {}
+    require_known(options, cls, f"The {what}", error=error, fixed=fixed)
+    known, values = known_options(cls), {}
     for name, text in options.items():
-        found = _meanings(hints[name], text)
-        if not found:
-            raise error(f"Expected {name} of the {what} to be {described(hints[name])}, but got {text!r}.")
-        read[name] = found[0]
-    return read
+        hint = known[name][0]
+        meanings = _meanings(hint, text)
+        if not meanings:
+            raise error(f"Expected {name} of the {what} to be {described(hint)}, but got {text!r}.")
+        values[name] = meanings[0]
+    return values
+
+
+def with_options(choice: Any, options: Mapping[str, Any]) -> Any:
+    """The choice with other options, those of its nested dataclasses among them; lists become tuples, as JSON has none.
+
+    A mapping under the name of a nested dataclass holds options of that.
+    """
+    known, changes = known_options(type(choice)), dict[str, Any]()
+    for name, value in options.items():
+        holder = known[name][1] if name in known else ""
+        if holder:
+            changes[holder] = replace(changes.get(holder, getattr(choice, holder)), **{name: _frozen(value)})
+        elif isinstance(value, Mapping) and is_dataclass(getattr(choice, name, None)):
+            changes[name] = with_options(changes.get(name, getattr(choice, name)), value)
+        else:
+            changes[name] = _frozen(value)
+    return replace(choice, **changes) if changes else choice
+
+
+def changed_options(choice: Any) -> dict[str, str]:
+    """The options that differ from their defaults, as text, in the order of the fields."""
+    changed: dict[str, str] = {}
+    for field in fields(choice):
+        value, default = getattr(choice, field.name), field.default
+        if field.default_factory is not MISSING:
+            default = field.default_factory()
+        if is_dataclass(value) and is_dataclass(default):
+            usual = _texts(default)
+            changed |= {name: text for name, text in _texts(value).items() if text != usual[name]}
+        elif value != default:
+            changed[field.name] = _text(value)
+    return changed
+
+
+def _texts(choice: Any) -> dict[str, str]:
+    return {field.name: _text(getattr(choice, field.name)) for field in fields(choice)}
+
+
+def _text(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _meanings(hint: Any, text: str) -> list[Any]:
@@ -123,6 +200,9 @@ def _meanings(hint: Any, text: str) -> list[Any]:
         return [word for word in get_args(hint) if str(word) == text]
     if get_origin(hint) in (Union, types.UnionType):
         return [value for one in get_args(hint) for value in _meanings(one, text)]
+    if get_origin(hint) is tuple:
+        items = [_meanings(get_args(hint)[0], part.strip()) for part in text.split(",")]
+        return [tuple(item[0] for item in items)] if all(items) else []
     if hint is bool:
         return [word == "true" for word in [text.lower()] if word in ("true", "false")]
     if hint is type(None):

@@ -13,7 +13,7 @@ import torch
 from seamripper._progress import Progress
 from seamripper.audits import Audited, audit
 from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.errors import AuditError, DataError
 from seamripper.matching import Direct
 from seamripper.stitches.low_rank import LowRank
@@ -45,7 +45,7 @@ def test_the_same_and_another_information_are_told_apart() -> None:
 
 def test_noise_is_never_called_the_same() -> None:
     case = Case(planted.network("first", 1), planted.network("first", 0), FIT, TEST)
-    one = next(iter(control_named("clustered_noise").counterparts(case)))
+    one = next(iter(controls.make("clustered_noise").counterparts(case)))
     found = audit(
         one.sender, case.receiver, one.fit, one.test, matching=planted.QUICK, conflict=planted.CONFLICT, **FEW
     )
@@ -140,8 +140,8 @@ def test_wrong_words_and_wrong_data() -> None:
         audited("first", controls=("slef",))
     with pytest.raises(AuditError, match="a sender cannot be its own control"):
         audited("first", others=[planted.network("first", 1)], controls=("self", "other_seed"))
-    with pytest.raises(AuditError, match="The control 'self' is given twice"):
-        audited("first", controls=("self", "self"))
+    with pytest.raises(AuditError, match="The control 'clustered_noise' is given twice"):
+        audited("first", controls=("clustered_noise", "clustered_noise?radius=0.5"))
     with pytest.raises(AuditError, match="one seed or more, each once"):
         audited("first", seeds=(0, 0))
     with pytest.raises(DataError, match="among those that the stitch was fitted on"):

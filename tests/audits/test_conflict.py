@@ -17,7 +17,7 @@ from seamripper.audits import Evidence
 from seamripper.audits._agreement import Agreement
 from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _placed
 from seamripper.audits.interventions.base import Intervention, Kind
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.cut import Split, split
 from seamripper.data import Samples
@@ -194,7 +194,7 @@ def test_self_is_the_same_and_the_order_of_sets_does_not_matter() -> None:
 def test_a_sender_that_does_not_look_cannot_be_tested() -> None:
     noise = given(AsTheyAre(), torch.zeros(2, 16), "noise")
     base = Case(network("first", 1), network("first", 0), cues(400, agree=True), cues(300, agree=True), QUICK)
-    one = next(iter(control_named("clustered_noise").counterparts(base)))
+    one = next(iter(controls.make("clustered_noise").counterparts(base)))
     case = Case(noise, base.receiver, one.fit, one.test, QUICK)
     with pytest.raises(InapplicableError, match="does not look at the inputs"):
         Conflict().put(Evidence(case, conflict=CONFLICT))

@@ -22,7 +22,7 @@ from seamripper.errors import AuditError
 from seamripper.matching import Direct
 from seamripper.measures import Side
 from seamripper.models import load
-from seamripper.stitches import stitch_named
+from seamripper.stitches import stitches
 
 
 def low_rank(n: int, columns: int, rank: int, *, seed: int = 0, mean: float = 0.0) -> Tensor:
@@ -262,7 +262,7 @@ def test_native_and_stitched_ranks_by_hand(case, evidence) -> None:
 
 def test_what_the_stitch_does_itself_is_no_difference(case, evidence) -> None:
     """A stitch of rank 2 leaves 2 directions of any sender, the receiver itself included."""
-    given = case(stitch=stitch_named("low_rank", rank=2), matching=Direct())
+    given = case(stitch=stitches.make("low_rank", rank=2), matching=Direct())
     found = Rank().put(evidence(given))
     assert (found.observed.value, [one.value for one in found.controls["self"]]) == (2, [2, 2])
     assert found.effect.value < 0

@@ -15,7 +15,7 @@ from seamripper.audits.symmetry import Symmetry, turned
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.errors import InapplicableError
 from seamripper.matching import Direct, Task, Training, evaluate, match
-from seamripper.stitches import stitch_named
+from seamripper.stitches import stitches
 
 
 def test_the_way_back_is_that_of_match_and_evaluate(case, evidence, make) -> None:
@@ -122,7 +122,7 @@ def test_a_sender_that_answers_with_a_map_cannot_receive(case, make) -> None:
 def test_a_stitch_that_fits_one_way_only(case, evidence, make) -> None:
     """From a map to a vector it flattens; a vector has nothing to flatten."""
     given = case("maps", sender=make.halves("maps", 0, "a"), receiver=make.halves("maps", 1, "out.1"))
-    given = replace(given, stitch=stitch_named("flatten_linear"))
+    given = replace(given, stitch=stitches.make("flatten_linear"))
     with pytest.raises(InapplicableError, match="The way back could not be stitched: "):
         Symmetry().put(evidence(given, controls=()))
 

@@ -121,7 +121,7 @@ def test_a_folder_of_images_and_the_built_in_interventions(run: Run, tmp_path: P
     words = ("--data", data, "--interventions", "default", "--seeds", 1, "--audits", "conflict")
     ran = run("audit", f"{place.partition('@')[0]}&seed=1@layer3", place, *words, "--controls", "self,random_sender")
     assert ran.code == 0
-    images = [name for name, cls in interventions().items() if cls.kind == "image"]
+    images = [name for name, cls in interventions.items() if cls.kind == "image"]
     assert [row["set"] for row in table(ran.out, "set")] == images
     assert f"\ninterventions: {', '.join(images)}\n" in ran.out
     assert f"fitted on 12 samples of {data}, scored on 10 samples of {data}" in ran.out
@@ -163,7 +163,7 @@ def test_by_default_it_does_what_the_library_does(
     assert "Enough was heard." in run("audit", *pair, "--data", "digits/correlated").err
     usual = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
     assert [control.name for control in asked.pop("controls")] == list(DEFAULT_CONTROLS)
-    assert {one.name for one in asked.pop("audits")} == set(audits())
+    assert {one.name for one in asked.pop("audits")} == set(audits)
     assert (tuple(asked.pop("seeds")), tuple(asked.pop("others"))) == (usual["seeds"], ())
     assert asked.pop("watch")
     assert asked == {name: usual[name] for name in asked}
@@ -207,7 +207,7 @@ def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
 
 
 def test_a_mapping_keeps_its_own_training_but_for_what_is_asked_for() -> None:
-    own: Any = matchings()["embedding_mapping"]()
+    own: Any = matchings["embedding_mapping"]()
     none = {"matching_name": own.name, **dict.fromkeys(("epochs", "lr", "batch", "init"))}
     assert _matching(none) == own
     found = _matching({**none, "epochs": 3, "lr": 0.5, "batch": 17})
@@ -252,7 +252,7 @@ def test_all_that_does_not_apply_is_told(run: Run, pair: tuple[str, str]) -> Non
     assert reasons["conflict"].startswith("There is nothing to set the cues against each other with")
     assert reasons["other_seed"].startswith("No network trained as the receiver was")
     shown = {line.partition(":")[0] for line in ran.out.splitlines()}
-    for name, cls in audits().items():
+    for name, cls in audits.items():
         assert (name in shown) == (name not in reasons)
         assert (cls.question in ran.out) == (name not in reasons)
 

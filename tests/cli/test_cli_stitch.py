@@ -124,7 +124,7 @@ def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
 @pytest.mark.parametrize("matching", ["task", "regression", "embedding_mapping"])
 def test_a_matching_has_its_own_training_but_for_what_is_asked_for(matching: str) -> None:
     none = dict.fromkeys(("epochs", "lr", "batch", "optimiser", "schedule", "init", "ridge"))
-    usual: Any = matchings()[matching]()
+    usual: Any = matchings[matching]()
     assert _matching({"matching_name": matching, **none}) == usual
     asked = {"epochs": 3, "lr": 0.5, "batch": 17, "optimiser": "adam", "schedule": "cosine"}
     found = _matching({"matching_name": matching, **none, **asked})
@@ -146,8 +146,8 @@ def test_a_mapping_goes_by_its_own_defaults(run: Run, pair: tuple[str, str]) -> 
 def test_the_help_names_every_matching(run: Run, command: str) -> None:
     said = " ".join(run(command, "--help").out.split())
     told = said.partition("--matching TEXT")[2].partition("--stitch")[0]
-    named = set(re.findall(r"\w+", told)) & set(matchings())
-    assert named == set(matchings()) - {"class_mapping"}, "which has no accuracy to tell"
+    named = set(re.findall(r"\w+", told)) & set(matchings)
+    assert named == set(matchings) - {"class_mapping"}, "which has no accuracy to tell"
 
 
 def test_the_help_knows_the_defaults_of_a_training(run: Run) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.controls._fitting import misfit, require_fit
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.errors import AuditError, InapplicableError
@@ -40,8 +40,8 @@ def test_a_case_looks_unless_the_sender_is_shown_something_else(case: Case) -> N
 def test_what_was_done_is_not_done_again(case: Case, halves) -> None:
     """Cases of other senders that share a memo share the receiver's controls, and only what is the same in all."""
     quick = replace(case, matching=Task(Training(epochs=1, batch=128)), seeds=(0,), memo={})
-    (first,) = control_named("self").outcomes(quick)
-    (again,) = control_named("self").outcomes(replace(quick, sender=halves[2]))
+    (first,) = controls.make("self").outcomes(quick)
+    (again,) = controls.make("self").outcomes(replace(quick, sender=halves[2]))
     assert again.match is first.match
     assert again.result is first.result
     others = [
@@ -53,9 +53,9 @@ def test_what_was_done_is_not_done_again(case: Case, halves) -> None:
         replace(quick, test=quick.test.first(300)),
         replace(quick, receiver=halves[2]),
     ]
-    found = [next(control_named("self").outcomes(other)).match for other in others]
+    found = [next(controls.make("self").outcomes(other)).match for other in others]
     assert len({id(one) for one in (first.match, *found)}) == 8
-    shuffled = next(control_named("shuffled").outcomes(replace(quick, sender=case.receiver)))
+    shuffled = next(controls.make("shuffled").outcomes(replace(quick, sender=case.receiver)))
     assert shuffled.match is not first.match
 
 
@@ -71,11 +71,11 @@ def test_what_was_done_is_not_done_again(case: Case, halves) -> None:
 )
 def test_words_that_mean_no_control(words: str, said: str) -> None:
     with pytest.raises(AuditError, match=said):
-        control_named(words)
+        controls.make(words)
 
 
 def test_options_by_words() -> None:
-    chosen = control_named("clustered_noise?radius=0.5&classes=3&sweep=true&n=none")
+    chosen = controls.make("clustered_noise?radius=0.5&classes=3&sweep=true&n=none")
     assert chosen.as_record() == {
         "name": "clustered_noise",
         "known": "nothing",

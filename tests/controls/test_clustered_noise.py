@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.controls import clustered_noise as module
 from seamripper.controls.clustered_noise import SWEEP, ClusteredNoise, places
 from seamripper.data import clustered_noise
@@ -141,4 +141,4 @@ def test_options_that_make_no_sense(words: str) -> None:
     with pytest.raises(
         AuditError, match=f"Expected {words.split('=')[0]} of the control 'clustered_noise' to be .* at least"
     ):
-        control_named(f"clustered_noise?{words}")
+        controls.make(f"clustered_noise?{words}")

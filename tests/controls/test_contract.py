@@ -13,7 +13,7 @@ import torch
 
 from seamripper._fingerprint import model_fingerprint
 from seamripper.audits.base import DEFAULT_CONTROLS
-from seamripper.controls import Case, Control, Counterpart, Known, Outcome, control_named, controls
+from seamripper.controls import Case, Control, Counterpart, Known, Outcome, controls
 from seamripper.errors import AuditError
 from seamripper.matching import Task, Training
 
@@ -73,36 +73,36 @@ def quick(case: Case) -> Case:
     return replace(case, matching=Task(Training(epochs=1, batch=128)))
 
 
-@pytest.mark.parametrize("name", controls())
+@pytest.mark.parametrize("name", controls)
 def test_a_control_says_what_it_is(name: str) -> None:
-    assert untold(controls()[name]) == []
-    assert controls()[name].name == name
-    assert type(control_named(name)) is controls()[name]
+    assert untold(controls[name]) == []
+    assert controls[name].name == name
+    assert type(controls.make(name)) is controls[name]
 
 
-@pytest.mark.parametrize("name", controls())
+@pytest.mark.parametrize("name", controls)
 def test_a_control_keeps_to_the_contract(name: str, quick: Case) -> None:
-    assert breaches(control_named(name), quick) == []
+    assert breaches(controls.make(name), quick) == []
 
 
-@pytest.mark.parametrize("name", controls())
+@pytest.mark.parametrize("name", controls)
 def test_other_seeds_give_other_stitches(name: str, quick: Case) -> None:
     if name == "linear_probe":
         name += "?untrained=true"
-    first, second = (next(control_named(name).outcomes(replace(quick, seeds=(seed,)))) for seed in (0, 1))
+    first, second = (next(controls.make(name).outcomes(replace(quick, seeds=(seed,)))) for seed in (0, 1))
     assert (first.seed, second.seed) == (0, 1)
     assert told(first) != told(second)
 
 
-@pytest.mark.parametrize("name", controls())
+@pytest.mark.parametrize("name", controls)
 def test_no_control_takes_an_option_that_it_does_not_have(name: str) -> None:
     with pytest.raises(AuditError, match=f"The control '{name}' has no option 'bogus'"):
-        control_named(f"{name}?bogus=1")
+        controls.make(f"{name}?bogus=1")
 
 
 def test_all_that_an_audit_uses_are_there() -> None:
-    assert set(DEFAULT_CONTROLS) <= controls().keys()
-    assert {control.known for control in controls().values()} == set(get_args(Known))
+    assert set(DEFAULT_CONTROLS) <= controls.keys()
+    assert {control.known for control in controls.values()} == set(get_args(Known))
 
 
 # ---- planted

@@ -9,13 +9,13 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.controls.input import Resized
 from seamripper.data import Samples
 from seamripper.errors import InapplicableError
 from seamripper.models import load
 
-INPUT = control_named("input")
+INPUT = controls.make("input")
 
 
 def only(case: Case):

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.matching import Direct
 
-SELF = control_named("self")
+SELF = controls.make("self")
 
 
 def test_a_trained_stitch_costs_little(case: Case) -> None:

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from seamripper._stats import proportion
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls._logistic import _fitted, logistic_answers
 from seamripper.controls.linear_probe import LinearProbe
@@ -155,4 +155,4 @@ def test_one_class_alone(case: Case) -> None:
 
 def test_a_negative_weight_is_refused() -> None:
     with pytest.raises(AuditError, match="Expected l2 of the control 'linear_probe' to be a number of at least 0"):
-        control_named("linear_probe?l2=-1")
+        controls.make("linear_probe?l2=-1")

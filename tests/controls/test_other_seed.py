@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching import evaluate, match
 
-OTHER = control_named("other_seed")
+OTHER = controls.make("other_seed")
 
 
 def test_one_outcome_for_each_with_the_first_seed(case: Case) -> None:
@@ -18,7 +18,7 @@ def test_one_outcome_for_each_with_the_first_seed(case: Case) -> None:
     with pytest.raises(AuditError, match="a sender cannot be its own control"):
         list(OTHER.outcomes(both))
     # As a sender of its own, so that both of the others are others.
-    untrained = next(iter(control_named("random_sender").counterparts(case))).sender
+    untrained = next(iter(controls.make("random_sender").counterparts(case))).sender
     both = replace(both, sender=untrained)
     outcomes = list(OTHER.outcomes(both))
     assert [(outcome.label, outcome.seed) for outcome in outcomes] == [

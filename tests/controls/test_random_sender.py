@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from seamripper._fingerprint import tensors_of
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls.random_sender import RandomSender
 from seamripper.cut import split
@@ -113,4 +113,4 @@ def test_none_is_too_few() -> None:
     with pytest.raises(
         AuditError, match="Expected seeds of the control 'random_sender' to be a whole number or None of"
     ):
-        control_named("random_sender?seeds=0")
+        controls.make("random_sender?seeds=0")

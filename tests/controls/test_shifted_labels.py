@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.controls.shifted_labels import ShiftedLabels, shifted
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching import Direct, Task, evaluate, match
@@ -99,4 +99,4 @@ def test_no_shift_is_refused() -> None:
     with pytest.raises(
         AuditError, match="Expected k of the control 'shifted_labels' to be a whole number of at least 1"
     ):
-        control_named("shifted_labels?k=0")
+        controls.make("shifted_labels?k=0")

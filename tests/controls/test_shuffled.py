@@ -8,11 +8,11 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.controls.shuffled import shuffled
 from seamripper.matching import Direct, Task, Training
 
-SHUFFLED = control_named("shuffled")
+SHUFFLED = controls.make("shuffled")
 
 
 @pytest.mark.parametrize("matching", [Direct(), Task(Training(epochs=5, batch=64, lr=0.02))], ids=["direct", "task"])

@@ -20,12 +20,12 @@ def test_every_name_is_listed_with_a_line() -> None:
     expected = {"cifar10", "cifar10/stylised", "folder:PATH", "recordings:PATH", "speech"}
     for name in ("mnist", "fashion", "digits"):
         expected |= {name, *(f"{name}/{variant}" for variant in VARIANTS)}
-    listed = datasets()
+    listed = datasets.words()
     assert set(listed) == expected
-    assert all(line and "\n" not in line for line in listed.values())
+    assert all(datasets.describe(name) for name in datasets)
 
 
-@pytest.mark.parametrize("name", [name for name in datasets() if ":" not in name])
+@pytest.mark.parametrize("name", [name for name in datasets.words() if ":" not in name])
 def test_every_listed_name_loads(name: str) -> None:
     few = load_data(name, "test", n=5)
     assert (len(few), few.classes) == (5, 8 if name == "speech" else 10)
@@ -56,7 +56,7 @@ def test_splits_never_overlap(name: str) -> None:
         ("digits", {"n": 0}, "n to be a whole number of at least 1, but got 0"),
         ("digits", {"seed": -1}, "seed to be a whole number from 0 to 4294967295, but got -1"),
         ("digits", {"seed": 0.5}, "seed to be a whole number from 0 to 4294967295, but got 0.5"),
-        ("digits", {"size": 32}, "The data set 'digits' has no option 'size': there are: classes"),
+        ("digits", {"size": 32}, "The data set 'digits' has no option 'size': Its options are 'classes'"),
         ("digits", {"variant": "mix"}, "The data set 'digits' has no option 'variant'"),
     ],
 )
@@ -98,17 +98,20 @@ def test_a_third_party_adds_a_set_by_an_entry_point(tmp_path: Path, monkeypatch:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toyset\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[seamripper.data]\ntoy = toyset:Toy\n")
-    assert "toy" not in datasets()
+    assert "toy" not in datasets
     monkeypatch.syspath_prepend(tmp_path)
-    assert datasets()["toy"] == "a toy"
+    datasets.reload()
+    assert datasets.describe("toy") == "a toy"
     with pytest.raises(NotImplementedError):
         load_data("toy")
+    monkeypatch.undo()
+    datasets.reload()
 
 
 def test_importing_needs_no_extra() -> None:
     package = Path(seamripper.data.__file__).parents[2]
     code = f"import sys; sys.path.insert(0, {str(package)!r})\n"
-    code += "from seamripper.data import datasets; datasets()\n"
+    code += "from seamripper.data import datasets; list(datasets)\n"
     code += "extras = {'PIL', 'sklearn', 'soundfile', 'torchvision', 'timm', 'transformers'} & set(sys.modules)\n"
     code += "assert not extras, extras"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=120)

@@ -89,7 +89,7 @@ def test_a_path_may_hold_a_question_mark(tmp_path: Path) -> None:
         ("mnist?sise=32", {}, r"The data set 'mnist' has no option 'sise': did you mean 'size'"),
         ("mnist?variant=mix", {}, r"The data set 'mnist' has no option 'variant'"),
         ("folder:x?path=y", {}, r"The data set 'folder' has no option 'path'"),
-        ("digits?size=32", {}, r"The data set 'digits' has no option 'size': there are: classes, ready\."),
+        ("digits?size=32", {}, r"The data set 'digits' has no option 'size': Its options are 'classes' and 'ready'\."),
         ("mnist?size", {}, r"Expected options like \?name=value&name=value, but got 'size' in 'mnist\?size'"),
         ("mnist?size=3&size=4", {}, r"Option 'size' is given twice in 'mnist\?size=3&size=4'"),
         ("mnist?size=3", {"size": 3}, r"Option 'size' is given twice, in 'mnist\?size=3' and beside it: keep one"),

@@ -12,7 +12,7 @@ import torch
 
 import seamripper as sr
 from seamripper.audits.base import as_json
-from seamripper.controls import Case, control_named
+from seamripper.controls import Case, controls
 from seamripper.errors import DamagedError, ExperimentError
 from seamripper.experiment.desk import Desk, Matched
 from seamripper.experiment.expand import expand
@@ -133,8 +133,8 @@ def halves(bench: Bench, cut: str) -> tuple[sr.Split, sr.Split, sr.Samples, sr.S
 
 
 def test_every_kind_of_job_is_tried_here(bench: Bench) -> None:
-    assert {job.kind for job in bench.graph} == kinds().keys() - {"call"}
-    assert {name for name, kind in kinds().items() if kind.helps} == {"activations", "pass"}
+    assert {job.kind for job in bench.graph} == kinds.keys() - {"call"}
+    assert {name for name, kind in kinds.items() if kind.helps} == {"activations", "pass"}
 
 
 def test_costs_are_positive_and_grow_with_the_work(bench: Bench) -> None:
@@ -217,7 +217,7 @@ def test_a_control_is_that_of_the_case(bench: Bench) -> None:
     sender, receiver, fit, test = halves(bench, "layer1")
     case = Case(sender, receiver, fit, test, sr.Direct(), seeds=(0,))
     for name in ("random_sender", "shuffled"):
-        (alone,) = control_named(name).outcomes(case)
+        (alone,) = controls.make(name).outcomes(case)
         _, found = bench.of("control", control=name, matching="direct")
         (ours,) = found.record["outcomes"]
         assert ours["result"] == as_json(alone.result.as_record())

@@ -506,13 +506,13 @@ def test_controls_alone_are_those_of_a_stitch_without_the_stitch() -> None:
 
 def test_controls_that_ran_alone_are_what_a_case_gives(done: Study) -> None:
     from seamripper.audits.base import as_json
-    from seamripper.controls import Case, control_named
+    from seamripper.controls import Case, controls
 
     fit, test = (sr.load_data("digits/digit", split, n=n) for split, n in (("train", 200), ("test", 150)))
     sender, receiver = (sr.split(done.network(seed), "layer2", fit.batch(slice(0, 2))) for seed in (1, 0))
     case = Case(sender, receiver, fit, test, sr.Direct(), seeds=(0,))
     for name in ("random_sender", "shuffled"):
-        (alone,) = control_named(name).outcomes(case)
+        (alone,) = controls.make(name).outcomes(case)
         (ours,) = done.of("control", control=name).record["outcomes"]
         assert ours["result"] == as_json(alone.result.as_record())
 

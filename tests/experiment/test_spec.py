@@ -244,10 +244,10 @@ def test_a_matching_has_its_own_options_alone(way: str, option: str, value: Any)
     ],
 )
 def test_every_record_is_one_that_a_matching_is_made_from(given: dict[str, Any]) -> None:
-    from seamripper.matching.choosing import matching_from_record
+    from seamripper.matching import matchings
 
     record = Way(**given).record
-    made = matching_from_record(record).as_record()
+    made = matchings.from_record(record).as_record()
     for name, value in record.items():
         if name == "training":
             assert {k: made["training"][k] for k in value} == value

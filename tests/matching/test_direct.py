@@ -14,7 +14,7 @@ from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.errors import MatchError
 from seamripper.matching import Direct, Match, match
-from seamripper.stitches import LinearLayer, stitch_named
+from seamripper.stitches import LinearLayer, stitches
 
 
 def rows_of(found: Match, samples: Samples) -> tuple[Tensor, Tensor]:
@@ -68,7 +68,7 @@ def test_equals_lstsq_on_the_same_rows(make, layout: str, intercept: bool) -> No
     """Two networks that have nothing to do with each other, in float64."""
     sender, receiver = make.planted(layout, seed=0).sender, make.planted(layout, seed=8, offset=1.0).receiver
     fit = make.samples(make.shapes[layout], 300, dtype=torch.float64)
-    stitch = stitch_named("affine", bias=intercept)
+    stitch = stitches.make("affine", bias=intercept)
     found = match(sender, receiver, fit, stitch=stitch, matching=Direct(), held_out=None, seed=4)
     used = fit.take(torch.isin(fit.ids, found.fitted))
     weight, bias = by_numpy(*rows_of(found, used), intercept=intercept)
@@ -203,10 +203,10 @@ def test_orthogonal_stitch_equals_scipy(make, layout: str) -> None:
 
 def test_low_rank_stitch_gets_the_reduced_rank_form(make, pair) -> None:
     fit = make.blobs(300)
-    low = match(*pair, fit, stitch=stitch_named("low_rank", rank=2), matching=Direct())
+    low = match(*pair, fit, stitch=stitches.make("low_rank", rank=2), matching=Direct())
     same = match(*pair, fit, stitch="affine", matching=Direct(rank=2))
     worse = match(
-        *pair, fit, stitch=stitch_named("low_rank", rank=2), matching=Direct(form="least_squares")
+        *pair, fit, stitch=stitches.make("low_rank", rank=2), matching=Direct(form="least_squares")
     )  # truncates W
     full = match(*pair, fit, matching=Direct())
     assert low.figures["form"] == same.figures["form"] == "reduced_rank"

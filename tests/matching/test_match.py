@@ -30,12 +30,10 @@ from seamripper.matching import (
     evaluate,
     load_match,
     match,
-    matching_named,
     matchings,
 )
-from seamripper.matching.choosing import matching_from_record
 from seamripper.models import Model, load
-from seamripper.stitches import stitch_named
+from seamripper.stitches import stitches
 
 QUICK = Training(epochs=2, batch=32)
 
@@ -111,7 +109,7 @@ def test_the_record_is_json_and_says_what_it_was_made_from(make, pair, stitched:
 def test_zoo_models_load_by_name_alone(make, tmp_path: Path, stitch: str, freeze: str) -> None:
     fit = make.images(64)
     sender, receiver = (make.halves(make.resnet(seed), "layer2", fit) for seed in (0, 1))
-    choice = stitch_named("low_rank", rank=3) if stitch == "low_rank" else stitch
+    choice = stitches.make("low_rank", rank=3) if stitch == "low_rank" else stitch
     found = match(sender, receiver, fit, stitch=choice, matching=Task(QUICK), freeze=freeze)
     found.save(tmp_path / "match.safetensors")
     same(load_match(tmp_path / "match.safetensors"), found, make.images(20, seed=3).batch(slice(None)))
@@ -327,8 +325,8 @@ def test_a_forged_recipe_is_not_followed(saved: Path, evil: tuple[Path, Path], r
 
 
 def test_all_matchings_are_found() -> None:
-    assert list(matchings()) == ["class_mapping", "direct", "embedding_mapping", "regression", "task"]
-    assert all(cls.name == name for name, cls in matchings().items())
+    assert list(matchings) == ["class_mapping", "direct", "embedding_mapping", "regression", "task"]
+    assert all(cls.name == name for name, cls in matchings.items())
 
 
 @pytest.mark.parametrize(
@@ -345,23 +343,23 @@ def test_all_matchings_are_found() -> None:
     ids=str,
 )
 def test_records_survive_json(way: Matching) -> None:
-    assert matching_from_record(json.loads(json.dumps(way.as_record()))) == way
+    assert matchings.from_record(json.loads(json.dumps(way.as_record()))) == way
 
 
 @pytest.mark.parametrize(
     ("name", "rate"), [("class_mapping", 1e-2), ("embedding_mapping", 1e-5), ("task", 1e-3), ("regression", 1e-3)]
 )
 def test_what_a_record_does_not_say_of_a_training_is_the_matchings_own(name: str, rate: float) -> None:
-    way = matching_from_record({"name": name, "training": {"epochs": 2, "schedule": {"kind": "cosine"}}})
-    assert way.training == dataclasses.replace(matchings()[name]().training, epochs=2, schedule=Schedule("cosine"))
+    way = matchings.from_record({"name": name, "training": {"epochs": 2, "schedule": {"kind": "cosine"}}})
+    assert way.training == dataclasses.replace(matchings[name]().training, epochs=2, schedule=Schedule("cosine"))
     assert way.training.lr == rate
 
 
 def test_wrong_names_and_options() -> None:
     with pytest.raises(MatchError, match="no matching 'tusk': did you mean 'task'"):
-        matching_named("tusk")
-    with pytest.raises(MatchError, match=r"The matching 'direct' cannot be made so: .*'rigde'"):
-        matching_named("direct", rigde=0.1)
+        matchings.make("tusk")
+    with pytest.raises(MatchError, match="The matching 'direct' has no option 'rigde': did you mean 'ridge'"):
+        matchings.make("direct", rigde=0.1)
 
 
 class Halve(nn.Module):

@@ -13,7 +13,7 @@ from seamripper.cut import Split
 from seamripper.data import Samples
 from seamripper.errors import DataError, DivergedError, FrozenError, MatchError
 from seamripper.matching import Direct, Match, Matching, Regression, Task, Training, match
-from seamripper.stitches import Stitch, stitch_named
+from seamripper.stitches import Stitch, stitches
 
 QUICK = Training(epochs=3, batch=64, lr=0.01)
 
@@ -299,7 +299,7 @@ def test_an_optimised_tail_gives_the_same_result(make, cut: str, stitch: str) ->
     torch.testing.assert_close(found[True](inputs), found[False](inputs), rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize("stitch", [stitch_named("affine"), stitch_named("affine", bias=False)])
+@pytest.mark.parametrize("stitch", [stitches.make("affine"), stitches.make("affine", bias=False)])
 def test_stitch_and_tail_are_multiplied_only_where_that_is_cheaper(make, stitch: Stitch) -> None:
     fit = make.images(64)
     halves = [make.halves(make.resnet(seed), "layer4", fit) for seed in (0, 1)]
@@ -429,7 +429,7 @@ def test_a_label_map_must_cover_the_classes(make, pair) -> None:
         match(*pair, make.blobs(50), matching=Task(label_map=(1, 0, 5)))
 
 
-@pytest.mark.parametrize("stitch", ["affine", stitch_named("affine", bias=False), "orthogonal"], ids=str)
+@pytest.mark.parametrize("stitch", ["affine", stitches.make("affine", bias=False), "orthogonal"], ids=str)
 def test_any_linear_stitch_can_be_trained_from_direct(make, pair, stitch) -> None:
     found = match(*pair, make.blobs(200), stitch=stitch, matching=Task(QUICK, init="direct"))
     assert found.figures["loss_end"] < found.figures["loss_start"]

@@ -20,7 +20,7 @@ from seamripper.cut import split
 from seamripper.cut.many import heads
 from seamripper.data import Samples
 from seamripper.errors import CutError, DataError, FileError, MeasureError
-from seamripper.measures import Claims, Measure, Pair, Rule, chosen, measure_named, score
+from seamripper.measures import Claims, Measure, Pair, Rule, chosen, measures, score
 from seamripper.measures._footprint import Footprint, available, planned
 from seamripper.measures._forms import forms
 from seamripper.measures._order import order_of
@@ -71,7 +71,7 @@ def test_a_cell_is_the_score_of_the_pair_alone(found: sr.Comparison, name: str, 
     x = nn.functional.interpolate(x, size=y.shape[2:], mode="bilinear", align_corners=False)
     fold_of = (torch.arange(60) // 16 % 3).repeat_interleave(y.shape[2] * y.shape[3])
     rows = [v.permute(0, 2, 3, 1).flatten(0, 2) for v in (x, y)]
-    expected = score(measure_named(name), Pair.of(rows[0], rows[1], fold_of=fold_of))
+    expected = score(measures.make(name), Pair.of(rows[0], rows[1], fold_of=fold_of))
     got = found.score(name, NAMES[i], NAMES[j])
     # The fused forward differs from the plain one in the sixth digit, and so do the scores.
     assert got.value == pytest.approx(expected.value, abs=1e-5)
@@ -134,7 +134,7 @@ def test_products_in_float32_move_scores_in_the_sixth_digit_at_most() -> None:
 def test_several_threads_measure_what_one_does() -> None:
     # A last batch that is not full waits to be added up when measuring begins.
     samples, threads = images(70), torch.get_num_threads()
-    asked = [measure_named(name) for name in ("linear_cka", "minibatch_cka", "procrustes", "rsa")]
+    asked = [measures.make(name) for name in ("linear_cka", "minibatch_cka", "procrustes", "rsa")]
     a, b = (heads(net(s), NAMES, samples.batch(slice(0, 2))) for s in (0, 1))
     found = []
     try:
@@ -153,7 +153,7 @@ def test_several_threads_measure_what_one_does() -> None:
 @pytest.mark.parametrize("sampling", ["positions", "pool", "flatten"])
 def test_two_halves_accumulated_apart_are_one_pass(sampling: str) -> None:
     samples, rule = images(64), Rule(sampling, batch=8, folds=3, keep=50, products="float64")  # type: ignore[arg-type]
-    asked = [measure_named(name) for name in ("linear_cka", "minibatch_cka", "rsa")]
+    asked = [measures.make(name) for name in ("linear_cka", "minibatch_cka", "rsa")]
     a, b = (heads(net(s), NAMES, samples.batch(slice(0, 2))) for s in (0, 1))
     plan = Plan.of(a.cuts, b.cuts, asked, rule)
     whole, first, second = Sums(plan), Sums(plan), Sums(plan)
@@ -373,7 +373,7 @@ def test_compare_refuses_before_the_pass(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_kept_sides_are_let_go_when_their_receiver_is_done() -> None:
     samples = images()
     a, b = (heads(net(s), NAMES, samples.batch(slice(0, 2))) for s in (0, 1))
-    sums = Sums(Plan.of(a.cuts, b.cuts, [measure_named("rsa"), measure_named("linear_cka")], QUICK))
+    sums = Sums(Plan.of(a.cuts, b.cuts, [measures.make("rsa"), measures.make("linear_cka")], QUICK))
     accumulate(sums, a, b, samples)
     for j in (0, 1, 2):
         for i in (0, 1, 2):
@@ -390,7 +390,7 @@ def test_the_plan_counts_what_the_sums_take() -> None:
     samples = images()
     a, b = (heads(net(s), None, samples.batch(slice(0, 2))) for s in (0, 1))
     x, y = forms(a.cuts, b.cuts, "positions")
-    plan = Plan.of(a.cuts, b.cuts, [measure_named("linear_cka")], QUICK)
+    plan = Plan.of(a.cuts, b.cuts, [measures.make("linear_cka")], QUICK)
     sums = Sums(plan)
     assert sums.moments is not None
     assert plan.footprint.sums == sums.moments.bytes
@@ -476,5 +476,5 @@ def test_a_flattened_map_is_too_wide_for_columns_against_columns() -> None:
     wide = torch.zeros(5, 20_000)
     wide[0] = 1
     with pytest.raises(MeasureError, match=r"20000 × 20000 of them would take 3 GB.*'positions' or 'pool'"):
-        measure_named("permutation_procrustes").value(Pair.of(wide, wide))
-    assert measure_named("linear_cka").value(Pair.of(wide, wide)) == pytest.approx(1.0)
+        measures.make("permutation_procrustes").value(Pair.of(wide, wide))
+    assert measures.make("linear_cka").value(Pair.of(wide, wide)) == pytest.approx(1.0)

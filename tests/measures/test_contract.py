@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from seamripper.errors import MeasureError
-from seamripper.measures import Claims, Measure, Pair, Side, chosen, measure_named, measures
+from seamripper.measures import Claims, Measure, Pair, Side, chosen, measures
 from seamripper.measures._as_moments import as_moments
 from seamripper.measures.base import SHAPE, TRANSFORMATIONS, Transformation
 from seamripper.measures.contract import check
@@ -25,7 +25,7 @@ NUMBERS = ("gulp?ridge=0", "svcca?dims=3", "svcca?keep=0.8", "minibatch_cka?batc
 def every() -> list[Measure]:
     """All variants of all measures, and each with every other word or switch that one option may be set to."""
     found = {measure.label: measure for measure in (*chosen(["all"]), *chosen(NUMBERS))}
-    for cls in measures().values():
+    for cls in measures.values():
         hints = get_type_hints(cls)
         for field in fields(cls):
             hint = hints[field.name]
@@ -43,7 +43,7 @@ def test_contract(measure: Measure) -> None:
 
 @pytest.mark.parametrize("measure", every(), ids=lambda measure: measure.label)
 def test_a_label_is_read_back(measure: Measure) -> None:
-    assert measure_named(measure.label) == measure
+    assert measures.make(measure.label) == measure
 
 
 # ---- the contract itself ----

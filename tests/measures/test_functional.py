@@ -31,7 +31,7 @@ from seamripper.measures import (
     chosen,
     compare,
     functional,
-    measure_named,
+    measures,
 )
 from seamripper.measures._by_stitching import DIRECT, FUNCTIONAL, TASK
 from seamripper.measures._forms import forms
@@ -40,7 +40,7 @@ from seamripper.measures._order import order_of
 from seamripper.measures._stitched import by_moments, carrier
 from seamripper.measures.functional import parted
 from seamripper.models.zoo.vit import ViT
-from seamripper.stitches import stitch_named
+from seamripper.stitches import stitches
 
 RULE = Rule(batch=16, folds=3, optimise=False)
 CUTS = ("a", "b", "c")
@@ -193,13 +193,13 @@ def test_beside_other_measures_and_back_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("small", "large"), [((2, 3), (5, 7)), ((1, 1), (4, 4)), ((3, 3), (3, 8))])
 def test_a_map_that_grows_may_be_mapped_before_it_is_resized(small: tuple[int, int], large: tuple[int, int]) -> None:
     source, target = sr.Cut("x", (5, *small), "nchw"), sr.Cut("y", (4, *large), "nchw")
-    layer = stitch_named("resize").build(source, target).double()
+    layer = stitches.make("resize").build(source, target).double()
     x = torch.randn(3, 5, *small, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     carry = carrier(layer, source, target)  # type: ignore[arg-type]
     assert carry is not layer
     with torch.no_grad():
         torch.testing.assert_close(carry(x), layer(x), rtol=0, atol=1e-12)
-    back = stitch_named("resize").build(target, source)
+    back = stitches.make("resize").build(target, source)
     assert carrier(back, target, source) is back  # type: ignore[arg-type]
 
 
@@ -539,7 +539,7 @@ def test_the_words() -> None:
     with pytest.raises(MeasureError, match="did you mean 'direct_functional'"):
         stitched("direct_functionl")
     with pytest.raises(MeasureError, match="'task_functional' stitches the models themselves: `seamripper compare`"):
-        measure_named(TASK)
+        measures.make(TASK)
     assert all(10 < len(line) <= 120 for line in FUNCTIONAL.values())
 
 

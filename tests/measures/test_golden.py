@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from seamripper.measures import Pair, measure_named, measures
+from seamripper.measures import Pair, measures
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "measures"
 TIGHT, APART = 1e-10, 1e-8
@@ -45,7 +45,7 @@ def pairs() -> dict[str, Pair]:
 
 @functools.cache
 def ours(measure: str, name: str, reads: str) -> tuple[float, ...]:
-    made, pair = measure_named(measure), pairs()[name]
+    made, pair = measures.make(measure), pairs()[name]
     if reads == "sides":
         sides = made.sides(pair)
         assert sides is not None
@@ -87,8 +87,8 @@ def test_no_tolerance_hides_a_disagreement() -> None:
 
 
 def test_every_measure_has_an_oracle() -> None:
-    own = {name for name, cls in measures().items() if cls.__module__.startswith("seamripper.")}
-    assert own <= {measure_named(measure).name for measure, _ in RECORDS["agrees"]}
+    own = {name for name, cls in measures.items() if cls.__module__.startswith("seamripper.")}
+    assert own <= {measures.make(measure).name for measure, _ in RECORDS["agrees"]}
 
 
 def test_inputs_are_those_of_the_oracles() -> None:

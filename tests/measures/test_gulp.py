@@ -11,7 +11,7 @@ from pairs import assert_same_by_moments, centred, related, unrelated
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures import measure_named
+from seamripper.measures import measures
 from seamripper.measures.gulp import GULP
 from seamripper.measures.pair import Pair
 
@@ -72,7 +72,7 @@ def test_from_moments() -> None:
 
 
 def test_options() -> None:
-    assert measure_named("gulp?ridge=0.1") == GULP(ridge=0.1)
+    assert measures.make("gulp?ridge=0.1") == GULP(ridge=0.1)
     for ridge in (-1.0, math.inf, math.nan):
         with pytest.raises(MeasureError, match=r"Expected ridge of .*gulp.* to be (at least 0|a finite number)"):
             GULP(ridge=ridge)

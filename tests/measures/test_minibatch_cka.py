@@ -10,7 +10,7 @@ from pairs import by_moments, related, ucentred_hsic, unrelated
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures import measure_named
+from seamripper.measures import measures
 from seamripper.measures.debiased_cka import DebiasedCKA
 from seamripper.measures.minibatch_cka import MinibatchCKA
 from seamripper.measures.pair import Pair
@@ -66,7 +66,7 @@ def test_unrelated_rows_come_out_about_zero() -> None:
 
 
 def test_options() -> None:
-    assert measure_named("minibatch_cka?batch=32") == MinibatchCKA(batch=32)
+    assert measures.make("minibatch_cka?batch=32") == MinibatchCKA(batch=32)
     assert MinibatchCKA(batch=32).label == "minibatch_cka?batch=32"
     with pytest.raises(MeasureError, match="Expected batch of minibatch_cka to be at least 4, but got 3"):
         MinibatchCKA(batch=3)

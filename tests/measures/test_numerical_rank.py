@@ -9,7 +9,7 @@ from pairs import assert_same_by_moments, by_moments, related, unrelated
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures import measure_named, score
+from seamripper.measures import measures, score
 from seamripper.measures.numerical_rank import NumericalRank, numerical_rank
 from seamripper.measures.pair import Pair, Side
 
@@ -72,7 +72,7 @@ def test_from_moments() -> None:
 
 
 def test_options() -> None:
-    assert measure_named("numerical_rank?threshold=0.01") == NumericalRank(threshold=0.01)
+    assert measures.make("numerical_rank?threshold=0.01") == NumericalRank(threshold=0.01)
     for threshold in (0.0, 1.0, float("nan")):
         with pytest.raises(MeasureError, match=r"Expected threshold of .*(to lie between 0 and 1|a finite number)"):
             NumericalRank(threshold=threshold)

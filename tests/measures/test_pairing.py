@@ -10,7 +10,7 @@ from seamripper.activations import Activations, Sampling
 from seamripper.cut import Cut
 from seamripper.cut.place import Layout
 from seamripper.errors import MeasureError
-from seamripper.measures import Pair, measure_named, pairing
+from seamripper.measures import Pair, measures, pairing
 from seamripper.measures.pairing import paired
 
 LAYOUTS: dict[int, Layout] = {2: "nd", 3: "ntd", 4: "nchw"}
@@ -58,9 +58,9 @@ def test_positions_of_a_sample_share_a_fold() -> None:
 def test_rows_for_what_needs_rows_are_one_a_sample_at_the_same_place(shapes: tuple[tuple[int, ...], ...]) -> None:
     x, y = stored(*shapes[0]), stored(*shapes[1], seed=1)
     both = paired(x, y, sampling="positions")
-    assert both.pair(measure_named("linear_cka")) is both.every
+    assert both.pair(measures.make("linear_cka")) is both.every
     for name in ("debiased_cka", "minibatch_cka", "mutual_knn"):
-        assert both.pair(measure_named(name)) is both.single
+        assert both.pair(measures.make(name)) is both.single
     assert both.single.n == 30
     places = both.every.n // 30
     found = set()
@@ -132,12 +132,12 @@ def test_what_there_is_no_room_for_is_refused(monkeypatch: pytest.MonkeyPatch) -
     both = paired(stored(200, 5), stored(200, 5))
     wide = paired(stored(20, 5, 30), stored(20, 5, 30), sampling="flatten")
     monkeypatch.setattr(pairing, "available", lambda: 16 * 100**2)
-    assert both.pair(measure_named("linear_cka")).n == 200
+    assert both.pair(measures.make("linear_cka")).n == 200
     with pytest.raises(MeasureError, match=r"rsa would take .* GB for 200 rows of 5 and 5 columns, but there is room"):
-        both.pair(measure_named("rsa"))
+        both.pair(measures.make("rsa"))
     # Turned into the span of its 20 rows, it fits; columns that must stay what they are do not.
-    assert wide.pair(measure_named("linear_cka")).x.width == 150
+    assert wide.pair(measures.make("linear_cka")).x.width == 150
     with pytest.raises(MeasureError, match=r"hard_correlation_match would take .* 150 columns"):
-        wide.pair(measure_named("hard_correlation_match"))
+        wide.pair(measures.make("hard_correlation_match"))
     monkeypatch.setattr(pairing, "available", lambda: None)
-    assert both.pair(measure_named("rsa")).n == 200
+    assert both.pair(measures.make("rsa")).n == 200

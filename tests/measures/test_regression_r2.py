@@ -9,7 +9,7 @@ from pairs import assert_same_by_moments, centred, related, unrelated
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures import measure_named
+from seamripper.measures import measures
 from seamripper.measures.pair import FOLDS, Pair
 from seamripper.measures.regression_r2 import RegressionR2
 
@@ -80,6 +80,6 @@ def test_one_fold_is_refused() -> None:
 
 
 def test_options() -> None:
-    assert measure_named("regression_r2?held_out=false") == RegressionR2(held_out=False)
+    assert measures.make("regression_r2?held_out=false") == RegressionR2(held_out=False)
     with pytest.raises(MeasureError, match="True or False"):
         RegressionR2(held_out="no")  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from pairs import related
 
-from seamripper.measures import Claims, Measure, Pair, measure_named, score
+from seamripper.measures import Claims, Measure, Pair, measures, score
 from seamripper.measures.base import SHAPE
 
 
@@ -49,7 +49,7 @@ def test_intervals_stay_within_the_range() -> None:
 def test_an_interval_covers_the_value_of_many_samples(name: str) -> None:
     """In 60 draws of 200 samples, 95 % of the intervals should hold the value of 60,000; well over half must."""
     x, y = related(60_000, 4, 3)
-    measure = measure_named(name)
+    measure = measures.make(name)
     truth = measure.value(Pair.of(x, y))
     hits = 0
     for k in range(60):
@@ -62,7 +62,7 @@ def test_an_interval_covers_the_value_of_many_samples(name: str) -> None:
 
 def test_a_cross_validated_measure_has_the_interval_of_its_folds() -> None:
     pair = Pair.of(*related(100, 3, 3))
-    measure = measure_named("direct_structural")
+    measure = measures.make("direct_structural")
     parts = torch.tensor(measure.by_fold(pair), dtype=torch.float64)
     got = score(measure, pair)
     assert (got.high - got.low) / 2 == pytest.approx(2.7764451051977987 * float(parts.std()) / math.sqrt(5), rel=1e-9)
@@ -70,17 +70,17 @@ def test_a_cross_validated_measure_has_the_interval_of_its_folds() -> None:
 
 def test_without_folds_there_is_no_interval() -> None:
     x, y = related(20, 2, 2)
-    got = score(measure_named("linear_cka"), Pair.of(x, y, fold_of=torch.zeros(20, dtype=torch.int64)))
+    got = score(measures.make("linear_cka"), Pair.of(x, y, fold_of=torch.zeros(20, dtype=torch.int64)))
     assert math.isnan(got.low)
     assert got.as_record()["interval"] is None
-    few = score(measure_named("cca_mean"), Pair.of(x[:4], y[:4]))
+    few = score(measures.make("cca_mean"), Pair.of(x[:4], y[:4]))
     assert math.isnan(few.high)
-    off = score(measure_named("linear_cka"), Pair.of(x, y), interval=False)
+    off = score(measures.make("linear_cka"), Pair.of(x, y), interval=False)
     assert off.as_record()["interval"] is None
 
 
 def test_a_record_has_what_a_reader_needs() -> None:
-    got = score(measure_named("effective_rank"), Pair.of(*related(40, 3, 5)), sampling="pool")
+    got = score(measures.make("effective_rank"), Pair.of(*related(40, 3, 5)), sampling="pool")
     record = got.as_record()
     assert {"measure", "value", "n", "sampling", "interval"} <= record.keys()
     assert (record["measure"], record["n"], record["sampling"]) == ("effective_rank", 40, "pool")

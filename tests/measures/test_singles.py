@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper.errors import MeasureError
-from seamripper.measures import Pair, measure_named
+from seamripper.measures import Pair, measures
 from seamripper.measures._forms import forms
 from seamripper.measures.singles import Singles, drawn
 
@@ -57,7 +57,7 @@ def test_places_are_the_samples_own_and_spread_over_the_grid() -> None:
 def test_minibatch_sums_are_those_of_the_rows(batch: int) -> None:
     """With batches of 7 the last holds 4 samples; both sums are over all samples, kept or not."""
     singles = added(range(-(-60 // batch)), keep=0, batch=batch)
-    cka = measure_named(f"minibatch_cka?batch={batch}")
+    cka = measures.make(f"minibatch_cka?batch={batch}")
     for i, j in ((0, 0), (1, 1), (0, 2)):
         pair = singles.batched(i, j)
         assert pair.n == 60

@@ -10,7 +10,7 @@ from pairs import assert_same_by_moments, centred, related, unrelated
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures import measure_named
+from seamripper.measures import measures
 from seamripper.measures.cca_mean import MeanCCA
 from seamripper.measures.pair import Pair
 from seamripper.measures.svcca import SVCCA
@@ -86,7 +86,7 @@ def test_from_moments() -> None:
 
 
 def test_options() -> None:
-    assert measure_named("svcca?dims=20") == SVCCA(dims=20)
+    assert measures.make("svcca?dims=20") == SVCCA(dims=20)
     assert SVCCA(dims=20).label == "svcca?dims=20"
     assert SVCCA(keep=0.9).label == "svcca?keep=0.9"
     for keep in (0.0, 1.5, float("nan")):

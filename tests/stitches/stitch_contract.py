@@ -12,7 +12,7 @@ from torch import Tensor
 
 from seamripper.cut.place import Cut
 from seamripper.errors import StitchError
-from seamripper.stitches import Layer, LinearLayer, Stitch, stitch_named
+from seamripper.stitches import Layer, LinearLayer, Stitch, stitches
 
 TOL = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -39,31 +39,31 @@ def _table() -> list[tuple[Stitch, Cut, Cut]]:
         (vector(4), vector(6)),
         (vector(6), vector(4)),
     ]
-    rows = [(stitch_named(name), a, b) for name in ("affine", "bn_affine", "orthogonal") for a, b in same]
-    rows += [(stitch_named("affine", bias=False), a, b) for a, b in same]
-    rows += [(stitch_named("low_rank", rank=rank), a, b) for rank in (1, 2, 3) for a, b in same]
-    rows += [(stitch_named("identity"), cut, cut) for cut in (maps(3, 4, 5), tokens(7, 3), vector(4))]
+    rows = [(stitches.make(name), a, b) for name in ("affine", "bn_affine", "orthogonal") for a, b in same]
+    rows += [(stitches.make("affine", bias=False), a, b) for a, b in same]
+    rows += [(stitches.make("low_rank", rank=rank), a, b) for rank in (1, 2, 3) for a, b in same]
+    rows += [(stitches.make("identity"), cut, cut) for cut in (maps(3, 4, 5), tokens(7, 3), vector(4))]
     for kernel in (1, 3, 5):
         for norm in (False, True):
-            conv = stitch_named("conv", kernel=kernel, norm=norm)
+            conv = stitches.make("conv", kernel=kernel, norm=norm)
             rows += [(conv, maps(2, 4, 5), maps(3, 4, 5)), (conv, maps(2, 1, 1), maps(3, 1, 1))]
     rows += [
-        (stitch_named("strided"), maps(2, 8, 6), maps(3, 4, 2)),
-        (stitch_named("strided"), maps(2, 4, 2), maps(3, 8, 6)),
-        (stitch_named("strided"), maps(2, 4, 2), maps(3, 4, 6)),
-        (stitch_named("strided"), maps(2, 4, 4), maps(3, 4, 4)),
-        (stitch_named("resize"), maps(2, 7, 5), maps(3, 4, 4)),
-        (stitch_named("resize"), maps(2, 4, 4), maps(3, 7, 5)),
-        (stitch_named("resize"), maps(2, 4, 4), maps(3, 4, 4)),
+        (stitches.make("strided"), maps(2, 8, 6), maps(3, 4, 2)),
+        (stitches.make("strided"), maps(2, 4, 2), maps(3, 8, 6)),
+        (stitches.make("strided"), maps(2, 4, 2), maps(3, 4, 6)),
+        (stitches.make("strided"), maps(2, 4, 4), maps(3, 4, 4)),
+        (stitches.make("resize"), maps(2, 7, 5), maps(3, 4, 4)),
+        (stitches.make("resize"), maps(2, 4, 4), maps(3, 7, 5)),
+        (stitches.make("resize"), maps(2, 4, 4), maps(3, 4, 4)),
     ]
     for cls in ("learn", "pool", "drop"):
-        stitch = stitch_named("map_to_tokens", cls=cls)
+        stitch = stitches.make("map_to_tokens", cls=cls)
         rows += [(stitch, maps(2, 4, 5), tokens(10, 3)), (stitch, maps(2, 4, 4), tokens(16, 3))]
     for cls in ("drop", "keep", "pool"):
-        rows.append((stitch_named("tokens_to_map", cls=cls), tokens(10, 2), maps(3, 4, 5)))
-    rows.append((stitch_named("tokens_to_map"), tokens(16, 2), maps(3, 4, 4)))
+        rows.append((stitches.make("tokens_to_map", cls=cls), tokens(10, 2), maps(3, 4, 5)))
+    rows.append((stitches.make("tokens_to_map"), tokens(16, 2), maps(3, 4, 4)))
     for cls in ("keep", "learn", "pool", "drop"):
-        stitch = stitch_named("resample_tokens", cls=cls)
+        stitch = stitches.make("resample_tokens", cls=cls)
         rows += [
             (stitch, tokens(10, 2), tokens(17, 3)),
             (stitch, tokens(16, 2), tokens(9, 3)),
@@ -72,12 +72,12 @@ def _table() -> list[tuple[Stitch, Cut, Cut]]:
         if cls != "keep":
             rows += [(stitch, tokens(9, 2), tokens(17, 3)), (stitch, tokens(10, 2), tokens(16, 3))]
     for source in (maps(2, 3, 4), tokens(7, 3), vector(4)):
-        rows.append((stitch_named("flatten_linear"), source, vector(5)))
+        rows.append((stitches.make("flatten_linear"), source, vector(5)))
     for source in (maps(2, 3, 4), tokens(7, 3)):
-        rows.append((stitch_named("pool_linear"), source, vector(5)))
-    rows.append((stitch_named("pool_linear", pool="cls"), tokens(10, 3), vector(5)))
+        rows.append((stitches.make("pool_linear"), source, vector(5)))
+    rows.append((stitches.make("pool_linear", pool="cls"), tokens(10, 3), vector(5)))
     for target in (maps(2, 3, 4), tokens(7, 3)):
-        rows.append((stitch_named("expand_linear"), vector(4), target))
+        rows.append((stitches.make("expand_linear"), vector(4), target))
     return rows
 
 

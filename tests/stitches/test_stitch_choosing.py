@@ -10,7 +10,7 @@ from stitch_contract import TABLE, maps, tokens, vector
 
 from seamripper.cut.place import Cut
 from seamripper.errors import StitchError
-from seamripper.stitches import auto, from_record, stitch_named, stitches
+from seamripper.stitches import auto, stitches
 from seamripper.stitches.affine import Affine
 from seamripper.stitches.conv import Conv
 from seamripper.stitches.low_rank import LowRank
@@ -35,24 +35,24 @@ NAMES = [
 
 
 def test_all_are_found() -> None:
-    assert list(stitches()) == NAMES
-    assert all(cls.name == name for name, cls in stitches().items())
+    assert list(stitches) == NAMES
+    assert all(cls.name == name for name, cls in stitches.items())
 
 
 def test_the_list_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
-        stitches()["affine"] = Conv  # type: ignore[index]
+        stitches["affine"] = Conv  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_default_options_make_the_default_choice(name: str) -> None:
-    assert stitch_named(name) == stitches()[name]()
-    assert (stitches()[name].__doc__ or "").count(">>>") > 0
+    assert stitches.make(name) == stitches[name]()
+    assert (stitches[name].__doc__ or "").count(">>>") > 0
 
 
 def test_records_survive_json() -> None:
     for stitch, _, _ in TABLE:
-        assert from_record(json.loads(json.dumps(stitch.as_record()))) == stitch
+        assert stitches.from_record(json.loads(json.dumps(stitch.as_record()))) == stitch
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_records_survive_json() -> None:
         (
             "low_rank",
             {"rank": "8"},
-            r"option 'rank' of the stitch 'low_rank' to be a whole number, but got '8'",
+            r"rank of the stitch 'low_rank' to be a whole number, but got '8'",
         ),
         ("low_rank", {"rank": True}, r"to be a whole number, but got True"),
         ("conv", {"kernel": 3.0}, r"to be a whole number, but got 3.0"),
@@ -81,13 +81,13 @@ def test_records_survive_json() -> None:
 )
 def test_wrong_names_and_options(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(StitchError, match=message):
-        stitch_named(name, **options)
+        stitches.make(name, **options)
     with pytest.raises(StitchError, match=message):
-        from_record({"name": name, **options})
+        stitches.from_record({"name": name, **options})
 
 
 def test_a_wrong_option_is_refused_where_it_is_given() -> None:
-    with pytest.raises(StitchError, match="option 'cls' of the stitch 'map_to_tokens'"):
+    with pytest.raises(StitchError, match="Expected cls of the stitch 'map_to_tokens'"):
         MapToTokens(cls="first")  # type: ignore[arg-type]
 
 
@@ -99,7 +99,7 @@ def test_options_are_keywords() -> None:
 @pytest.mark.parametrize("record", [{}, {"rank": 3}, {"name": 3}])
 def test_a_record_without_a_name(record: dict[str, object]) -> None:
     with pytest.raises(StitchError, match="to have a 'name', but got"):
-        from_record(record)
+        stitches.from_record(record)
 
 
 MISFITS = [
@@ -172,7 +172,7 @@ MISFITS = [
 
 @pytest.mark.parametrize(("name", "options", "source", "target", "message"), MISFITS)
 def test_misfits(name: str, options: dict[str, object], source: Cut, target: Cut, message: str) -> None:
-    stitch = stitch_named(name, **options)
+    stitch = stitches.make(name, **options)
     with pytest.raises(StitchError, match=message) as caught:
         stitch.build(source, target)
     assert str(caught.value).startswith(f"The stitch '{name}' cannot join {source} to {target}: ")
@@ -181,7 +181,7 @@ def test_misfits(name: str, options: dict[str, object], source: Cut, target: Cut
 
 
 def test_the_misfits_name_every_stitch() -> None:
-    assert {name for name, *_ in MISFITS} == set(stitches())
+    assert {name for name, *_ in MISFITS} == set(stitches)
 
 
 def test_a_misfit_advises_a_stitch_that_fits() -> None:
@@ -195,11 +195,11 @@ def test_a_misfit_advises_a_stitch_that_fits() -> None:
         vector(3),
     ]
     for name, source, target in itertools.product(NAMES, pool, pool):
-        why = stitches()[name]().misfit(source, target)
+        why = stitches[name]().misfit(source, target)
         if why is not None and (advice := why.rsplit("use '", 1)[-1].removesuffix("'")) in NAMES:
-            fits = [stitch_named(advice)]
+            fits = [stitches.make(advice)]
             if advice == "resample_tokens":
-                fits = [stitch_named(advice, cls=cls) for cls in ("keep", "learn")]
+                fits = [stitches.make(advice, cls=cls) for cls in ("keep", "learn")]
             assert any(stitch.misfit(source, target) is None for stitch in fits), (name, why)
 
 

@@ -22,7 +22,7 @@ from stitch_contract import (
 from torch import Tensor, nn
 
 from seamripper.cut.place import Cut
-from seamripper.stitches import Layer, LinearLayer, Stitch, auto, from_record, stitch_named, stitches, to_rows
+from seamripper.stitches import Layer, LinearLayer, Stitch, auto, stitches, to_rows
 from seamripper.stitches._linear import put
 from seamripper.stitches._patches import PatchLayer
 from seamripper.stitches.positions import usual
@@ -39,7 +39,7 @@ def test_contract(stitch: Stitch, source: Cut, target: Cut) -> None:
 
 
 def test_the_table_holds_every_stitch() -> None:
-    assert {stitch.name for stitch, _, _ in TABLE} == set(stitches())
+    assert {stitch.name for stitch, _, _ in TABLE} == set(stitches)
 
 
 def test_only_these_are_not_linear() -> None:
@@ -57,9 +57,9 @@ def test_only_these_are_pointwise() -> None:
     assert kernels == {(1, 1)}
 
 
-@pytest.mark.parametrize("name", stitches())
+@pytest.mark.parametrize("name", stitches)
 def test_fits_and_keeps_the_contract_or_says_why_not(name: str) -> None:
-    stitch = stitches()[name]()
+    stitch = stitches[name]()
     fitted = 0
     for source, target in itertools.product(CUTS, CUTS):
         why = stitch.misfit(source, target)
@@ -91,7 +91,7 @@ def test_gradients_reach_every_parameter_and_the_input(stitch: Stitch, source: C
 
 @pytest.mark.parametrize(("stitch", "source", "target"), TABLE, ids=case_id)
 def test_record_round_trip(stitch: Stitch, source: Cut, target: Cut) -> None:
-    assert from_record(stitch.as_record()) == stitch
+    assert stitches.from_record(stitch.as_record()) == stitch
 
 
 # ---- the contract itself ----
@@ -249,7 +249,7 @@ def test_auto_fits_and_keeps_the_contract_on_random_cuts(source: Cut, target: Cu
 @given(p=sizes, q=sizes, make=st.sampled_from([lambda d: maps(d, 2, 3), lambda d: tokens(5, d), vector]))
 def test_constrained_stitches_on_random_widths(p: int, q: int, make: Callable[[int], Cut]) -> None:
     source, target = make(p), make(q)
-    for stitch in (stitch_named("orthogonal"), stitch_named("low_rank", rank=(min(p, q) + 1) // 2)):
+    for stitch in (stitches.make("orthogonal"), stitches.make("low_rank", rank=(min(p, q) + 1) // 2)):
         layer = stitch.build(source, target).double()
         check_layer(layer, source, target)
         check_linear(layer, source, target)

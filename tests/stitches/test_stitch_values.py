@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from seamripper.cut.place import Cut
 from seamripper.errors import StitchError
-from seamripper.stitches import LinearLayer, stitch_named, to_rows
+from seamripper.stitches import LinearLayer, stitches, to_rows
 
 
 def built(name: str, source: Cut, target: Cut, **options: object) -> tuple[LinearLayer, Tensor, Tensor]:
-    layer = stitch_named(name, **options).build(source, target).double()
+    layer = stitches.make(name, **options).build(source, target).double()
     assert isinstance(layer, LinearLayer)
     return layer, *layer.map()
 
@@ -29,7 +29,7 @@ def close(a: Tensor, b: Tensor) -> None:
 @pytest.mark.parametrize("cut", [maps(3, 4, 4), tokens(5, 3), vector(3)])
 @pytest.mark.parametrize("training", [True, False])
 def test_identity_returns_the_very_same_tensor(cut: Cut, training: bool) -> None:
-    layer = stitch_named("identity").build(cut, cut).train(training)
+    layer = stitches.make("identity").build(cut, cut).train(training)
     x = torch.randn(2, *cut.shape)
     assert layer(x) is x
     assert not list(layer.parameters())
@@ -58,7 +58,7 @@ def test_affine_starts_as_torch_starts_a_1x1_convolution() -> None:
     torch.manual_seed(3)
     conv = nn.Conv2d(3, 6, 1)
     torch.manual_seed(3)
-    weight, bias = stitch_named("affine").build(maps(3, 4, 5), maps(6, 4, 5)).map()
+    weight, bias = stitches.make("affine").build(maps(3, 4, 5), maps(6, 4, 5)).map()
     assert torch.equal(weight, conv.weight.flatten(1))
     assert torch.equal(bias, conv.bias)
 
@@ -261,7 +261,7 @@ def test_a_single_precision_layer_takes_a_double_map() -> None:
         ("low_rank", {"rank": 3}),
         ("flatten_linear", {}),
     ):
-        layer = stitch_named(name, **options).build(vector(3), vector(3))
+        layer = stitches.make(name, **options).build(vector(3), vector(3))
         exact = torch.from_numpy(scipy.linalg.qr(activations(3, vector(3)).numpy())[0])
         layer.install(exact, torch.ones(3, dtype=torch.float64))
         weight, bias = layer.map()
@@ -274,7 +274,7 @@ def test_a_single_precision_layer_takes_a_double_map() -> None:
 
 @pytest.mark.parametrize("training", [True, False])
 def test_bn_affine_on_maps(training: bool) -> None:
-    layer = stitch_named("bn_affine").build(maps(3, 4, 5), maps(2, 4, 5)).double().train(training)
+    layer = stitches.make("bn_affine").build(maps(3, 4, 5), maps(2, 4, 5)).double().train(training)
     conv = dict(layer.named_parameters())["middle.weight"]
     x = activations(4, maps(3, 4, 5)) * 3 + 1
     expected = nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 2, 1), nn.BatchNorm2d(2)).double().train(training)
@@ -286,7 +286,7 @@ def test_bn_affine_on_maps(training: bool) -> None:
 
 @pytest.mark.parametrize("training", [True, False])
 def test_bn_affine_on_tokens_is_bn_over_channels(training: bool) -> None:
-    layer = stitch_named("bn_affine").build(tokens(5, 3), tokens(5, 2)).double().train(training)
+    layer = stitches.make("bn_affine").build(tokens(5, 3), tokens(5, 2)).double().train(training)
     weight = dict(layer.named_parameters())["middle.weight"]
     x = activations(4, tokens(5, 3)) * 3 + 1
 
@@ -299,7 +299,7 @@ def test_bn_affine_on_tokens_is_bn_over_channels(training: bool) -> None:
 
 
 def test_conv_with_norm() -> None:
-    layer = stitch_named("conv", kernel=3, norm=True).build(maps(3, 4, 5), maps(2, 4, 5)).double()
+    layer = stitches.make("conv", kernel=3, norm=True).build(maps(3, 4, 5), maps(2, 4, 5)).double()
     weight = dict(layer.named_parameters())["middle.weight"]
     x = activations(4, maps(3, 4, 5))
     normed = F.batch_norm(x, None, None, training=True)
@@ -308,7 +308,7 @@ def test_conv_with_norm() -> None:
 
 @pytest.mark.parametrize("cut", [maps(3, 1, 1), tokens(1, 3), vector(3)])
 def test_a_batch_of_one_row_is_refused_in_train_mode_only(cut: Cut) -> None:
-    layer = stitch_named("bn_affine").build(cut, cut)
+    layer = stitches.make("bn_affine").build(cut, cut)
     with pytest.raises(StitchError, match=r"Expected two rows .* but got 1; take larger batches"):
         layer(torch.ones(1, *cut.shape))
     assert layer.eval()(torch.ones(1, *cut.shape)).shape == (1, *cut.shape)

@@ -1,8 +1,7 @@
 """Audits: a question each, put to a comparison and answered against controls. One file each."""
 
 from seamripper.audits.audit import Audited, audit
-from seamripper.audits.base import Audit, Evidence, Verdict
-from seamripper.audits.choosing import audit_named, audits
+from seamripper.audits.base import Audit, Evidence, Verdict, audits, chosen_audits
 from seamripper.audits.rule import Judgement
 
-__all__ = ["Audit", "Audited", "Evidence", "Judgement", "Verdict", "audit", "audit_named", "audits"]
+__all__ = ["Audit", "Audited", "Evidence", "Judgement", "Verdict", "audit", "audits", "chosen_audits"]

@@ -8,22 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from seamripper._doors import require, require_function, several
+from seamripper._doors import require, require_function
 from seamripper._files import atomic
 from seamripper._notebook import card, draw_words, line, one_line, short, table
-from seamripper._options import split_options
 from seamripper._progress import Progress, Watcher, nobody
-from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json
-from seamripper.audits.choosing import chosen_audits
+from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.interventions import Intervention, chosen_interventions
 from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judged
 from seamripper.controls import Case, Control, Outcome
 from seamripper.cut.frozen import Freeze, sealed
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, require_samples
-from seamripper.errors import AuditError, InapplicableError, MatchError, SeamripperError
+from seamripper.errors import AuditError, InapplicableError, SeamripperError
 from seamripper.matching import Functional, Match, Matching, Regression, Task, Training
-from seamripper.matching.choosing import as_matching, with_written
+from seamripper.matching.base import matchings
 from seamripper.models._version import versions
 from seamripper.stitches import Stitch
 
@@ -133,11 +131,11 @@ def audit(
     words = interventions if interventions is not None else () if conflict is not None else ("default",)
     skipped: dict[str, str] = {}
     try:
-        changes = _changes(words, test)
+        changes = chosen_interventions(words, test)
     except InapplicableError as e:
         changes, skipped["interventions"] = (), str(e)
     evidence = Evidence(case, controls=controls, conflict=conflict, interventions=changes)
-    chosen = _chosen(audits)
+    chosen = chosen_audits(audits)
     with sealed({"sender": sender.model.module, "receiver": receiver.model.module}):
         verdicts = _verdicts(evidence, chosen, skipped, watch)
         judgement = judged(evidence, verdicts)
@@ -182,30 +180,10 @@ def matching_of(matching: Matching | str) -> Matching:
     >>> matching_of("task") == MATCHING, matching_of("task?epochs=2").training.epochs
     (True, 2)
     """
-    if not isinstance(matching, str):
-        return as_matching(matching)
     # From where it starts itself: from the direct match there is nothing left for `regression` to find.
     usual: dict[str, Matching] = {"task": MATCHING, "regression": Regression(MATCHING.training)}
-    name, written = split_options(matching, error=MatchError)
-    if name not in usual:
-        return as_matching(matching)
-    return with_written(usual[name], written)
-
-
-def _changes(words: Sequence[Intervention | str] | Intervention | str, test: Samples) -> tuple[Intervention, ...]:
-    given = several(words, Intervention, "interventions", error=AuditError)
-    if "none" in given:
-        if len(given) > 1:
-            raise AuditError("Expected interventions to be 'none', or others, but got both.")
-        return ()
-    found = [(one,) if isinstance(one, Intervention) else chosen_interventions([one], test) for one in given]
-    return tuple(one for some in found for one in some)
-
-
-def _chosen(audits: Sequence[Audit | str] | Audit | str) -> tuple[Audit, ...]:
-    given = several(audits, Audit, "audits", error=AuditError)
-    found = [(one,) if isinstance(one, Audit) else chosen_audits([one]) for one in given]
-    return tuple({one.name: one for some in found for one in some}.values())
+    own = usual.get(matching.partition("?")[0]) if isinstance(matching, str) else None
+    return matchings.make(matching) if own is None else matchings.vary(own, str(matching))
 
 
 def _record(evidence: Evidence) -> dict[str, Any]:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from seamripper._doors import several
 from seamripper._notebook import card, draw_strip, facts, line, table, told
-from seamripper._options import require_options
 from seamripper._stats import Estimate
 from seamripper.audits.interventions.base import Intervention
 from seamripper.controls import Case, Control, Known, Outcome
-from seamripper.controls.choosing import controls_named
+from seamripper.controls.base import controls as every_control
 from seamripper.data.padding import trimmed
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.matching.match import require_inputs, shared
 from seamripper.matching.task import require_classes
+from seamripper.registry import Choice, Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,8 +104,7 @@ class Evidence:
         if conflict is not None:
             conflict = trimmed(conflict)
             _require_conflict(case, conflict)
-        given = several(controls, Control, "controls", error=AuditError)
-        chosen = [one for c in given for one in ((c,) if isinstance(c, Control) else controls_named(c))]
+        chosen = every_control.many(controls)
         twice = [c.name for k, c in enumerate(chosen) if c.name in [other.name for other in chosen[:k]]]
         if twice:
             raise AuditError(f"The control {twice[0]!r} is given twice, and their outcomes would be mixed: keep one.")
@@ -161,20 +159,28 @@ def _require_conflict(case: Case, conflict: Samples) -> None:
 
 
 @dataclass(frozen=True)
-class Audit(abc.ABC):
+class Audit(Choice):
     """The choice of an audit. Leaves are frozen dataclasses with a `name`, a `question` and their options."""
 
-    name: ClassVar[str]
+    what, error = "audit", AuditError
     question: ClassVar[str]
+    """What it asks, which stands for it in a list."""
     by_accuracy: ClassVar[bool] = False
     """Whether it goes by accuracies, so that it says nothing where they are unreadable."""
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the audit {self.name!r}", error=AuditError)
 
     @abc.abstractmethod
     def put(self, evidence: Evidence) -> Verdict:
         """Answer the question; `InapplicableError` if it cannot be put to this case."""
+
+
+audits: Registry[Audit] = Registry(Audit, "seamripper.audits", what="audit", error=AuditError)
+"""Every audit by name. `audits.make("distribution?detector=energy")` makes one."""
+
+
+def chosen_audits(choices: Iterable[Audit | str] | Audit | str) -> tuple[Audit, ...]:
+    """The audits that these words mean; `all` is every one of them."""
+    chosen = audits.many(choices, {"all": [cls() for cls in audits.values()]})
+    return tuple({audit.name: audit for audit in chosen}.values())
 
 
 def accuracies(outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:

@@ -53,14 +53,14 @@ def receivers(out: Path, n: int, cut: str, watch: Watcher) -> tuple[Split, Split
 
 def senders(digit: Split, fit: Samples, test: Samples, out: Path, n: int, watch: Watcher) -> Iterator[Part]:
     """Networks trained on `n` images, one that was never trained, and noise; each cut where the receiver is."""
-    from seamripper.controls import Case, control_named
+    from seamripper.controls import Case, controls
 
     for name, kind, seed, truth in _TRAINED:
         yield Part(name, truth, _cut(kind, seed, out, n, digit.cut.name, watch), fit, test)
     # From another seed than the controls of the same kind, to which they are held.
     case = Case(digit, digit, fit, test, seeds=(1,))
     for name, control, truth in _DRAWN:
-        for one in control_named(control).counterparts(case):
+        for one in controls.make(control).counterparts(case):
             yield Part(name, truth, one.sender, one.fit, one.test)
 
 

@@ -108,10 +108,9 @@ def _audited(
     sender: str, receiver: str, options: dict[str, Any], watch: Watcher
 ) -> tuple[Audited, Callable[[Path], Single]]:
     """The audit, and how it is kept in a folder as the result of a study."""
-    from seamripper.audits import audit
+    from seamripper.audits import audit, chosen_audits
     from seamripper.audits.base import DEFAULT_CONTROLS
-    from seamripper.audits.choosing import chosen_audits
-    from seamripper.controls import control_named
+    from seamripper.controls import controls as every_control
     from seamripper.data import load_data
     from seamripper.experiment.single import audit_result
 
@@ -119,7 +118,7 @@ def _audited(
     if options["data_name"] is None:
         raise click.UsageError("Missing option '--data'.")
     way, changes = _matching(options), _interventions(options["changes"])
-    controls = [control_named(word) for word in words_of(options["control_names"]) or DEFAULT_CONTROLS]
+    controls = every_control.many(options["control_names"] or DEFAULT_CONTROLS)
     audits = chosen_audits(options["audit_names"])
     front, back = model_at(sender, "sender"), model_at(receiver, "receiver")
     data_name = data_for(options["data_name"], front[0], back[0])
@@ -159,14 +158,14 @@ def _matching(options: dict[str, Any]) -> Matching:
 
 def _interventions(given: tuple[str, ...]) -> list[Intervention | str] | None:
     """None leaves the choice to the audit; `default` depends on the samples, which are not there yet."""
-    from seamripper.audits.interventions import intervention_named
+    from seamripper.audits.interventions import interventions
 
     words = words_of(given)
     if "none" in words and len(words) > 1:
         raise click.UsageError("Expected --interventions to be none, or names, but got both.")
     if not words:
         return None
-    return [word if word == "default" else intervention_named(word) for word in words if word != "none"]
+    return [word if word == "default" else interventions.make(word) for word in words if word != "none"]
 
 
 def _other(text: str, receiver: Split, cut: str, fit: Samples) -> Split:

@@ -22,10 +22,10 @@ def command(measure: str, as_json: bool) -> None:
     MEASURE is FILE.py:CLASS, your own (the file is run), or a name, say linear_cka or svcca?dims=20. The exit code is 0
     if every clause is kept, 1 if one is broken, 2 if there is no such measure.
     """
-    from seamripper.measures import measure_named
+    from seamripper.measures import measures
     from seamripper.measures.contract import check
 
-    found = measure_named(measure)
+    found = measures.make(measure)
     findings = check(found)
     broken = [finding for finding in findings if not finding.passed]
     if as_json:

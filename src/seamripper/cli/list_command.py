@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +13,19 @@ from seamripper.cli._parse import json_option
 from seamripper.cli._show import print_json, print_table
 
 if TYPE_CHECKING:
-    from seamripper.audits import Audit
-    from seamripper.audits.interventions import Intervention
-    from seamripper.controls import Control
     from seamripper.measures import Measure
+    from seamripper.registry import Registry
 
+_LISTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "data": ("seamripper.data:datasets", ()),
+    "stitches": ("seamripper.stitches:stitches", ()),
+    "matchings": ("seamripper.matching:matchings", ()),
+    "measures": ("seamripper.measures:measures", ("direction", "symmetric", "needs")),
+    "controls": ("seamripper.controls:controls", ("known",)),
+    "interventions": ("seamripper.audits.interventions:interventions", ("kind",)),
+    "audits": ("seamripper.audits:audits", ()),
+}
+"""Where the registry of each kind is, and what its entries say of themselves in a table."""
 _ELSEWHERE = {
     "torchvision:NAME": "one of torchvision's",
     "timm:NAME": "one of timm's",
@@ -25,119 +33,78 @@ _ELSEWHERE = {
     "FILE.py:FUNCTION": "what your function returns",
     "FILE.safetensors": "a checkpoint that `seamripper train` wrote",
 }
-_ASKED = {"controls": ("known", "about"), "interventions": ("kind", "about"), "audits": ("question",)}
-"""Plug-ins with options, and what they say of themselves."""
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice([
-    "data", "models", "stitches", "matchings", "measures", "controls", "interventions", "audits"
-]))  # fmt: skip
+@click.argument("what", type=click.Choice([*_LISTS, "models"]))
 @json_option
 def command(what: str, as_json: bool) -> None:
-    """List what there is: data, models, stitches, matchings, measures, controls, interventions or audits."""
-    if what == "measures":
-        _list_measures(as_json)
-        return
-    if what in _ASKED:
-        _list_asked(what, as_json)
-        return
-    names = _known(what)
-    if as_json:
-        print_json({what: names})
-    else:
-        print_table(what, ["name", "what it is"], [[name, about] for name, about in names.items()], left=2)
+    """List what there is of a kind, with its options: each goes by `name?option=value` wherever it is asked for.
 
-
-def _known(what: str) -> dict[str, str]:
-    if what == "data":
-        from seamripper.data import datasets
-
-        return datasets()
+    What third parties have registered is listed as well, and what of it cannot be used, with the reason.
+    """
     if what == "models":
-        return _models()
-    if what == "stitches":
-        from seamripper.stitches import stitches
-
-        return {name: _first_line(cls) for name, cls in stitches().items()}
-    from seamripper.matching import matchings
-
-    return {name: _first_line(cls) for name, cls in matchings().items()}
-
-
-def _models() -> dict[str, str]:
-    from seamripper.models.imagenet import WEIGHTS
-    from seamripper.models.zoo import FAMILIES
-
-    zoo = {f"zoo:{name}": f"options: {', '.join(family.options)}" for name, family in FAMILIES.items()}
-    trained = {
-        f"imagenet:{name}": f"trained on ImageNet, top-1 {known.top1} % as published; {known.source}"
-        for name, known in WEIGHTS.items()
-    }
-    return zoo | trained | _ELSEWHERE
-
-
-def _list_asked(what: str, as_json: bool) -> None:
-    plug_ins, facts = _plug_ins(what), _ASKED[what]
+        entries, broken = _models(), dict[str, str]()
+    else:
+        place, _ = _LISTS[what]
+        module, _, name = place.partition(":")
+        registry: Registry[Any] = getattr(importlib.import_module(module), name)
+        entries, broken = _entries(what, registry), dict(registry.broken)
     if as_json:
-        records = {
-            name: {**{fact: getattr(cls, fact) for fact in facts}, "options": dataclasses.asdict(cls())}
-            for name, cls in plug_ins.items()
-        }
-        print_json({what: records})
+        print_json({what: entries, "broken": broken})
         return
-    rows = [[name, *(getattr(cls, fact) for fact in facts)] for name, cls in plug_ins.items()]
-    columns = ["name", *("what it is" if fact == "about" else fact for fact in facts)]
+    facts = _LISTS[what][1] if what in _LISTS else ()
+    rows = [[name, *(_in_words(entry[fact]) for fact in facts), entry["about"]] for name, entry in entries.items()]
+    columns = ["name", *facts, "what it is"]
     print_table(f"{what} (their options: --json)", columns, rows, left=len(columns))
+    for name, why in broken.items():
+        click.echo(f"{name} cannot be used: {why}", err=True)
 
 
-def _plug_ins(what: str) -> Mapping[str, type[Control] | type[Intervention] | type[Audit]]:
-    if what == "controls":
-        from seamripper.controls import controls
+def _entries(what: str, registry: Registry[Any]) -> dict[str, dict[str, Any]]:
+    entries: dict[str, dict[str, Any]] = {}
+    for name, cls in registry.items():
+        about, options = registry.describe(name), registry.options(name)
+        entry: dict[str, Any] = {"about": about, "options": options}
+        if what == "measures":
+            entry = {**_measure(cls.variants()[0]), **entry}
+        entry |= {fact: getattr(cls, fact) for fact in _LISTS[what][1] if fact not in entry}
+        entries[f"{name}:{cls.takes.upper()}" if getattr(cls, "takes", "") else name] = entry
+        variants = cls.variants if isinstance(getattr(cls, "variants", None), dict) else {}
+        entries |= {f"{name}/{variant}": {"about": line, "options": options} for variant, line in variants.items()}
+    if what == "measures":
+        from seamripper.measures._by_stitching import FUNCTIONAL
 
-        return controls()
-    if what == "interventions":
-        from seamripper.audits.interventions import interventions
-
-        return interventions()
-    from seamripper.audits import audits
-
-    return audits()
-
-
-def _list_measures(as_json: bool) -> None:
-    from seamripper.measures import measures
-    from seamripper.measures._by_stitching import FUNCTIONAL
-
-    known = {name: cls.variants()[0] for name, cls in measures().items()}
-    if as_json:
-        records = {name: _measure_record(measure) for name, measure in known.items()}
-        print_json({"measures": records, "functional": FUNCTIONAL})
-        return
-    rows = [
-        [name, m.claims.direction, "yes" if m.claims.symmetric else "no", m.claims.needs, _first_line(type(m))]
-        for name, m in known.items()
-    ]
-    rows += [[name, "similarity", "no", "models", about] for name, about in FUNCTIONAL.items()]
-    columns = ["name", "direction", "symmetric", "needs", "what it is"]
-    print_table("measures (their options: --json)", columns, rows, left=5)
+        plain = {"direction": "similarity", "symmetric": False, "needs": "models", "options": {}}
+        entries |= {name: {"about": about, **plain} for name, about in FUNCTIONAL.items()}
+    return entries
 
 
-def _measure_record(measure: Measure) -> dict[str, Any]:
-    claims = dataclasses.asdict(measure.claims)
+def _measure(measure: Measure) -> dict[str, Any]:
+    """What a measure claims of itself."""
     own, other = measure.claims.invariant_to, measure.claims.receiver_invariant_to
     return {
-        "about": _first_line(type(measure)),
         "paper": measure.paper,
-        "options": dataclasses.asdict(measure),
         "variants": [variant.label for variant in measure.variants()],
+        **dataclasses.asdict(measure.claims),
         # JSON has no infinity: a side of the range that is open is null.
-        **claims,
         "range": [end if math.isfinite(end) else None for end in measure.claims.range],
         "invariant_to": sorted(own),
         "receiver_invariant_to": sorted(own if other is None else other),
     }
 
 
-def _first_line(cls: type) -> str:
-    return (cls.__doc__ or "").strip().split("\n")[0]
+def _models() -> dict[str, dict[str, Any]]:
+    from seamripper.models.imagenet import WEIGHTS
+    from seamripper.models.zoo import FAMILIES
+
+    lines = {f"zoo:{name}": f"options: {', '.join(family.options)}" for name, family in FAMILIES.items()}
+    lines |= {
+        f"imagenet:{name}": f"trained on ImageNet, top-1 {known.top1} % as published; {known.source}"
+        for name, known in WEIGHTS.items()
+    }
+    return {name: {"about": line} for name, line in (lines | _ELSEWHERE).items()}
+
+
+def _in_words(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

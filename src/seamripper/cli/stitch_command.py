@@ -84,9 +84,9 @@ def command(sender: str, receiver: str, data_name: str, as_json: bool, out: Path
 
 
 def _matching(options: dict[str, Any]) -> Matching:
-    from seamripper.matching import Direct, Schedule, matching_named
+    from seamripper.matching import Direct, Schedule, matchings
 
-    way = matching_named(options["matching_name"])
+    way = matchings.make(options["matching_name"])
     if options["ridge"] is not None:
         if not isinstance(way, Direct):
             raise click.UsageError(f"The matching {way.name!r} has no --ridge: 'direct' has one.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from seamripper.controls.base import Case
 from seamripper.cut.place import Cut
 from seamripper.errors import InapplicableError, StitchError
-from seamripper.stitches import Stitch, auto, stitch_named
+from seamripper.stitches import Stitch, auto, stitches
 
 
 def stitch_of(case: Case, source: Cut) -> Stitch:
     """The stitch that the case chooses between this cut and the receiver's."""
     if case.stitch == "auto":
         return auto(source, case.receiver.cut)
-    return case.stitch if isinstance(case.stitch, Stitch) else stitch_named(case.stitch)
+    return case.stitch if isinstance(case.stitch, Stitch) else stitches.make(case.stitch)
 
 
 def misfit(case: Case, source: Cut) -> str | None:

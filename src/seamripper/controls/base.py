@@ -11,18 +11,17 @@ import torch
 
 from seamripper._doors import require, require_whole
 from seamripper._fingerprint import tensor_fingerprint, tensors_of
-from seamripper._options import require_options
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split, require_split
 from seamripper.data.padding import trimmed
 from seamripper.data.samples import Samples, require_samples
 from seamripper.errors import AuditError
-from seamripper.matching.base import Matching
-from seamripper.matching.choosing import as_matching
+from seamripper.matching.base import Matching, matchings
 from seamripper.matching.evaluate import Functional, evaluate
 from seamripper.matching.match import Match, match
 from seamripper.matching.task import Task
+from seamripper.registry import Choice, Registry
 from seamripper.stitches import Stitch
 
 Known = Literal["same", "nothing", "broken", "probe"]
@@ -57,7 +56,7 @@ class Case:
         require_split(self.receiver, "receiver")
         require_samples(self.fit, "fit")
         require_samples(self.test, "test")
-        object.__setattr__(self, "matching", as_matching(self.matching))
+        object.__setattr__(self, "matching", matchings.make(self.matching))
         require(self.stitch, (Stitch, str), "stitch", error=AuditError)
         for half in self.others:
             require_split(half, "each of others")
@@ -146,18 +145,15 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Control(abc.ABC):
+class Control(Choice):
     """The choice of a control. Leaves are frozen dataclasses with a `name`, what is `known`, and their options."""
 
-    name: ClassVar[str]
+    what, error = "control", AuditError
     about: ClassVar[str]
     """One line for a list."""
     known: ClassVar[Known]
     of_sender: ClassVar[bool] = True
     """Whether its counterparts have to do with the sender; if not, they are the same for every sender."""
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the control {self.name!r}", error=AuditError)
 
     @abc.abstractmethod
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
@@ -169,5 +165,9 @@ class Control(abc.ABC):
             yield case.outcome(one, self.name)
 
     def as_record(self) -> dict[str, Any]:
-        """What a file says of this choice."""
+        """The choice as JSON has it, with what is known of it."""
         return {"name": self.name, "known": self.known, **vars(self)}
+
+
+controls: Registry[Control] = Registry(Control, "seamripper.controls", what="control", error=AuditError)
+"""Every control by name. `controls.make("clustered_noise?radius=0.5")` makes one."""

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from seamripper._doors import require_whole
-from seamripper._options import require_options
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
+from seamripper.registry import Choice, Registry
 
 SPLITS = ("train", "test")
 
 
 @dataclass(frozen=True)
-class DataSet(abc.ABC):
+class DataSet(Choice):
     """The choice of a data set. A leaf is a frozen dataclass; its fields are its options.
 
     `mnist/digit` is the leaf named `mnist` with `variant="digit"`; `folder:cats` is the leaf named `folder`,
     whose `takes` names the option that stands after the colon.
     """
 
-    name: ClassVar[str]
+    what, error, least = "data set", DataError, {"size": 1}
     about: ClassVar[str]
     """One line for a list."""
     variants: ClassVar[dict[str, str]] = {}
@@ -48,9 +48,8 @@ class DataSet(abc.ABC):
         return few if n is None else few.draw(n, seed=seed)
 
 
-def check_options(chosen: DataSet, **least: float) -> None:
-    """Refuse an option that is not of its type, or lies below its least value."""
-    require_options(chosen, f"the data set {chosen.name!r}", error=DataError, **least)
+datasets: Registry[DataSet] = Registry(DataSet, "seamripper.data", what="data set", error=DataError)
+"""Every data set by name."""
 
 
 def check_split(split: str) -> str:

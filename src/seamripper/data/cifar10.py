@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from seamripper._words import need
-from seamripper.data.base import DataSet, check_options, check_split
+from seamripper.data.base import DataSet, check_split
 from seamripper.data.fetch import Remote
 from seamripper.data.resize import resized
 from seamripper.data.samples import Samples
@@ -113,9 +113,6 @@ class Cifar10(DataSet):
     variant: str = ""
     size: int | None = None
     """Images of size x size, resized (bilinear) after they are stylised; None leaves them as they are."""
-
-    def __post_init__(self) -> None:
-        check_options(self, size=1)
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The split, or what is kept of it, (n, 3, 32, 32)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seamripper.data.base import DataSet, check_options, check_split
+from seamripper.data.base import DataSet, check_split
 from seamripper.data.colour import VARIANTS, Grey, coloured
 from seamripper.data.fetch import Remote
 from seamripper.data.idx import read_split
@@ -43,9 +43,6 @@ class Fashion(DataSet):
     variant: str = "greyscale"
     size: int | None = None
     """Images of size x size, resized (bilinear) after they are coloured; None leaves them as they are."""
-
-    def __post_init__(self) -> None:
-        check_options(self, size=1)
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The split, three channels, or what is kept of it."""

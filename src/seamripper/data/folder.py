@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from seamripper._words import need
-from seamripper.data.base import DataSet, check_options, check_size
+from seamripper.data.base import DataSet, check_size
 from seamripper.data.listing import Files, files_of
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
@@ -39,7 +39,7 @@ class Folder(DataSet):
     limit: int = 4 * 10**9
 
     def __post_init__(self) -> None:
-        check_options(self, size=1)
+        super().__post_init__()
         check_scale(*self._scale)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from seamripper._words import need
-from seamripper.data.base import DataSet, check_options, check_size
+from seamripper.data.base import DataSet, check_size
 from seamripper.data.folder import check_scale
 from seamripper.data.listing import Files, files_of
 from seamripper.data.samples import Samples
@@ -45,7 +45,7 @@ class Recordings(DataSet):
     limit: int = 4 * 10**9
 
     def __post_init__(self) -> None:
-        check_options(self, size=1)
+        super().__post_init__()
         check_scale(self.mean, self.std)
         check_hearing(self.rate, self.seconds)
 

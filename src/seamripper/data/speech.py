@@ -31,7 +31,7 @@ from torch import Tensor
 
 from seamripper._files import load_tensors, save_tensors
 from seamripper._words import need
-from seamripper.data.base import DataSet, check_options, check_size, check_split
+from seamripper.data.base import DataSet, check_size, check_split
 from seamripper.data.fetch import Remote
 from seamripper.data.listing import held_out
 from seamripper.data.recordings import check_hearing
@@ -95,7 +95,7 @@ class Speech(DataSet):
     seconds: float = 2.0
 
     def __post_init__(self) -> None:
-        check_options(self, size=1)
+        super().__post_init__()
         check_hearing(self.rate, self.seconds)
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:

@@ -23,9 +23,9 @@ class Choices:
 
         def look() -> dict[str, Any]:
             from seamripper.experiment.kinds.base import plain
-            from seamripper.matching.choosing import matching_from_record
+            from seamripper.matching import matchings
 
-            whole: dict[str, Any] = plain(matching_from_record(record).as_record())
+            whole: dict[str, Any] = plain(matchings.from_record(record).as_record())
             # Where activations are kept is for the machine to say.
             whole.get("training", {}).pop("memory", None)
             return whole
@@ -53,9 +53,9 @@ class Choices:
         """Whether a control has to do with the sender; an error if there is none of that name."""
 
         def look() -> bool:
-            from seamripper.controls import control_named
+            from seamripper.controls import controls
 
-            return control_named(word).of_sender
+            return controls.make(word).of_sender
 
         if word.partition("?")[0] == "other_seed":
             raise ExperimentError("For networks of other seeds as senders, add a [[stitch]] with pairing = 'others'.")
@@ -67,7 +67,7 @@ class Choices:
         def look() -> list[str]:
             from seamripper.stitches import stitches
 
-            return ["auto", *stitches()]
+            return ["auto", *stitches]
 
         known = self.identities.choice("stitches", None, look)
         for word in words:
@@ -78,17 +78,17 @@ class Choices:
         """The controls of an audit, all of its words seen to be right."""
 
         def look() -> list[str]:
+            from seamripper.audits import chosen_audits
             from seamripper.audits.base import DEFAULT_CONTROLS
-            from seamripper.audits.choosing import chosen_audits
-            from seamripper.audits.interventions import intervention_named
-            from seamripper.controls import control_named
+            from seamripper.audits.interventions import interventions
+            from seamripper.controls import controls
 
             chosen_audits(part.audits)
             for word in part.controls or ():
-                control_named(word)
+                controls.make(word)
             for word in part.interventions or ():
                 if word != "default":
-                    intervention_named(word)
+                    interventions.make(word)
             return list(part.controls or DEFAULT_CONTROLS)
 
         words = [list(part.audits), list(part.controls or ()), list(part.interventions or ())]

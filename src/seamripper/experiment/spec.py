@@ -144,7 +144,7 @@ class Way(_Part):
 
     @property
     def record(self) -> dict[str, Any]:
-        """The matching as `matching_from_record` takes it."""
+        """The matching as `matchings` takes it."""
         given = {name: getattr(self, name) for name in sorted(self.model_fields_set) if getattr(self, name) is not None}
         record: dict[str, Any] = {"name": given.pop("way")}
         schedule = {new: given.pop(old) for old, new in (("schedule", "kind"), ("warmup", "warmup")) if old in given}

@@ -1,7 +1,6 @@
 """Matching: the ways to find a stitch, a file each, and the match that comes of it."""
 
-from seamripper.matching.base import Matching
-from seamripper.matching.choosing import matching_named, matchings
+from seamripper.matching.base import Matching, matchings
 from seamripper.matching.class_mapping import ClassMapping
 from seamripper.matching.direct import Direct
 from seamripper.matching.embedding_mapping import EmbeddingMapping
@@ -25,6 +24,5 @@ __all__ = [
     "evaluate",
     "load_match",
     "match",
-    "matching_named",
     "matchings",
 ]

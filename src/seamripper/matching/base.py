@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from torch import Tensor
 
-from seamripper._options import require_options
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples
 from seamripper.errors import MatchError
+from seamripper.registry import Choice, Registry
 from seamripper.stitches.base import Layer
 
 
@@ -42,20 +42,17 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Matching(abc.ABC):
+class Matching(Choice):
     """The choice of a matching. Leaves are frozen dataclasses with a `name` and their options."""
 
-    name: ClassVar[str]
+    what, error = "matching", MatchError
     holds_out: ClassVar[bool] = True
     """Whether some of the samples are held out for residuals that it reports, if no others are given for that."""
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the matching {self.name!r}", error=MatchError)
 
     @abc.abstractmethod
     def find(self, problem: Problem) -> Found:
         """Set the problem's layer to the stitch that this way finds."""
 
-    def as_record(self) -> dict[str, Any]:
-        """What a file says of this choice."""
-        return {"name": self.name, **asdict(self)}
+
+matchings: Registry[Matching] = Registry(Matching, "seamripper.matching", what="matching", error=MatchError)
+"""Every matching by name. `matchings.make("task?epochs=3")` makes one: options of its training stand beside its own."""

@@ -24,8 +24,7 @@ from seamripper.cut.split import Split, as_model, require_split, split
 from seamripper.data.base import check_seed
 from seamripper.data.samples import Inputs, Samples, require_samples
 from seamripper.errors import DataError, FileError, MatchError, StitchError
-from seamripper.matching.base import Found, Matching, Problem
-from seamripper.matching.choosing import as_matching, matching_from_record
+from seamripper.matching.base import Found, Matching, Problem, matchings
 from seamripper.matching.padding import require_no_padding, tokens_joined, without_padding
 from seamripper.matching.task import Task
 from seamripper.matching.training import DIVERGED
@@ -34,7 +33,7 @@ from seamripper.models._seeded import seeded
 from seamripper.models._spec import Spec
 from seamripper.models._weights import load_weights
 from seamripper.models.contract import InputContract
-from seamripper.stitches import Layer, Stitch, auto, from_record, stitch_named
+from seamripper.stitches import Layer, Stitch, auto, stitches
 from seamripper.stitches.padding import carried
 
 if TYPE_CHECKING:
@@ -177,12 +176,12 @@ def match(
     that are padding count nowhere (see `seamripper.data.padding`).
     """
     _require_given(sender, receiver, fit, stitch, held_out, watch)
-    matching = Task() if matching is None else as_matching(matching)
+    matching = Task() if matching is None else matchings.make(matching)
     if freeze not in get_args(Freeze):
         raise MatchError(f"Expected freeze to be {listed(get_args(Freeze), last='or')}, but got {freeze!r}.")
     chosen = stitch if isinstance(stitch, Stitch) else None
     if chosen is None:
-        chosen = auto(sender.cut, receiver.cut) if stitch == "auto" else stitch_named(str(stitch))
+        chosen = auto(sender.cut, receiver.cut) if stitch == "auto" else stitches.make(str(stitch))
     require_inputs(sender, receiver, fit)
     if len(fit) < 2:
         raise DataError(f"Expected at least 2 samples to fit a stitch on, but {fit.name} has {len(fit)}.")
@@ -262,7 +261,7 @@ def _match_of(
     for role, given in (("sender", sender), ("receiver", receiver)):
         weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
         halves[role] = _half(role, record[role], weights, given, path)
-    choice = from_record(record["stitch"])
+    choice = stitches.from_record(record["stitch"])
     # Whatever a layer draws when it is built is then read from the file.
     with seeded(0):
         layer = _built(choice, halves["sender"], halves["receiver"])
@@ -273,7 +272,7 @@ def _match_of(
         halves["receiver"],
         choice,
         layer,
-        matching_from_record(record["matching"]),
+        matchings.from_record(record["matching"]),
         record["freeze"],
         record["status"],
         record["figures"],

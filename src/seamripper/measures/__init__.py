@@ -1,10 +1,11 @@
 """Measures: similarity indices of two representations, a file each.
 
-`measures()` lists them, `measure_named` makes one, `score` puts it to a `Pair`, `compare` to all cuts of two models.
+`measures` lists them, `measures.make("svcca?dims=20")` makes one, `score` puts it to a `Pair`, and `compare` to all
+cuts of two models.
 """
 
-from seamripper.measures.base import Claims, Measure
-from seamripper.measures.choosing import chosen, measure_named, measures
+from seamripper.measures.base import Claims, Measure, measures
+from seamripper.measures.choosing import chosen
 from seamripper.measures.compare import compare
 from seamripper.measures.comparison import Comparison, Matrix, load_comparison
 from seamripper.measures.functional import Stitching
@@ -25,7 +26,6 @@ __all__ = [
     "chosen",
     "compare",
     "load_comparison",
-    "measure_named",
     "measures",
     "score",
 ]

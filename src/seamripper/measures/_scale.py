@@ -6,10 +6,7 @@ import functools
 import math
 from collections.abc import Iterable
 
-from seamripper._options import read_options, split_options
-from seamripper._plugins import discover
-from seamripper.errors import MeasureError
-from seamripper.measures.base import Claims, Measure
+from seamripper.measures.base import Claims, measures
 
 
 @functools.cache
@@ -20,10 +17,7 @@ def claims_of(label: str) -> Claims | None:
     (0.0, True)
     """
     try:
-        name, options = split_options(label, error=MeasureError)
-        # Not by `choosing`, which imports what imports scores.
-        cls = discover("seamripper.measures", Measure)[name]  # type: ignore[type-abstract]
-        return cls(**read_options(options, cls, "measure", error=MeasureError)).claims
+        return measures.make(label).claims
     except Exception:
         # A label may come from a file, and a third party's measure may raise anything: the score is there without it.
         return None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import abc
 import math
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from seamripper._options import require_options
 from seamripper.errors import MeasureError
 from seamripper.measures.pair import Pair, Side
+from seamripper.registry import Choice, Registry
 
 Transformation = Literal["translation", "scaling", "orthogonal", "permutation", "invertible"]
 TRANSFORMATIONS: tuple[Transformation, ...] = ("translation", "scaling", "orthogonal", "permutation", "invertible")
@@ -53,15 +53,11 @@ class Claims:
 
 
 @dataclass(frozen=True)
-class Measure(abc.ABC):
+class Measure(Choice):
     """A similarity index. Leaves are frozen dataclasses with a `name`, the `paper` it is from, and their options."""
 
-    name: ClassVar[str]
+    what, error = "measure", MeasureError
     paper: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        # A leaf with checks of its own calls this first.
-        require_options(self, f"the measure {self.name!r}", error=MeasureError)
 
     @property
     @abc.abstractmethod
@@ -126,21 +122,18 @@ class Measure(abc.ABC):
             if constant(side):
                 raise MeasureError(f"{self.label} is not defined here: the {name}'s activations are constant.")
 
-    @property
-    def label(self) -> str:
-        """The name with those options that are not the default: `svcca?dims=20`.
 
-        >>> from seamripper.measures import measure_named
-        >>> measure_named("linear_cka").label
-        'linear_cka'
-        """
-        changed = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
-        options = "&".join(f"{name}={value}" for name, value in changed)
-        return f"{self.name}?{options}" if options else self.name
-
-    def as_record(self) -> dict[str, Any]:
-        """What a file says of this measure."""
-        return {"name": self.name, **asdict(self)}
+measures: Registry[Measure] = Registry(
+    Measure,
+    "seamripper.measures",
+    what="measure",
+    error=MeasureError,
+    elsewhere={
+        word: f"{word!r} stitches the models themselves: `seamripper compare` fills it, and nothing else."
+        for word in ("direct_functional", "task_functional")
+    },
+)
+"""Every measure by name. `measures.make("svcca?dims=20")` makes one; `mine.py:MyMeasure` makes one of a user's file."""
 
 
 def constant(side: Side) -> bool:

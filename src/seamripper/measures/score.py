@@ -11,8 +11,7 @@ from seamripper._notebook import card, draw_scale, facts, short
 from seamripper.activations.sampling import Sampling as Sampling
 from seamripper.errors import MeasureError
 from seamripper.measures._scale import claims_of
-from seamripper.measures.base import Measure
-from seamripper.measures.choosing import measure_named
+from seamripper.measures.base import Measure, measures
 from seamripper.measures.pair import Pair
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interva
     linear_cka 0.7097 [0.4883, 0.9311] (n = 50, rows)
     """
     require(pair, Pair, "pair", error=MeasureError, advice="Make one of rows of the same samples: Pair.of(x, y).")
-    measure = as_measure(measure)
+    measure = measures.make(measure)
     if measure.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
         # Once for all folds: a flattened map has 65,536 columns.
         pair = pair.turned
@@ -91,12 +90,6 @@ def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interva
     low, high = interval_of(measure, pair, value) if interval else (math.nan, math.nan)
     # The figures of either side, like the value, are those of rows that may be turned.
     return Score(measure.label, value, low, high, pair.n, sampling, measure.claims.direction, measure.sides(pair))
-
-
-def as_measure(measure: Measure | str) -> Measure:
-    """The measure, or the one that a word means."""
-    require(measure, (Measure, str), "measure", error=MeasureError)
-    return measure_named(measure) if isinstance(measure, str) else measure
 
 
 def reason(measure: Measure, error: Exception) -> str:

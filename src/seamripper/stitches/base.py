@@ -8,14 +8,14 @@ form can find it.
 from __future__ import annotations
 
 import abc
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal, get_type_hints
+from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor, nn
 
-from seamripper._options import accepts, described
 from seamripper.cut.place import Cut
 from seamripper.errors import StitchError
+from seamripper.registry import Choice, Registry
 
 Constraint = Literal["none", "orthogonal", "rank"]
 WithPadding = Literal["refused", "each", "masked"]
@@ -67,20 +67,10 @@ class LinearLayer(Layer):
 
 
 @dataclass(frozen=True)
-class Stitch(abc.ABC):
+class Stitch(Choice):
     """The choice of a stitch. Leaves are frozen dataclasses with a `name` and whatever options they have."""
 
-    name: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not accepts(hints[field.name], value):
-                raise StitchError(
-                    f"Expected the option {field.name!r} of the stitch {self.name!r} to be "
-                    f"{described(hints[field.name])}, but got {value!r}."
-                )
+    what, error = "stitch", StitchError
 
     @abc.abstractmethod
     def misfit(self, source: Cut, target: Cut) -> str | None:
@@ -97,6 +87,6 @@ class Stitch(abc.ABC):
             raise StitchError(f"The stitch {self.name!r} cannot join {source} to {target}: {why}.")
         return self.layer(source, target)
 
-    def as_record(self) -> dict[str, Any]:
-        """What a file says of this choice."""
-        return {"name": self.name, **asdict(self)}
+
+stitches: Registry[Stitch] = Registry(Stitch, "seamripper.stitches", what="stitch", error=StitchError)
+"""Every stitch by name. `stitches.make("conv?kernel=5")` makes one."""

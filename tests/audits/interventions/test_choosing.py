@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from seamripper.audits.interventions import chosen_interventions, intervention_named, interventions
+from seamripper.audits.interventions import chosen_interventions, interventions
 from seamripper.audits.interventions.base import kind_of
 from seamripper.audits.interventions.hue_rotation import HueRotation
 from seamripper.audits.interventions.pitch_shift import PitchShift
@@ -37,12 +37,12 @@ def test_default_is_all_of_the_kind(which: str, names: str, make: Any) -> None:
 def test_default_and_more(make: Any) -> None:
     found = labels(["mix?cutoff=2, greyscale", "default", "mix"], make.bytes())
     assert found[:2] == ["mix?cutoff=2.0", "greyscale"]
-    assert sorted(found[1:]) == sorted(n for n, cls in interventions().items() if cls.kind == "image")
+    assert sorted(found[1:]) == sorted(n for n, cls in interventions.items() if cls.kind == "image")
 
 
 def test_options_are_read(make: Any) -> None:
-    assert intervention_named("hue_rotation?degrees=180") == HueRotation(degrees=180.0)
-    assert intervention_named("pitch_shift?axis=2&semitones=-3") == PitchShift(semitones=-3.0, axis=2)
+    assert interventions.make("hue_rotation?degrees=180") == HueRotation(degrees=180.0)
+    assert interventions.make("pitch_shift?axis=2&semitones=-3") == PitchShift(semitones=-3.0, axis=2)
     assert PitchShift(axis=2).label == "pitch_shift?axis=2"
     assert HueRotation(degrees=90.0).label == "hue_rotation"
 
@@ -62,7 +62,7 @@ def test_options_are_read(make: Any) -> None:
 )
 def test_wrong_words_get_the_right_ones(words: str, message: str) -> None:
     with pytest.raises(AuditError, match=message):
-        intervention_named(words)
+        interventions.make(words)
 
 
 def test_kinds(make: Any) -> None:

@@ -39,8 +39,8 @@ ALL = sorted(name for names in NAMES.values() for name in names)
 
 
 def test_there_are_these() -> None:
-    assert {kind: {name for name, cls in interventions().items() if cls.kind == kind} for kind in NAMES} == NAMES
-    assert len(interventions()) == len(ALL)
+    assert {kind: {name for name, cls in interventions.items() if cls.kind == kind} for kind in NAMES} == NAMES
+    assert len(interventions) == len(ALL)
 
 
 def of_kind(make: Any, kind: Kind) -> list[Samples]:
@@ -89,21 +89,21 @@ def alone(intervention: Intervention, samples: Samples) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_contract(name: str, make: Any) -> None:
-    intervention = interventions()[name]()
+    intervention = interventions[name]()
     for samples in of_kind(make, intervention.kind):
         check(intervention, samples)
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - OF_TWO))
 def test_a_sample_is_changed_in_the_same_way_in_any_company(name: str, make: Any) -> None:
-    cls = interventions()[name]
+    cls = interventions[name]
     # Of bytes, as the range of floats is what occurs among them.
     alone(cls(), {"image": make.bytes, "text": make.texts, "audio": lambda: make.waves(6)}[cls.kind]())
 
 
 @pytest.mark.parametrize("name", sorted({"patch_shuffle", "occlusion", "word_shuffle"} | OF_TWO))
 def test_another_seed_draws_otherwise(name: str, make: Any) -> None:
-    intervention = interventions()[name]()
+    intervention = interventions[name]()
     samples = of_kind(make, intervention.kind)[0]
     one, other = (columns(intervention.change(samples, seed=seed)) for seed in (0, 1))
     assert any(not torch.equal(one[key], other[key]) for key in one)
@@ -111,7 +111,7 @@ def test_another_seed_draws_otherwise(name: str, make: Any) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_it_says_what_it_is(name: str) -> None:
-    cls = interventions()[name]
+    cls = interventions[name]
     assert cls.name == name
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", name)
     assert cls.__module__.endswith(f".{name}"), "a file is one intervention, and bears its name"
@@ -124,7 +124,7 @@ def test_it_says_what_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_is_of_another_kind_is_refused_with_what_came(name: str, make: Any) -> None:
-    intervention = interventions()[name]()
+    intervention = interventions[name]()
     rows = make.of(torch.arange(12).view(4, 3), name="rows")
     named = make.of({"input_ids": torch.rand(3, 4)}, name="vectors")
     others = {"image": [make.texts(), make.waves(), rows], "text": [make.bytes(), make.waves(), rows, named]}
@@ -138,9 +138,9 @@ def test_images_of_one_channel(name: str, make: Any) -> None:
     grey = make.bytes(channels=1)
     if name in OF_COLOUR:
         with pytest.raises(InapplicableError, match=f"{name} is for images with 3 channels"):
-            interventions()[name]().applied(grey)
+            interventions[name]().applied(grey)
     else:
-        check(interventions()[name](), grey)
+        check(interventions[name](), grey)
 
 
 @pytest.mark.parametrize("name", sorted(NAMES["image"]))
@@ -151,13 +151,13 @@ def test_bytes_and_the_floats_that_a_model_takes_are_alike(name: str, make: Any)
     stored.inputs[0, 0, 0, :2] = torch.tensor([0, 255], dtype=torch.uint8)
     pixels[0, 0, 0, :2] = torch.tensor([-1.0, 1.0])
     floats = Samples("floats", pixels, stored.labels, stored.ids, classes=3)
-    one, other = (interventions()[name]().change(samples, seed=0) for samples in (stored, floats))
+    one, other = (interventions[name]().change(samples, seed=0) for samples in (stored, floats))
     torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_half_precision(name: str, make: Any) -> None:
-    cls = interventions()[name]
+    cls = interventions[name]
     if cls.kind != "text":
         samples = make.floats(dtype=torch.float16) if cls.kind == "image" else make.waves(dtype=torch.float16)
         halves = cls().change(samples, seed=0)
@@ -168,16 +168,16 @@ def test_half_precision(name: str, make: Any) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_sender_that_is_not_shown_the_inputs_cannot_be_tested(name: str, make: Any) -> None:
-    samples = of_kind(make, interventions()[name].kind)[0]
+    samples = of_kind(make, interventions[name].kind)[0]
     with pytest.raises(InapplicableError, match="not shown the inputs"):
-        interventions()[name]().applied(replace(samples, shown=samples))
+        interventions[name]().applied(replace(samples, shown=samples))
 
 
-@pytest.mark.parametrize("name", [n for n in ALL if fields(interventions()[n])])
+@pytest.mark.parametrize("name", [n for n in ALL if fields(interventions[n])])
 def test_an_option_of_another_type_is_refused(name: str) -> None:
-    option = fields(interventions()[name])[0].name
+    option = fields(interventions[name])[0].name
     with pytest.raises(AuditError, match=f"Expected {option} of the intervention '{name}' to be .*, but got 'no'"):
-        interventions()[name](**{option: "no"})
+        interventions[name](**{option: "no"})
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_an_option_out_of_bounds_is_refused(name: str, option: str, bad: list[fl
         with pytest.raises(
             AuditError, match=rf"Expected {option} of the intervention '{name}' to be .*, but got {value}"
         ):
-            interventions()[name](**{option: value})
+            interventions[name](**{option: value})
 
 
 # ---- the contract itself

@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from seamripper._options import require_options
 from seamripper.data.base import check_seed
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import AuditError, InapplicableError
+from seamripper.registry import Choice, Registry
 
 Kind = Literal["image", "text", "audio"]
 
 
 @dataclass(frozen=True)
-class Intervention(abc.ABC):
+class Intervention(Choice):
     """The choice of an intervention. Leaves are frozen dataclasses with a `name` and their options."""
 
-    name: ClassVar[str]
+    what, error = "intervention", AuditError
     about: ClassVar[str]
     """One line for a list."""
     kind: ClassVar[Kind]
     """The inputs that it is for."""
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the intervention {self.name!r}", error=AuditError)
-
-    @property
-    def label(self) -> str:
-        """Its name, with the options that are not as by default."""
-        changed = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name) != f.default]
-        return f"{self.name}?{'&'.join(changed)}" if changed else self.name
 
     @abc.abstractmethod
     def change(self, samples: Samples, *, seed: int) -> Inputs:
@@ -46,6 +37,27 @@ class Intervention(abc.ABC):
         if samples.shown is not None:
             raise InapplicableError("The sender is not shown the inputs, so changing them tells nothing of it.")
         return samples.changed(self.change(samples, seed=check_seed(seed)), name=f"{samples.name}, {self.label}")
+
+
+interventions: Registry[Intervention] = Registry(
+    Intervention, "seamripper.audits.interventions", what="intervention", error=AuditError
+)
+"""Every intervention by name. `interventions.make("hue_rotation?degrees=180")` makes one."""
+
+
+def chosen_interventions(
+    choices: Iterable[Intervention | str] | Intervention | str, samples: Samples
+) -> tuple[Intervention, ...]:
+    """The interventions that these words mean; `default` is all for this kind of inputs, `none` none."""
+    words, groups = interventions.several(choices), dict[str, list[Intervention]]()
+    if "none" in words:
+        if len(words) > 1:
+            raise AuditError("Expected interventions to be 'none', or others, but got both.")
+        return ()
+    if "default" in words:
+        kind = kind_of(samples)
+        groups["default"] = [cls() for cls in interventions.values() if cls.kind == kind]
+    return tuple(interventions.many(words, groups))
 
 
 def images(samples: Samples, what: str, *, channels: tuple[int, ...] = (1, 3)) -> Tensor:

@@ -41,10 +41,9 @@ class Auditing(Kind):
 
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Audit, and keep the whole record."""
-        from seamripper.audits import audit
+        from seamripper.audits import audit, chosen_audits
         from seamripper.audits.base import DEFAULT_CONTROLS
-        from seamripper.audits.choosing import chosen_audits
-        from seamripper.matching.choosing import matching_from_record
+        from seamripper.matching import matchings
 
         fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
         conflict = None if content["conflict"] is None else desk.samples(content["conflict"])
@@ -57,7 +56,7 @@ class Auditing(Kind):
             conflict=conflict,
             interventions=content["interventions"],
             others=[desk.half(other, content["receiver_cut"], fit) for other in content["others"]],
-            matching=matching_from_record(content["matching"]),
+            matching=matchings.from_record(content["matching"]),
             stitch=content["stitch"],
             freeze=content["freeze"],
             seeds=content["seeds"],

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.errors import ExperimentError
+from seamripper.registry import Choice, Registry
 
 if TYPE_CHECKING:
     from seamripper.experiment.desk import Desk
@@ -27,10 +28,10 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Kind(abc.ABC):
+class Kind(Choice):
     """A kind of job. Leaves are one file each, and import torch only where they run."""
 
-    name: ClassVar[str]
+    what, error = "kind of job", ExperimentError
     helps: ClassVar[bool] = False
     """Whether its results serve other jobs alone, and are let go of when those are done."""
     rate: ClassVar[float] = 1e-3
@@ -47,6 +48,10 @@ class Kind(abc.ABC):
     def rows(self, record: Mapping[str, Any]) -> Iterator[Row]:
         """The figures of a result, a row each."""
         yield from ()
+
+
+kinds: Registry[Kind] = Registry(Kind, "seamripper.experiment.kinds", what="kind of job", error=ExperimentError)
+"""Every kind of job by name."""
 
 
 def figure(name: str, estimate: Mapping[str, Any] | None, **more: Any) -> Iterator[Row]:

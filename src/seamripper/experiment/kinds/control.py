@@ -22,8 +22,8 @@ class Controlled(Kind):
 
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Match and score each counterpart; one that cannot be had is told as such, and is no failure."""
-        from seamripper.controls import Case, control_named
-        from seamripper.matching.choosing import matching_from_record
+        from seamripper.controls import Case, controls
+        from seamripper.matching import matchings
 
         fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
         case = Case(
@@ -31,13 +31,13 @@ class Controlled(Kind):
             desk.half(content["receiver"], content["receiver_cut"], fit),
             fit,
             test,
-            matching_from_record(content["matching"]),
+            matchings.from_record(content["matching"]),
             content["stitch"],
             content["freeze"],
             (content["seed"],),
         )
         try:
-            outcomes = [plain(one.as_record()) for one in control_named(content["control"]).outcomes(case)]
+            outcomes = [plain(one.as_record()) for one in controls.make(content["control"]).outcomes(case)]
         except InapplicableError as e:
             return Found({"outcomes": [], "skipped": str(e)})
         return Found({"outcomes": outcomes, "skipped": None})

@@ -34,8 +34,7 @@ class Noise(Kind):
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Draw, match and score."""
         from seamripper.controls._given import AsTheyAre, given
-        from seamripper.matching import match
-        from seamripper.matching.choosing import matching_from_record
+        from seamripper.matching import match, matchings
 
         receiver = desk.half(content["receiver"], content["receiver_cut"], _blank(content["input"], 2))
         fit, test = (_drawn(content, receiver, split) for split in ("train", "test"))
@@ -45,7 +44,7 @@ class Noise(Kind):
             receiver,
             fit,
             stitch=content["stitch"],
-            matching=matching_from_record(content["matching"]),
+            matching=matchings.from_record(content["matching"]),
             freeze=content["freeze"],
             seed=content["seed"],
         )

@@ -51,8 +51,7 @@ class Pictures(Kind):
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Match, and show."""
         from seamripper._files import save_tensors
-        from seamripper.matching import match
-        from seamripper.matching.choosing import matching_from_record
+        from seamripper.matching import match, matchings
 
         test = desk.samples(content["test"])
         own = desk.samples(content["receiver_test"]) if "receiver_test" in content else test
@@ -68,7 +67,7 @@ class Pictures(Kind):
             receiver,
             fit,
             stitch=content["stitch"],
-            matching=matching_from_record(content["matching"]),
+            matching=matchings.from_record(content["matching"]),
             seed=content["seed"],
         )
         apart = own is not test

@@ -35,8 +35,7 @@ class Stitch(Kind):
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Match and evaluate."""
         from seamripper._files import save_tensors
-        from seamripper.matching import evaluate, match
-        from seamripper.matching.choosing import matching_from_record
+        from seamripper.matching import evaluate, match, matchings
         from seamripper.matching.evaluate import right_of
 
         fit, whole = desk.samples(content["fit"]), desk.samples(content["test"])
@@ -47,7 +46,7 @@ class Stitch(Kind):
             receiver,
             fit,
             stitch=content["stitch"],
-            matching=matching_from_record(content["matching"]),
+            matching=matchings.from_record(content["matching"]),
             freeze=content["freeze"],
             seed=content["seed"],
         )
