@@ -15,7 +15,7 @@ from seamripper._stats import Estimate
 from seamripper.audits.interventions.base import Intervention
 from seamripper.controls import Case, Control, Known, Outcome
 from seamripper.controls.choosing import controls_named
-from seamripper.data.padding import trimmed
+from seamripper.data.padding import trim
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.matching.match import require_inputs, shared
@@ -103,7 +103,7 @@ class Evidence:
         interventions: Sequence[Intervention] = (),
     ) -> None:
         if conflict is not None:
-            conflict = trimmed(conflict)
+            conflict = trim(conflict)
             _require_conflict(case, conflict)
         given = several(controls, Control, "controls", error=AuditError)
         chosen = [one for c in given for one in ((c,) if isinstance(c, Control) else controls_named(c))]
@@ -149,8 +149,8 @@ class Evidence:
 
 def _require_conflict(case: Case, conflict: Samples) -> None:
     """Refuse a conflict set of other inputs, of other classes, or of samples that the stitch is fitted on."""
-    require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict.as_it_is)
-    few = case.receiver.model.present(conflict.as_it_is).batch(slice(0, 2))
+    require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict)
+    few = case.receiver.model.present(conflict).batch(slice(0, 2))
     require_classes(conflict.labels, case.receiver.answer(few), conflict.name)
     seen = shared(case.fit.name, case.fit.ids, conflict)
     if seen:

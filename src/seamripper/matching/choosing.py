@@ -12,7 +12,7 @@ from seamripper._options import read_options, split_options
 from seamripper._plugins import discover, named
 from seamripper.errors import MatchError
 from seamripper.matching.base import Matching
-from seamripper.matching.training import Schedule, Training
+from seamripper.models.training import Training
 
 
 @functools.cache
@@ -52,9 +52,8 @@ def with_written(matching: Matching, options: Mapping[str, str]) -> Matching:
     read = read_options({k: v for k, v in options.items() if k not in trained}, type(matching), what, error=MatchError)
     learning = {key: value for key, value in options.items() if key in trained}
     if learning:
-        schedule = {"schedule": learning.pop("schedule")} if "schedule" in learning else {}
         given = read_options(learning, Training, f"training of the {what}", error=MatchError)
-        read["training"] = replace(getattr(matching, "training"), **given, **schedule)  # noqa: B009
+        read["training"] = replace(getattr(matching, "training"), **given)  # noqa: B009
     return replace(matching, **read)
 
 
@@ -77,14 +76,8 @@ def matching_from_record(record: Mapping[str, Any]) -> Matching:
     """
     options = {key: value for key, value in record.items() if key != "name"}
     if "training" in options:
-        training = dict(options["training"])
-        if "schedule" in training:
-            schedule = dict(training["schedule"])
-            if "drops" in schedule:
-                schedule["drops"] = tuple(schedule["drops"])
-            training["schedule"] = Schedule(**schedule)
         own = getattr(matchings().get(record["name"]), "training", Training())
-        options["training"] = replace(own, **training)
+        options["training"] = replace(own, **options["training"])
     if options.get("label_map") is not None:
         options["label_map"] = tuple(options["label_map"])
     return matching_named(record["name"], **options)
