@@ -148,8 +148,8 @@ def fill(folder: Path) -> None:
     # The memory of a process is a file to look at, and gives an error when it is read at its start.
     (folder / "sick.safetensors").symlink_to("/proc/self/mem")
     few = sr.load_data("digits/digit", "train", n=64)
-    sr.train(NETWORK, few, recipe=sr.Recipe(epochs=1), out=folder / "digit.safetensors")
-    sr.train(NETWORK, few, recipe=sr.Recipe(epochs=1), seed=1, out=folder / "second.safetensors")
+    sr.train(NETWORK, few, training="smith?epochs=1", out=folder / "digit.safetensors")
+    sr.train(NETWORK, few, training="smith?epochs=1", seed=1, out=folder / "second.safetensors")
     _weights(folder)
     _checkpoints(folder)
     _texts(folder)

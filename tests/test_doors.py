@@ -53,7 +53,7 @@ def audited(half: sr.Split) -> sr.Audited:
     [
         ("direct", sr.Direct()),
         ("direct?ridge=0.1", sr.Direct(ridge=0.1)),
-        ("task?epochs=1&schedule=cosine", sr.Task(sr.Training(epochs=1, schedule=sr.Schedule("cosine")))),
+        ("task?epochs=1&schedule=cosine", sr.Task(sr.Training(epochs=1, schedule="cosine"))),
         ("regression?epochs=1&init=direct", sr.Regression(sr.Training(epochs=1), init="direct")),
     ],
 )
@@ -131,11 +131,10 @@ def test_a_match_is_read_back_with_a_model_by_its_word(tmp_path: Path) -> None:
     assert again.sender.fingerprint == half.fingerprint
 
 
-def test_a_recipe_a_schedule_and_an_engine_by_their_words() -> None:
+def test_a_training_and_an_engine_by_their_words() -> None:
     few = sr.load_data("digits/digit", "test", n=24)
-    trained = sr.train("zoo:lenet", few, recipe="balogh?epochs=1&lr=0.01")
-    assert trained.record["recipe"] == vars(sr.Recipe("adam", 0.01, 0.9, 1e-5, 64, 1))
-    assert sr.Training(schedule="steps") == sr.Training(schedule=sr.Schedule("steps"))
+    trained = sr.train("zoo:lenet", few, training="balogh?epochs=1&lr=0.01")
+    assert trained.record["recipe"] == sr.Training(lr=0.01, batch=64, epochs=1).as_record()
     assert isinstance(engine_named("local"), Local)
     assert isinstance(engine_named("ray"), Ray)
 

@@ -349,7 +349,7 @@ def test_the_core_does_its_whole_work_without_the_extras(tmp_path: Path) -> None
                 return sr.Samples("blobs", pixels, labels, torch.arange(first_id, first_id + n), classes=3)
 
             spec = "zoo:lenet?channels=1&classes=3"
-            a, b = (sr.train(spec, blobs(96, 0), recipe=sr.Recipe(lr=0.02, epochs=3), seed=seed) for seed in (0, 1))
+            a, b = (sr.train(spec, blobs(96, 0), training="smith?lr=0.02&epochs=3", seed=seed) for seed in (0, 1))
             found = sr.match(sr.split(a, "pool1"), sr.split(b, "pool1"), blobs(96, 0), matching=sr.Direct())
             found.save("match.safetensors")
             print(sr.evaluate(sr.load_match("match.safetensors"), blobs(48, 96)).top1.n)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from seamripper.matching.training import Training
 from torch import Tensor, nn
 
 import seamripper as sr
@@ -23,11 +24,11 @@ from seamripper.activations.recorded import recorded
 from seamripper.audits._ood_rows import pooled_rows
 from seamripper.audits.distribution import Distribution
 from seamripper.controls.linear_probe import LinearProbe
-from seamripper.data.padding import trimmed
+from seamripper.data.padding import trim, trim_pair
+from seamripper.data.paired import Paired
 from seamripper.errors import DataError, MatchError, MeasureError
 from seamripper.matching import evaluate, match, matchings
 from seamripper.matching.task import Task
-from seamripper.matching.training import Training
 from seamripper.measures import Rule, Stitching, compare
 from seamripper.measures.pairing import paired
 from seamripper.models._torchvision import import_torchvision
@@ -245,7 +246,7 @@ def test_padding_is_never_the_first_token() -> None:
 
 def test_texts_shown_in_another_order_are_joined_where_both_have_a_token() -> None:
     fit = texts(80, 48)
-    mixed = replace(fit, shown=fit.take(torch.arange(80).flip(0)))
+    mixed = Paired(fit.take(torch.arange(80).flip(0)), fit)
     pair = halves(fit)
     found = match(*pair, mixed, matching=sr.Direct(), held_out=texts(20, 48, first_id=1000))
     mask = fit.inputs["attention_mask"] > 0
@@ -354,37 +355,37 @@ def some(mask: list[list[int]], **more: Tensor) -> sr.Samples:
 
 def test_what_is_padding_in_all_samples_is_cut_off_behind_the_last_token() -> None:
     left = some([[0, 1, 1, 0], [0, 0, 1, 0]])
-    assert trimmed(left).inputs["input_ids"].tolist() == [[0, 1, 2], [4, 5, 6]]
+    assert trim(left).inputs["input_ids"].tolist() == [[0, 1, 2], [4, 5, 6]]
     # Only with its position can a token stand where another stood.
     places = torch.tensor([[0, 0, 1, 0], [0, 0, 0, 0]])
-    placed = trimmed(some([[0, 1, 1, 0], [0, 0, 1, 0]], position_ids=places))
+    placed = trim(some([[0, 1, 1, 0], [0, 0, 1, 0]], position_ids=places))
     assert placed.inputs["input_ids"].tolist() == [[1, 2], [5, 6]]
     assert placed.inputs["position_ids"].tolist() == [[0, 1], [0, 0]]
     whole = some([[1, 0, 1], [1, 1, 1]])
-    assert trimmed(whole) is whole
+    assert trim(whole) is whole
 
 
 def test_inputs_of_another_text_or_size_are_left_alone() -> None:
     decoder, vector = torch.ones(2, 4).long(), torch.ones(2, 7)
-    found = trimmed(some([[1, 1, 0, 0], [1, 0, 0, 0]], decoder_input_ids=decoder, features=vector)).inputs
+    found = trim(some([[1, 1, 0, 0], [1, 0, 0, 0]], decoder_input_ids=decoder, features=vector)).inputs
     assert found["input_ids"].shape == (2, 2)
     assert found["decoder_input_ids"] is decoder
     assert found["features"] is vector
 
 
 def test_sender_and_receiver_keep_one_length() -> None:
-    pair = replace(some([[1, 0, 0, 0]]), shown=some([[1, 1, 1, 0]]))
-    found = trimmed(pair)
-    assert found.inputs["input_ids"].shape == found.shown.inputs["input_ids"].shape == (1, 3)
+    pair = Paired(some([[1, 1, 1, 0]]), some([[1, 0, 0, 0]]))
+    found = trim_pair(pair)
+    assert found.receiver.inputs["input_ids"].shape == found.sender.inputs["input_ids"].shape == (1, 3)
     # Values without a mask may be one for each token, so nothing is cut off.
     noise = sr.Samples("noise", torch.zeros(1, 4, 2), torch.zeros(1).long(), torch.arange(1), classes=1)
-    tied = replace(some([[1, 0, 0, 0]]), shown=noise)
-    assert trimmed(tied) is tied
+    tied = Paired(noise, some([[1, 0, 0, 0]]))
+    assert trim_pair(tied) is tied
 
 
 def test_masks_that_tell_nothing_are_refused() -> None:
     with pytest.raises(DataError, match=r"Sample 1 of some \(id 1\) has no token that counts.*Drop such samples"):
-        trimmed(some([[1, 1], [0, 0]]))
+        trim(some([[1, 1], [0, 0]]))
     added = some([[1, 1], [1, 0]])
     added.inputs["attention_mask"] = torch.tensor([[0.0, 0.0], [0.0, -1e9]])
     with pytest.raises(DataError, match=r"Expected `attention_mask` to be 1 for a token that counts and 0 for padding"):

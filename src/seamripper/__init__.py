@@ -53,9 +53,7 @@ if TYPE_CHECKING:
     from seamripper.matching import Functional as Functional
     from seamripper.matching import Match as Match
     from seamripper.matching import Regression as Regression
-    from seamripper.matching import Schedule as Schedule
     from seamripper.matching import Task as Task
-    from seamripper.matching import Training as Training
     from seamripper.matching import evaluate as evaluate
     from seamripper.matching import load_match as load_match
     from seamripper.matching import match as match
@@ -67,7 +65,7 @@ if TYPE_CHECKING:
     from seamripper.measures import load_comparison as load_comparison
     from seamripper.measures import score as score
     from seamripper.models import Model as Model
-    from seamripper.models import Recipe as Recipe
+    from seamripper.models import Training as Training
     from seamripper.models import load as load
     from seamripper.models import train as train
     from seamripper.report import Run as Run
@@ -89,17 +87,15 @@ _HOME = {
     "Measure": "measures",
     "Model": "models",
     "Pair": "measures",
-    "Recipe": "models",
     "Regression": "matching",
     "Run": "report",
     "Samples": "data",
-    "Schedule": "matching",
     "Score": "measures",
     "SeamripperError": "errors",
     "Split": "cut",
     "Store": "experiment",
     "Task": "matching",
-    "Training": "matching",
+    "Training": "models",
     "Verdict": "audits",
     "audit": "audits",
     "clustered_noise": "data",

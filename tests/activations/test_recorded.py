@@ -24,12 +24,12 @@ def test_the_head_is_not_run_and_the_model_is_the_same(halves: tuple[sr.Split, s
     sender, _ = halves
     fit = sr.load_data("digits/digit", "train", n=40)
     found = collect(sender, fit)
-    same, shown = recorded(sender, fit, found)
+    same, pair = recorded(sender, fit, found)
     assert same.fingerprint == sender.fingerprint
     assert same.cut == sender.cut
-    assert torch.equal(shown.for_sender.batch(slice(0, 40)), found.values)
-    assert torch.equal(shown.batch(slice(0, 40)), fit.batch(slice(0, 40)))
-    handed = same.head(shown.for_sender.batch(slice(0, 3)))
+    assert torch.equal(pair.sender.batch(slice(0, 40)), found.values)
+    assert torch.equal(pair.receiver.batch(slice(0, 40)), fit.batch(slice(0, 40)))
+    handed = same.head(pair.sender.batch(slice(0, 3)))
     handed.zero_()
     assert not torch.equal(found.values[:3], handed), "a copy is handed on"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from seamripper.controls import Case
 from seamripper.cut import Split, split
 from seamripper.cut.place import Layout
 from seamripper.data import Samples
+from seamripper.data.paired import Paired
 from seamripper.models._seeded import seeded
 
 SHAPES: dict[Layout, tuple[int, ...]] = {"nd": (8,), "ntd": (4, 8), "nchw": (8, 6, 6)}
@@ -129,9 +129,9 @@ def case(layout: Layout, sent: Split, *, n: int = 200, **more: Any) -> Case:
     )
 
 
-def other_images(layout: Layout, n: int) -> Samples:
+def other_images(layout: Layout, n: int) -> Paired:
     """Test samples for the receiver, and others of the same distribution for the sender."""
-    return replace(samples(layout, n, first_id=5000), shown=samples(layout, n, first_id=15_000))
+    return Paired(samples(layout, n, first_id=15_000), samples(layout, n, first_id=5000))
 
 
 def aurocs(verdict: Verdict) -> dict[str, float]:

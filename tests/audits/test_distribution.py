@@ -171,12 +171,12 @@ def test_a_trained_stitch_is_scored_seed_by_seed(make: Any, kind: Any) -> None:
 def test_scores_are_of_the_very_activations(make: Any) -> None:
     whole = make.case("vectors", seeds=(3,))
     outcome = whole.observed(3)
-    detector = FastDetector(whole.receiver, whole.fit, folds=5, l2=0.01, k=10, peers=False, seed=0)
+    detector = FastDetector(whole.receiver, whole.fit.receiver, folds=5, l2=0.01, k=10, peers=False, seed=0)
     reading = Reader(whole, detector, whole.test, seed=0).read([outcome])[0]
     assert outcome.match is not None
     with torch.no_grad():
-        native = whole.receiver.head(whole.test.inputs)
-        stitched = outcome.match.layer(whole.sender.head(whole.test.inputs))
+        native = whole.receiver.head(whole.test.receiver.inputs)
+        stitched = outcome.match.layer(whole.sender.head(whole.test.receiver.inputs))
     told = reading.scores["mahalanobis"]
     assert reading.seed == 3
     assert np.allclose(told.native, detector.reference.mahalanobis(native.double()), atol=1e-4)
@@ -189,7 +189,9 @@ def test_a_receiver_that_adapts_has_the_same_native_activations(make: Any) -> No
     assert found is not None
     assert found.receiver.fingerprint != whole.receiver.fingerprint
     with torch.no_grad():
-        assert torch.equal(found.receiver.head(whole.test.inputs), whole.receiver.head(whole.test.inputs))
+        assert torch.equal(
+            found.receiver.head(whole.test.receiver.inputs), whole.receiver.head(whole.test.receiver.inputs)
+        )
 
 
 def test_samples_that_are_tested_make_no_detector(make: Any) -> None:
@@ -197,7 +199,7 @@ def test_samples_that_are_tested_make_no_detector(make: Any) -> None:
     test, others = Distribution(n=50)._parted(whole)
     assert (len(test), len(others), int(others.ids.max())) == (50, 200, 199)
     # Ids of another data set say nothing.
-    foreign = replace(whole.test, name="others")
+    foreign = replace(whole.test.receiver, name="others")
     assert len(Distribution()._parted(replace(whole, test=foreign))[1]) == 240
     assert len(Distribution(reference=30)._parted(whole)[1]) == 30
     assert len(Distribution(reference=None)._parted(whole)[1]) == 200

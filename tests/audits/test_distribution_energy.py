@@ -206,8 +206,8 @@ def test_changed_activations_are_none_of_the_given(layout: Layout) -> None:
 def test_a_detector_comes_of_its_seed_and_leaves_the_generator_alone() -> None:
     whole = case("nd", receiver("nd"))
     audit = Distribution(detector="energy", epochs=2, tune_epochs=2)
-    before, seen = torch.get_rng_state(), whole.fit.inputs
-    one, again, other = (replace(audit, seed=seed)._made(whole, whole.fit) for seed in (0, 0, 1))
+    before, seen = torch.get_rng_state(), whole.fit.receiver.inputs
+    one, again, other = (replace(audit, seed=seed)._made(whole, whole.fit.receiver) for seed in (0, 0, 1))
     activations = whole.receiver.head(seen)
     assert torch.equal(one.seen(activations), again.seen(activations))
     assert not torch.equal(one.seen(activations), other.seen(activations))
@@ -226,22 +226,22 @@ def test_half_of_the_outliers_are_changed_at_the_cut(
 
     monkeypatch.setattr("seamripper.audits._detector_energy.changed_activations", watched)
     whole = case("nd", receiver("nd"))
-    Distribution(detector="energy", epochs=1, tune_epochs=1, outliers=outliers)._made(whole, whole.fit)
+    Distribution(detector="energy", epochs=1, tune_epochs=1, outliers=outliers)._made(whole, whole.fit.receiver)
     assert sizes[:6] == [wanted] * (6 if wanted else 0)
 
 
 def test_a_training_that_diverges_is_told() -> None:
     whole = case("nd", receiver("nd"))
     training = EnergyTraining(50, 50, 0.05, 1e6, -25.0, -7.0, "inputs")
-    strange = auxiliary_samples(whole.fit, None, seed=0)
+    strange = auxiliary_samples(whole.fit.receiver, None, seed=0)
     with pytest.raises(AuditError, match=r"diverged at step \d+, with learning rate .* Try a smaller one, lr="):
-        EnergyDetector(whole.receiver, whole.fit, strange, training=training, seed=0, watch=nobody)
+        EnergyDetector(whole.receiver, whole.fit.receiver, strange, training=training, seed=0, watch=nobody)
 
 
 def test_a_detector_that_learnt_nothing_does_not_say_no() -> None:
     same = case("nd", receiver("nd"))
     # What is strange to it are the samples themselves.
-    audit = Distribution(detector="energy", epochs=1, tune_epochs=1, outliers="inputs", auxiliary=same.fit)
+    audit = Distribution(detector="energy", epochs=1, tune_epochs=1, outliers="inputs", auxiliary=same.fit.receiver)
     found = audit.put(Evidence(same, controls=("self",)))
     assert found.observed.value == 0.5
     assert found.answer == "unknown"

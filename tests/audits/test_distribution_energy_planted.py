@@ -25,7 +25,7 @@ TRAINED: dict[Layout, dict[str, Any]] = {
 @functools.cache
 def trained(layout: Layout, outliers: Any) -> EnergyDetector:
     whole = case(layout, receiver(layout))
-    detector = Distribution(detector="energy", outliers=outliers, **TRAINED[layout])._made(whole, whole.fit)
+    detector = Distribution(detector="energy", outliers=outliers, **TRAINED[layout])._made(whole, whole.fit.receiver)
     assert isinstance(detector, EnergyDetector)
     return detector
 

@@ -171,7 +171,7 @@ def test_two_networks_are_compared_where_they_correspond(case, evidence) -> None
 def test_two_architectures_leave_the_receiver_alone(case, evidence, make) -> None:
     other = nn.Sequential(nn.Linear(8, 12), nn.ReLU(), nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 3))
     given = case(sender=make.cut(other, "vectors"))
-    assert not corresponding(given, given.test)
+    assert not corresponding(given, given.test.receiver)
     found = Identification().put(evidence(given, controls=()))
     assert (found.figures["where"], found.answer) == ("within", "yes")
     assert "between" not in found.figures
@@ -206,7 +206,7 @@ def test_noise_is_not_compared_with_the_receiver(case, evidence, make) -> None:
     evidence = evidence(case(), controls=("clustered_noise",))
     counterpart = next(evidence.controls["clustered_noise"].counterparts(evidence.case))
     given = case(sender=counterpart.sender, fit=counterpart.fit, test=counterpart.test)
-    assert not corresponding(given, given.test)
+    assert not corresponding(given, given.test.receiver)
 
 
 def test_a_network_of_one_layer_has_none_to_be_taken_for_another(case, evidence, make) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from seamripper.audits._rank_reading import Ranks, Reader
 from seamripper.audits._rank_side import side_of
 from seamripper.audits.rank import Rank
 from seamripper.cut import split
-from seamripper.data import Samples
 from seamripper.errors import AuditError
 from seamripper.matching import Direct
 from seamripper.measures import Side
@@ -249,7 +247,7 @@ def test_a_sender_of_one_direction_is_told_from_the_receivers_own(case, evidence
 def test_native_and_stitched_ranks_by_hand(case, evidence) -> None:
     given = evidence(case("maps", matching=Direct()))
     found = Rank().put(given)
-    receiver, inputs = given.case.receiver, given.case.test.inputs
+    receiver, inputs = given.case.receiver, given.case.test.receiver.inputs
     conv = receiver.model.module.b[0]
     with torch.no_grad():
         native = conv(receiver.head(inputs)).flatten(1)
@@ -297,7 +295,7 @@ def test_noise_is_shown_to_its_own_stitch(case, evidence) -> None:
         given.of("clustered_noise"), control.counterparts(given.case), found.controls["clustered_noise"], strict=True
     ):
         with torch.no_grad():
-            rows = layer(one.match.layer(counterpart.test.shown.inputs))
+            rows = layer(one.match.layer(counterpart.test.sender.inputs))
         assert ranks.value == by_numpy(rows)[0]
 
 
@@ -308,12 +306,6 @@ def test_at_most_n_samples_are_read_and_always_the_same(case, make, monkeypatch)
     # Of maps with many columns fewer are kept.
     monkeypatch.setattr("seamripper.audits._rank_reading._NUMBERS", 16 * 40)
     assert Reader(60, 1e-3).native(receiver, samples).n == 40
-
-
-def test_samples_shown_to_a_sender_are_not_the_receivers_own(make) -> None:
-    samples, receiver = make.samples("vectors", 50), make.halves()
-    shown = replace(samples, shown=Samples("noise", torch.rand(50, 2), samples.labels, samples.ids, classes=3))
-    assert Reader(50, 1e-3).native(receiver, shown) == Reader(50, 1e-3).native(receiver, samples)
 
 
 def test_options_are_checked() -> None:

@@ -13,6 +13,7 @@ from torch import nn
 from seamripper.audits import symmetry
 from seamripper.audits.symmetry import Symmetry, turned
 from seamripper.controls._given import AsTheyAre, given
+from seamripper.data.paired import Paired
 from seamripper.errors import InapplicableError
 from seamripper.matching import Direct, Task, Training, evaluate, match
 from seamripper.stitches import stitches
@@ -101,7 +102,7 @@ def test_answers_on_planted_ways(planted, make, monkeypatch, there, back, answer
 def test_noise_has_no_way_back(case, evidence, make) -> None:
     shown = [make.samples("vectors", n, first_id=first) for n, first in ((240, 0), (150, 5000))]
     noise = [replace(samples, inputs=torch.rand(len(samples), 16), name="noise") for samples in shown]
-    fit, test = (replace(samples, shown=other) for samples, other in zip(shown, noise, strict=True))
+    fit, test = (Paired(other, samples) for samples, other in zip(shown, noise, strict=True))
     sender = given(AsTheyAre(), torch.zeros(2, 16), "noise")
     with pytest.raises(InapplicableError, match="no network that looks at the inputs"):
         Symmetry().put(evidence(case(sender=sender, fit=fit, test=test), controls=()))

@@ -52,6 +52,9 @@ def test_the_json_tells_the_record_and_the_test_accuracy(run: Run) -> None:
         "batch": 32,
         "epochs": 1,
         "schedule": "constant",
+        "warmup": 0.0,
+        "drops": [1 / 3, 2 / 3],
+        "l1": 0.0,
     }
 
 

@@ -12,6 +12,7 @@ from torch import nn
 from seamripper.controls import Case
 from seamripper.cut import Split, split
 from seamripper.data import Samples
+from seamripper.data.paired import Paired
 from seamripper.matching import Task, Training
 from seamripper.models import Model, load
 
@@ -81,7 +82,7 @@ class Make:
     @staticmethod
     def halves(model: nn.Module | Model, cut: str, samples: Samples) -> Split:
         """The model split for these samples."""
-        return split(model, cut, samples.batch(slice(0, 2)))
+        return split(model, cut, Paired.of(samples).receiver.batch(slice(0, 2)))
 
     def maps(self, **changes: Any) -> Case:
         """A case of two small residual networks on images."""

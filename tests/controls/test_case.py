@@ -12,6 +12,7 @@ from torch import nn
 from seamripper.controls import Case, controls
 from seamripper.controls._fitting import misfit, require_fit
 from seamripper.controls._given import AsTheyAre, given
+from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching import Task, Training, evaluate, match
 
@@ -34,7 +35,7 @@ def test_observed_is_the_match_by_hand(case: Case) -> None:
 
 def test_a_case_looks_unless_the_sender_is_shown_something_else(case: Case) -> None:
     assert case.looks
-    assert not replace(case, fit=replace(case.fit, shown=case.fit)).looks
+    assert not replace(case, fit=Paired(case.test.receiver, case.fit.receiver)).looks
 
 
 def test_what_was_done_is_not_done_again(case: Case, halves) -> None:
@@ -49,8 +50,8 @@ def test_what_was_done_is_not_done_again(case: Case, halves) -> None:
         replace(quick, stitch="bn_affine"),
         replace(quick, matching=Task(Training(epochs=2, batch=128))),
         replace(quick, freeze="weights"),
-        replace(quick, fit=quick.fit.first(300)),
-        replace(quick, test=quick.test.first(300)),
+        replace(quick, fit=quick.fit.receiver.first(300)),
+        replace(quick, test=quick.test.receiver.first(300)),
         replace(quick, receiver=halves[2]),
     ]
     found = [next(controls.make("self").outcomes(other)).match for other in others]

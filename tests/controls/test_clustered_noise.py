@@ -27,28 +27,28 @@ def test_it_stitches(case: Case) -> None:
 def test_each_sample_has_noise_of_its_class_from_the_same_centres(case: Case) -> None:
     one = next(NOISE.counterparts(case))
     assert one.sender.cut.shape == case.sender.cut.shape
-    assert one.fit.inputs.data_ptr() == case.fit.inputs.data_ptr()
+    assert one.fit.receiver.inputs.data_ptr() == case.fit.receiver.inputs.data_ptr()
     centres = clustered_noise((16,), classes=4, radius=0.0, per_class=1).inputs
     for samples in (one.fit, one.test):
-        noise = samples.shown.inputs
-        assert torch.equal(samples.shown.labels, samples.labels)
+        noise = samples.sender.inputs
+        assert torch.equal(samples.sender.labels, samples.labels)
         nearest = torch.cdist(noise, centres).argmin(1)
         assert torch.equal(nearest, samples.labels)
         assert len(noise.unique(dim=0)) == len(noise)
         assert torch.equal(one.sender.head(noise), noise)
-    both = torch.cat([one.fit.shown.inputs, one.test.shown.inputs])
+    both = torch.cat([one.fit.sender.inputs, one.test.sender.inputs])
     assert len(both.unique(dim=0)) == len(both)
 
 
 def test_the_rows_are_those_of_the_noise_itself(case: Case) -> None:
     """Labels not in turn: the k-th sample of class c has the k-th row of that class."""
     labels = torch.tensor([3, 3, 0, 1, 3, 0])
-    few = replace(case.fit.take(slice(0, 6)), labels=labels)
+    few = replace(case.fit.receiver.take(slice(0, 6)), labels=labels)
     one = next(NOISE.counterparts(replace(case, fit=few, seeds=(4,))))
     rows = clustered_noise((16,), classes=4, per_class=3, seed=4).inputs
-    assert torch.equal(one.fit.shown.inputs, rows[[3, 7, 0, 1, 11, 4]])
+    assert torch.equal(one.fit.sender.inputs, rows[[3, 7, 0, 1, 11, 4]])
     rows = clustered_noise((16,), classes=4, per_class=100, seed=4, split="test").inputs
-    assert torch.equal(one.test.shown.inputs, rows[:400])
+    assert torch.equal(one.test.sender.inputs, rows[:400])
 
 
 @pytest.mark.parametrize("labels", [[0], [2, 2, 2], [1, 0, 1, 2, 0, 1]])
@@ -82,7 +82,7 @@ def test_the_sweep_is_over_radii_and_seeds(case: Case) -> None:
     assert [(one.label, one.seed) for one in counterparts] == [
         (f"noise of radius {radius:g}", seed) for radius in SWEEP for seed in case.seeds
     ]
-    spread = [float(one.fit.shown.inputs[0::4].std(0).mean()) for one in counterparts[::2]]
+    spread = [float(one.fit.sender.inputs[0::4].std(0).mean()) for one in counterparts[::2]]
     assert spread == sorted(spread)
     assert spread[0] < 0.15 < 0.3 < spread[-1]
 
@@ -95,7 +95,7 @@ def test_a_wider_radius_makes_it_harder(case: Case) -> None:
 
 def test_seeds_draw_other_centres(case: Case) -> None:
     first, second = NOISE.counterparts(case)
-    gap = (first.fit.shown.inputs[0::4].mean(0) - second.fit.shown.inputs[0::4].mean(0)).abs().max()
+    gap = (first.fit.sender.inputs[0::4].mean(0) - second.fit.sender.inputs[0::4].mean(0)).abs().max()
     assert float(gap) > 0.2
 
 
@@ -128,7 +128,7 @@ def test_maps_and_vectors(make, maps: Case, cut: str) -> None:
 def test_other_matchings_and_precisions(make, case: Case, halves) -> None:
     for outcome in NOISE.outcomes(replace(case, matching=Direct())):
         assert outcome.result.top1.value > 0.9
-    fit, test = (replace(part, inputs=part.inputs.double()) for part in (case.fit, case.test))
+    fit, test = (replace(part, inputs=part.inputs.double()) for part in (case.fit.receiver, case.test.receiver))
     sender, receiver = (
         make.halves(half.model.module.double(), "2", fit) for half in (halves[0].again(), halves[1].again())
     )

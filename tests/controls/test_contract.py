@@ -125,7 +125,7 @@ class Drawing(Good):
     """Draws from the generator that everyone shares."""
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
-        fit = replace(case.fit, inputs=case.fit.inputs + torch.randn(case.fit.inputs.shape))
+        fit = replace(case.fit.receiver, inputs=case.fit.receiver.inputs + torch.randn(case.fit.receiver.inputs.shape))
         yield Counterpart("drawing", 0, case.sender, fit, case.test)
 
 

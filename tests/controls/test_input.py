@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from seamripper.controls import Case, controls
 from seamripper.controls.input import Resized
 from seamripper.data import Samples
+from seamripper.data.paired import Paired
 from seamripper.errors import InapplicableError
 from seamripper.models import load
 
@@ -36,13 +37,13 @@ def test_an_image_on_the_receivers_grid(maps: Case) -> None:
     assert maps.receiver.cut.grid == (8, 8)
     assert (one.sender.cut.shape, one.sender.cut.layout) == ((3, 8, 8), "nchw")
     assert one.label == "the input, resized to 8x8"
-    images = maps.fit.batch(slice(0, 5))
+    images = maps.fit.receiver.batch(slice(0, 5))
     torch.testing.assert_close(one.sender.head(images), halved(images), rtol=1e-4, atol=1e-5)
 
 
 def test_one_outcome_for_each_seed_on_the_inputs_themselves(make, maps: Case) -> None:
     noise = make.images(48, seed=9)
-    outcomes = list(INPUT.outcomes(replace(maps, fit=replace(maps.fit, shown=noise))))
+    outcomes = list(INPUT.outcomes(replace(maps, fit=Paired(noise, maps.fit.receiver))))
     assert [outcome.seed for outcome in outcomes] == [0, 1]
     assert all(outcome.match.made_from["fit"]["fingerprint"] == maps.fit.fingerprint for outcome in outcomes)
 
@@ -90,14 +91,14 @@ def test_a_stitch_that_cannot_take_the_input(maps: Case) -> None:
 def test_vectors_stay_as_they_are(case: Case) -> None:
     one = only(case)
     assert one.label == "the input"
-    assert torch.equal(one.sender.head(case.fit.inputs), case.fit.inputs)
+    assert torch.equal(one.sender.head(case.fit.receiver.inputs), case.fit.receiver.inputs)
     assert next(INPUT.outcomes(case)).result.top1.value > 0.9
 
 
 def test_text_is_no_activation(case: Case) -> None:
     tokens = {"input_ids": torch.ones(400, 5, dtype=torch.int64)}
     with pytest.raises(InapplicableError, match=r"blobs has named inputs \(text\), which are no activations"):
-        only(replace(case, fit=replace(case.fit, inputs=tokens)))
+        only(replace(case, fit=replace(case.fit.receiver, inputs=tokens)))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from seamripper.controls import Case, controls
+from seamripper.data.paired import Paired
 from seamripper.matching import Direct
 
 SELF = controls.make("self")
@@ -28,7 +29,7 @@ def test_a_direct_stitch_costs_nothing(case: Case) -> None:
 
 def test_it_is_shown_the_inputs_where_the_sender_is_shown_something_else(make, case: Case) -> None:
     other = make.blobs(400, seed=77)
-    blind = replace(case, fit=replace(case.fit, shown=other), test=replace(case.test, shown=other))
+    blind = replace(case, fit=Paired(other, case.fit.receiver), test=Paired(other, case.test.receiver))
     for one, plain in zip(SELF.counterparts(blind), SELF.counterparts(case), strict=True):
         assert one.sender is case.receiver
         assert one.fit.fingerprint == plain.fit.fingerprint == case.fit.fingerprint

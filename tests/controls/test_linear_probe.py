@@ -15,6 +15,7 @@ from seamripper.controls import Case, controls
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls._logistic import _fitted, logistic_answers
 from seamripper.controls.linear_probe import LinearProbe
+from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, DataError, InapplicableError
 from seamripper.matching import Task
 
@@ -77,12 +78,12 @@ def test_classes_that_do_not_occur_are_never_the_answer() -> None:
 
 def test_figures_are_those_of_the_probe_against_the_receiver(case: Case) -> None:
     (outcome,) = PROBE.outcomes(case)
-    fit, test = (case.sender.head(part.inputs).double().numpy() for part in (case.fit, case.test))
+    fit, test = (case.sender.head(part.receiver.inputs).double().numpy() for part in (case.fit, case.test))
     scaler = StandardScaler().fit(fit)
     theirs = LogisticRegression(C=1 / (400 * 1e-3), tol=1e-8, max_iter=10_000)
     theirs.fit(scaler.transform(fit), case.fit.labels.numpy())
     says, labels = theirs.predict(scaler.transform(test)), case.test.labels.numpy()
-    native = case.receiver.answer(case.test.inputs).argmax(1).numpy()
+    native = case.receiver.answer(case.test.receiver.inputs).argmax(1).numpy()
     result = outcome.result
     assert result.top1 == proportion(int((says == labels).sum()), 400)
     assert result.receiver_here == proportion(int((native == labels).sum()), 400)
@@ -98,11 +99,11 @@ def test_it_knows_what_the_sender_knows_and_no_more(case: Case) -> None:
     generator = torch.Generator().manual_seed(0)
     for knows, least, most in ((3.0, 0.99, 1.0), (0.0, 0.15, 0.36)):
         parts = []
-        for part in (case.fit, case.test):
+        for part in (case.fit.receiver, case.test.receiver):
             rows = torch.randn(400, 6, generator=generator)
             rows[:, :4] += knows * 2 * torch.nn.functional.one_hot(part.labels)
-            parts.append(replace(part, shown=replace(part, inputs=rows)))
-        sender = given(AsTheyAre(), parts[0].shown.inputs[:2], "planted")
+            parts.append(Paired(replace(part, inputs=rows), part))
+        sender = given(AsTheyAre(), parts[0].sender.inputs[:2], "planted")
         (outcome,) = PROBE.outcomes(replace(case, sender=sender, fit=parts[0], test=parts[1]))
         assert least <= outcome.result.top1.value <= most
 
@@ -115,10 +116,10 @@ def test_pooled_or_whole(make, maps: Case) -> None:
         stripes = torch.zeros(n, 3, 16, 16)
         stripes[torch.arange(n), :, samples.labels * 4] = 1
         noisy = stripes + 0.05 * torch.randn(n, 3, 16, 16, generator=torch.Generator().manual_seed(first_id))
-        return replace(samples, shown=replace(samples, inputs=noisy))
+        return Paired(replace(samples, inputs=noisy), samples)
 
     fit, test = rows(80, 0), rows(80, 700)
-    planted = replace(maps, sender=given(AsTheyAre(), fit.shown.inputs[:2], "stripes"), fit=fit, test=test)
+    planted = replace(maps, sender=given(AsTheyAre(), fit.sender.inputs[:2], "stripes"), fit=fit, test=test)
     (pooled,), (whole,) = (list(LinearProbe(pool=pool).outcomes(planted)) for pool in (True, False))
     assert whole.result.top1.value == 1.0
     assert pooled.result.top1.value < 0.5
@@ -132,7 +133,7 @@ def test_the_untrained_sender_is_probed_for_each_seed(case: Case) -> None:
     ]
     assert all(outcome.result.top1.value > 0.8 for outcome in outcomes)
     with pytest.raises(InapplicableError, match="is no network"):
-        list(LinearProbe(untrained=True).outcomes(replace(case, fit=replace(case.fit, shown=case.fit))))
+        list(LinearProbe(untrained=True).outcomes(replace(case, fit=Paired(case.test.receiver, case.fit.receiver))))
 
 
 def test_a_label_map_says_what_is_right(case: Case) -> None:

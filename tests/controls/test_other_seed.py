@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from seamripper.controls import Case, controls
+from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching import evaluate, match
 
@@ -32,7 +33,7 @@ def test_one_outcome_for_each_with_the_first_seed(case: Case) -> None:
 
 
 def test_it_looks_at_the_inputs_where_the_sender_does_not(make, case: Case) -> None:
-    blind = replace(case, fit=replace(case.fit, shown=make.blobs(400, seed=77)))
+    blind = replace(case, fit=Paired(make.blobs(400, seed=77), case.fit.receiver))
     (one,) = OTHER.counterparts(blind)
     assert one.fit.fingerprint == case.fit.fingerprint
 

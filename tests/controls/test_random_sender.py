@@ -13,6 +13,7 @@ from seamripper.controls import Case, controls
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls.random_sender import RandomSender
 from seamripper.cut import split
+from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching import load_match
 
@@ -60,7 +61,7 @@ def test_a_match_with_it_can_be_kept(tmp_path, maps: Case) -> None:
     outcome.match.save(tmp_path / "m.safetensors")
     again = load_match(tmp_path / "m.safetensors")
     assert again.sender.fingerprint == outcome.match.sender.fingerprint
-    inputs = maps.test.batch(slice(0, 3))
+    inputs = maps.test.receiver.batch(slice(0, 3))
     assert torch.equal(again(inputs), outcome.match(inputs))
 
 
@@ -75,15 +76,15 @@ def test_what_is_left_is_named(make, case: Case) -> None:
             return self.net(x)[:, self.order]
 
     net = nn.Sequential(Ordered(), nn.Linear(16, 4))
-    one = next(RANDOM.counterparts(replace(case, sender=make.halves(net, "0", case.fit))))
+    one = next(RANDOM.counterparts(replace(case, sender=make.halves(net, "0", case.fit.receiver))))
     assert one.label == "untrained sender, with its own 0.order"
 
 
 def test_a_sender_that_is_no_network(case: Case) -> None:
     noise = torch.rand(400, 16)
     sender = given(AsTheyAre(), noise[:2], "noise of mine")
-    shown = replace(case.fit, inputs=noise)
-    for fit in (replace(case.fit, shown=shown), case.fit):
+    shown = replace(case.fit.receiver, inputs=noise)
+    for fit in (Paired(shown, case.fit.receiver), case.fit):
         with pytest.raises(
             InapplicableError, match=r"sender \(noise of mine\) is no network, so there is nothing in it"
         ):
@@ -106,7 +107,7 @@ def test_a_sender_that_cannot_be_cut_untrained(make, case: Case) -> None:
 
     net = nn.Sequential(nn.Linear(8, 16), Infinite(), nn.Linear(16, 4))
     with pytest.raises(InapplicableError, match="The sender, drawn anew, could not be cut where it was"):
-        next(RANDOM.counterparts(replace(case, sender=make.halves(net, "1", case.fit))))
+        next(RANDOM.counterparts(replace(case, sender=make.halves(net, "1", case.fit.receiver))))
 
 
 def test_none_is_too_few() -> None:

@@ -9,7 +9,8 @@ import torch
 from scipy.stats import binom
 
 from seamripper.controls import Case, controls
-from seamripper.controls.shuffled import shuffled
+from seamripper.controls.shuffled import shuffle
+from seamripper.data.paired import Paired
 from seamripper.matching import Direct, Task, Training
 
 SHUFFLED = controls.make("shuffled")
@@ -32,17 +33,17 @@ def test_only_the_fit_is_shuffled(case: Case) -> None:
     for one in (first, second):
         assert one.sender is case.sender
         assert one.test is case.test
-        assert torch.equal(one.fit.inputs, case.fit.inputs)
+        assert torch.equal(one.fit.receiver.inputs, case.fit.receiver.inputs)
         assert torch.equal(one.fit.labels, case.fit.labels)
-        assert sorted(one.fit.shown.ids.tolist()) == case.fit.ids.tolist()
-        same = float((one.fit.shown.labels == one.fit.labels).float().mean())
+        assert sorted(one.fit.sender.ids.tolist()) == case.fit.ids.tolist()
+        same = float((one.fit.sender.labels == one.fit.labels).float().mean())
         assert 0.1 < same < 0.4
-    assert first.fit.shown.ids.tolist() != second.fit.shown.ids.tolist()
+    assert first.fit.sender.ids.tolist() != second.fit.sender.ids.tolist()
 
 
 def test_a_sender_that_is_shown_something_else(make, case: Case) -> None:
     other = make.blobs(400, seed=77, first_id=50_000)
-    mixed = shuffled(replace(case.fit, shown=other), seed=0)
-    assert sorted(mixed.shown.ids.tolist()) == other.ids.tolist()
-    assert mixed.shown.ids.tolist() != other.ids.tolist()
+    mixed = shuffle(Paired(other, case.fit.receiver), seed=0)
+    assert sorted(mixed.sender.ids.tolist()) == other.ids.tolist()
+    assert mixed.sender.ids.tolist() != other.ids.tolist()
     assert torch.equal(mixed.ids, case.fit.ids)

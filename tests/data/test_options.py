@@ -204,11 +204,3 @@ def test_too_few_and_too_many_are_refused(k: int) -> None:
         load_data("digits", classes=k)
     with pytest.raises(DataError, match=complaint):
         load_data(f"digits?classes={k}")
-
-
-def test_what_is_shown_to_a_sender_is_cut_along() -> None:
-    made = Samples("toy", torch.zeros(6, 1), torch.arange(6) % 3, torch.arange(6), classes=3)
-    shown = Samples("noise", torch.arange(6.0)[:, None], torch.arange(6) % 3, torch.arange(6), classes=3)
-    few = Samples(made.name, made.inputs, made.labels, made.ids, 3, shown=shown).first_classes(2)
-    assert few.shown is not None
-    assert few.shown.ids.tolist() == few.ids.tolist() == [0, 1, 3, 4]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seamripper.data import Samples
-from seamripper.data.samples import both
+from seamripper.data.paired import Paired
 from seamripper.errors import DataError
 
 
@@ -113,61 +113,62 @@ def test_named_inputs_are_cut_together() -> None:
 # ---- what a sender is shown in their place
 
 
-def shown(n: int = 6) -> Samples:
-    """Samples that show a sender others, which are told by their ids."""
+def pair_of(n: int = 6) -> Paired:
+    """Samples with others for a sender, which are told by their ids."""
     noise = torch.arange(n * 3, dtype=torch.float32).reshape(n, 3)
-    return make(n, shown=make(n, name="noise", inputs=noise, ids=torch.arange(100, 100 + n)))
+    return Paired(make(n, name="noise", inputs=noise, ids=torch.arange(100, 100 + n)), make(n))
 
 
-def test_as_many_are_shown_as_there_are() -> None:
-    with pytest.raises(
-        DataError, match=r"Expected toy to show a sender as many samples as the receiver \(6\), but got 5"
-    ):
-        make(shown=make(5))
+def test_a_sender_is_shown_as_many_samples_as_the_receiver() -> None:
+    with pytest.raises(DataError, match=r"as many samples for the sender as toy has for the receiver \(6\), but got 5"):
+        Paired(make(5), make())
+    with pytest.raises(DataError, match="Expected samples for the sender to be Samples, but got None"):
+        Paired(None, make())  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="Expected fit to be Samples, but got 'mnist'"):
+        Paired.of("mnist", "fit")  # type: ignore[arg-type]
 
 
-def test_what_is_shown_is_cut_along() -> None:
-    samples = shown(50)
+def test_both_sides_of_a_pair_are_cut_together() -> None:
+    pair = pair_of(50)
     for part in (
-        samples.take(torch.tensor([5, 2, 2])),
-        samples.take(samples.labels == 1),
-        samples.take(slice(3, None, 7)),
-        samples.first(4),
-        samples.draw(20, seed=3),
+        pair.take(torch.tensor([5, 2, 2])),
+        pair.take(pair.labels == 1),
+        pair.take(slice(3, None, 7)),
+        pair.draw(20, seed=3),
     ):
-        assert part.shown is not None
-        assert (part.shown.ids - 100).tolist() == part.ids.tolist()
-        assert torch.equal(part.shown.inputs[:, 0], 3.0 * part.ids)  # type: ignore[index]
-    assert samples.first(4).ids.tolist() == [0, 1, 2, 3]
+        assert (part.sender.ids - 100).tolist() == part.receiver.ids.tolist() == part.ids.tolist()
+        assert torch.equal(part.sender.inputs[:, 0], 3.0 * part.ids)  # type: ignore[index]
 
 
-def test_a_sender_is_shown_what_there_is_for_it() -> None:
-    samples = shown()
-    assert samples.for_sender is samples.shown
-    assert samples.as_it_is.shown is None
-    assert samples.as_it_is.fingerprint == make().fingerprint
+def test_plain_samples_are_both_sides_of_a_pair() -> None:
     plain = make()
-    assert plain.for_sender is plain.as_it_is is plain
+    pair = Paired.of(plain)
+    assert pair.sender is pair.receiver is plain
+    assert pair.same
+    assert not pair_of().same
+    assert Paired.of(pair) is pair
+    assert pair.fingerprint == plain.fingerprint
+    for part in (pair.take(slice(2)), pair.draw(3), pair.draw(9)):
+        assert part.same
 
 
-def test_the_fingerprint_knows_what_is_shown() -> None:
-    samples = shown()
-    assert samples.fingerprint == shown().fingerprint
-    assert samples.shown is not None
+def test_the_fingerprint_of_a_pair_knows_both_sides() -> None:
+    pair = pair_of()
+    assert pair.fingerprint == pair_of().fingerprint
     others = [
-        make(),
-        make(shown=make()),
-        make(shown=samples.shown.take(torch.tensor([1, 0, 2, 3, 4, 5]))),
-        make(shown=make(shown=samples.shown)),
+        Paired.of(make()),
+        Paired(make(), make()),
+        Paired(pair.sender.take(torch.tensor([1, 0, 2, 3, 4, 5])), pair.receiver),
+        Paired(pair.receiver, pair.sender),
     ]
-    assert len({samples.fingerprint, *(other.fingerprint for other in others)}) == 5
+    assert len({pair.fingerprint, *(other.fingerprint for other in others)}) == 5
 
 
 @pytest.mark.parametrize("size", [1, 4, 6, 100])
-def test_both_are_batched_in_step(size: int) -> None:
-    for samples in (shown(), make()):
-        rows = list(both(samples, size))
-        own, sent = (torch.cat([pair[side][0] for pair in rows]) for side in (0, 1))
-        assert torch.equal(own, samples.batch(slice(None)))
-        assert torch.equal(sent, samples.for_sender.batch(slice(None)))
-        assert [len(pair[0][1]) for pair in rows] == [len(pair[1][1]) for pair in rows]
+def test_both_sides_are_batched_in_step(size: int) -> None:
+    for pair in (pair_of(), Paired.of(make())):
+        batches = list(pair.batches(size))
+        assert all((given is own) == pair.same and len(given) == len(own) for given, own in batches)
+        given, own = (torch.cat([batch[side] for batch in batches]) for side in (0, 1))  # type: ignore[misc]
+        assert torch.equal(own, pair.receiver.batch(slice(None)))  # type: ignore[arg-type]
+        assert torch.equal(given, pair.sender.batch(slice(None)))  # type: ignore[arg-type]

@@ -138,7 +138,7 @@ def test_of_the_intervention_that_decided(bench: Bench) -> None:
     assert found.record["examples"]["set"] == name
     assert name in ("greyscale", "hue_rotation?degrees=90")
     test = sr.load_data("digits/correlated", "test", n=80).draw(50, seed=5)
-    same_answers(bench, job, found, interventions.make(name).applied(test, seed=5))
+    same_answers(bench, job, found, interventions.make(name).apply(test, seed=5))
 
 
 def test_those_first_on_which_they_disagree(bench: Bench) -> None:

@@ -1017,7 +1017,7 @@ def test_threads_decide_even_where_nothing_is_trained() -> None:
                     batch=256,
                     l1=0,
                     schedule="constant",
-                    warmup=0.05,
+                    warmup=0.0,
                 )
             }
         },
@@ -1088,21 +1088,17 @@ def test_defaults_of_comparisons_and_audits_written_out() -> None:
 
 def test_the_whole_recipe_and_matching_are_in_the_content() -> None:
     """What is not given may have another value in another version, and is then another job."""
-    from dataclasses import asdict
-
     from seamripper.matching import Task
-    from seamripper.models import Recipe
+    from seamripper.models import Training
 
     graph = graph_of(study(stitch=stitching()))
-    assert of_kind(graph, "train")[0].content["recipe"] == {**asdict(Recipe.smith()), "epochs": 1}
+    assert of_kind(graph, "train")[0].content["recipe"] == {**Training.named("smith").as_record(), "epochs": 1}
     matching = of_kind(graph, "stitch")[0].content["matching"]
-    training = dict(Task().as_record()["training"])
-    assert "memory" in training
-    assert set(matching["training"]) == set(training) - {"memory"}
+    assert set(matching["training"]) == set(Task().as_record()["training"])
     encoder = {"e": Network(train="zoo:autoencoder?channels=3", data="digits", n=64)}
     found = of_kind(graph_of(study(models=encoder)), "train")[0].content["recipe"]
-    assert found == asdict(Recipe.autoencoder())
-    assert found != asdict(Recipe.smith())
+    assert found == Training.named("autoencoder").as_record()
+    assert found != Training.named("smith").as_record()
 
 
 @pytest.mark.parametrize(

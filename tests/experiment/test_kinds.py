@@ -148,7 +148,7 @@ def test_costs_are_positive_and_grow_with_the_work(bench: Bench) -> None:
 def test_a_training_is_that_of_train(bench: Bench) -> None:
     _, found = bench.of("train", seed=1)
     alone = sr.train(
-        "R_1111?width=0.125", sr.load_data("digits/digit", "train", n=300), recipe=sr.Recipe(epochs=1), seed=1
+        "R_1111?width=0.125", sr.load_data("digits/digit", "train", n=300), training="smith?epochs=1", seed=1
     )
     assert found.record["weights"] == alone.fingerprint
     loaded = sr.load(str(bench.desk.tensors.path(found.tensors["model"])))

@@ -16,6 +16,7 @@ import seamripper as sr
 from seamripper._files import load_tensors
 from seamripper._stats import proportion
 from seamripper.data import clustered_noise
+from seamripper.data.paired import Paired
 from seamripper.errors import CutError, DataError, ExperimentError
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.desk import Desk
@@ -151,18 +152,16 @@ def from_noise(receiver: sr.Split, *, radius: float, classes: int, **more: Any) 
             receiver.cut.shape, classes=classes, radius=radius, per_class=each, split=split, seed=seed
         )
         images = sr.load_data("digits/digit", "train", n=len(noise))
-        parts.append(replace(images, labels=noise.labels, ids=noise.ids, classes=classes, shown=noise))
+        parts.append(Paired(noise, replace(images, labels=noise.labels, ids=noise.ids, classes=classes)))
     fit, test = parts
-    assert fit.shown is not None
-    sender = sr.split(nn.Sequential(Copy(), nn.Flatten()), "0", fit.shown.batch(slice(0, 2)))
+    sender = sr.split(nn.Sequential(Copy(), nn.Flatten()), "0", fit.sender.batch(slice(0, 2)))
     given: dict[str, Any] = {"matching": sr.Task(sr.Training(epochs=8, lr=0.01, batch=64)), **more}
     return sr.match(sender, receiver, fit, **given), test
 
 
 def answers(match: sr.Match, test: sr.Samples) -> torch.Tensor:
-    assert test.shown is not None
     with torch.no_grad():
-        return match(test.batch(slice(None)), test.shown.batch(slice(None)))
+        return match(test.receiver.batch(slice(None)), test.sender.batch(slice(None)))
 
 
 def ranks(outputs: torch.Tensor) -> tuple[int, float]:
@@ -207,9 +206,8 @@ def test_noise_is_what_a_match_from_noise_finds(done: Study, radius: float, clas
     # To the last: images stand beside the one and zeros beside the other, and neither are looked at.
     for name, right in (("top1", best[:, 0]), ("top5", best.any(1))):
         assert found[name]["value"] == proportion(int(right.sum()), 30 * classes).value
-    assert test.shown is not None
     with torch.no_grad():
-        outputs = receiver.model.module.get_submodule("layer4.0.conv1")(match.layer(test.shown.batch(slice(None))))
+        outputs = receiver.model.module.get_submodule("layer4.0.conv1")(match.layer(test.sender.batch(slice(None))))
     rank, effective = ranks(outputs)
     assert (found["rank"]["value"], found["rank"]["n"]) == (rank, 30 * classes)
     assert found["effective_rank"]["value"] == pytest.approx(effective, rel=1e-3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import torch
 import seamripper as sr
 from seamripper._files import load_tensors
 from seamripper._stats import over_seeds, proportion
+from seamripper.data.paired import Paired
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.desk import Desk
@@ -325,7 +325,7 @@ def again(apart: Bench) -> tuple[sr.Match, sr.Samples, sr.Samples, sr.Samples]:
     )
     training = sr.Training(lr=0.01, weight_decay=0.0, epochs=10, batch=32)
     # As many of each: 240 of the receiver's 300.
-    fit = replace(own[0].draw(240, seed=0), shown=theirs[0])
+    fit = Paired(theirs[0], own[0].draw(240, seed=0))
     return sr.match(sender, receiver, fit, matching=ClassMapping(training, PAIRED)), theirs[1], own[1], own[0]
 
 

@@ -209,7 +209,7 @@ def test_the_record_of_a_matching_puts_each_option_where_it_belongs() -> None:
         "name": "task",
         "init": "identity",
         "label_map": [1, 0],
-        "training": {"lr": 0.1, "l1": 0.5, "batch": 8, "schedule": {"kind": "cosine", "warmup": 0.2}},
+        "training": {"lr": 0.1, "l1": 0.5, "batch": 8, "schedule": "cosine", "warmup": 0.2},
     }
 
 

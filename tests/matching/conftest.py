@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from seamripper.cut import Split, split
 from seamripper.data import Samples
+from seamripper.data.paired import Paired
 from seamripper.matching import Match, Task, Training, match
 from seamripper.models import Model, load
 
@@ -144,7 +145,7 @@ class Make:
 
     def halves(self, model: nn.Module | Model, cut: str, samples: Samples) -> Split:
         """The model split for these samples."""
-        return split(model, cut, samples.batch(slice(0, 2)))
+        return split(model, cut, Paired.of(samples).receiver.batch(slice(0, 2)))
 
     def pair(self, cut: str = "1", *, seeds: tuple[int, int] = (0, 1), width: int = 16) -> tuple[Split, Split]:
         """Two networks that were trained on the blobs, split at one place."""

@@ -12,11 +12,12 @@ from seamripper._fingerprint import model_fingerprint
 from seamripper._progress import Progress
 from seamripper.cut import Split, split
 from seamripper.data import Samples
+from seamripper.data.paired import Paired
 from seamripper.errors import DataError, DivergedError, MatchError
-from seamripper.matching import ClassMapping, Schedule, Training, match
+from seamripper.matching import ClassMapping, Training, match
 from seamripper.matching.class_mapping import draw_by_class
 
-LONG = Training(optimiser="sgd", lr=0.3, weight_decay=0.0, epochs=150, batch=64, schedule=Schedule("cosine"))
+LONG = Training(optimiser="sgd", lr=0.3, weight_decay=0.0, epochs=150, batch=64, schedule="cosine")
 QUICK = Training(optimiser="sgd", lr=0.1, epochs=3, batch=16)
 N = 90
 
@@ -53,7 +54,7 @@ def test_finds_the_mean_image_of_the_paired_class(make, label_map: tuple[int, ..
     theirs = kinds(3, [0.0, 1.0, 2.0], spread=0.0, seed=0, name="classes")
     theirs = replace(theirs, inputs=torch.eye(3, dtype=torch.float64)[theirs.labels])
     own = kinds(4, [-1.0, 0.5, 3.0], spread=0.4, seed=7)
-    fit = replace(own, shown=theirs)
+    fit = Paired(theirs, own)
     found = match(make.nothing(3), make.nothing(4), fit, matching=ClassMapping(LONG, label_map))
     answers = found(own.inputs[:3], torch.eye(3, dtype=torch.float64))
     means = torch.stack([own.inputs[own.labels == kind].mean(0) for kind in (label_map or (0, 1, 2))])
@@ -71,7 +72,7 @@ def test_the_loss_is_that_of_float64_by_hand() -> None:
         kinds(4, [-1.0, 0.5, 3.0], spread=0.0, seed=5),
     )
     front, back = autoencoder(6, seed=0), autoencoder(4, seed=1)
-    fit = replace(own, shown=theirs)
+    fit = Paired(theirs, own)
     way = ClassMapping(replace(QUICK, epochs=0), (1, 2, 0))
     found = match(half(front, 6), half(back, 4), fit, matching=way, seed=4)
     images = torch.tensor([0.5, 3.0, -1.0], dtype=torch.float64)[theirs.labels, None].expand(-1, 4)
@@ -88,7 +89,7 @@ def test_the_loss_is_that_of_float64_by_hand() -> None:
 def test_samples_that_show_nothing_else_are_both_sets() -> None:
     own = kinds(6, [0.0, 2.0], spread=0.3, seed=1)
     net = half(autoencoder(6, seed=2), 6)
-    found, same = (match(net, net, fit, matching=ClassMapping(QUICK)) for fit in (own, replace(own, shown=own)))
+    found, same = (match(net, net, fit, matching=ClassMapping(QUICK)) for fit in (own, Paired(own, own)))
     assert found.figures == same.figures
     assert model_fingerprint(found.layer) == model_fingerprint(same.layer)
     assert torch.equal(found.fitted, own.ids)
@@ -100,7 +101,7 @@ def test_rows_need_not_belong_together(make) -> None:
     theirs = replace(own, inputs=torch.eye(3, dtype=torch.float64)[own.labels])
     turned = theirs.take(torch.arange(N).flip(0))
     answers = [
-        match(make.nothing(3), make.nothing(4), replace(own, shown=one), matching=ClassMapping(LONG))(
+        match(make.nothing(3), make.nothing(4), Paired(one, own), matching=ClassMapping(LONG))(
             own.inputs[:3], torch.eye(3, dtype=torch.float64)
         )
         for one in (theirs, turned)
@@ -159,11 +160,11 @@ def test_a_class_without_a_partner() -> None:
     theirs = kinds(4, [0.0, 1.0, 2.0], spread=0.1, seed=2, name="theirs")
     net = half(autoencoder(4, seed=2), 4)
     with pytest.raises(DataError, match="Class 2 of theirs is paired with class 2 of own, of which there is no sample"):
-        match(net, net, replace(own, shown=theirs), matching=ClassMapping(QUICK))
+        match(net, net, Paired(theirs, own), matching=ClassMapping(QUICK))
     with pytest.raises(DataError, match="Class 1 of theirs is paired with class 9 of own"):
-        match(net, net, replace(own, shown=theirs), matching=ClassMapping(QUICK, (0, 9, 1)))
+        match(net, net, Paired(theirs, own), matching=ClassMapping(QUICK, (0, 9, 1)))
     with pytest.raises(DataError, match="label_map to have an entry for each of the 3 classes of theirs, but it has 2"):
-        match(net, net, replace(own, shown=theirs), matching=ClassMapping(QUICK, (0, 1)))
+        match(net, net, Paired(theirs, own), matching=ClassMapping(QUICK, (0, 1)))
 
 
 def test_a_receiver_that_answers_with_classes(make, pair) -> None:

@@ -11,8 +11,9 @@ import torch
 from seamripper._fingerprint import model_fingerprint
 from seamripper._progress import Progress
 from seamripper.data import Samples
+from seamripper.data.paired import Paired
 from seamripper.errors import DivergedError
-from seamripper.matching import EmbeddingMapping, Schedule, Training, evaluate, match
+from seamripper.matching import EmbeddingMapping, Training, evaluate, match
 from seamripper.matching.embedding_mapping import assigned_distance
 
 QUICK = Training(optimiser="sgd", lr=1e-3, epochs=3, batch=16)
@@ -80,7 +81,7 @@ def test_without_a_number_the_loss_tells(bad: float) -> None:
 
 # ---- what is found
 
-STEADY = Training(optimiser="sgd", lr=2e-3, weight_decay=0.0, epochs=400, batch=N, schedule=Schedule("cosine"))
+STEADY = Training(optimiser="sgd", lr=2e-3, weight_decay=0.0, epochs=400, batch=N, schedule="cosine")
 
 
 def test_finds_a_planted_map_and_who_belongs_to_whom(make) -> None:
@@ -88,7 +89,7 @@ def test_finds_a_planted_map_and_who_belongs_to_whom(make) -> None:
     inputs = normal(N, 1, seed=0).exp()
     order = torch.randperm(N, generator=torch.Generator().manual_seed(5))
     own = 3 * inputs[order] - 2
-    fit = replace(points(own, "own"), shown=points(inputs, "theirs"))
+    fit = Paired(points(inputs, "theirs"), points(own, "own"))
     rising = next(
         found
         for seed in range(20)
@@ -109,7 +110,7 @@ def test_clusters_are_taken_onto_those_of_their_size(make) -> None:
     centres = torch.tensor([[4.0, 0.0], [-4.0, 1.0], [0.0, -5.0]], dtype=torch.float64)
     theirs = torch.eye(3, dtype=torch.float64)[labels] + 0.02 * normal(N, 3, seed=1)
     own = centres[labels] + 0.02 * normal(N, 2, seed=2)
-    fit = replace(points(own.flip(0), "own"), shown=points(theirs, "theirs"))
+    fit = Paired(points(theirs, "theirs"), points(own.flip(0), "own"))
     way = EmbeddingMapping(STEADY)
     found = [match(make.nothing(3), make.nothing(2), fit, matching=way, seed=seed) for seed in range(6)]
     best, *others = sorted(found, key=lambda one: one.figures["loss_end"])
@@ -122,7 +123,7 @@ def test_clusters_are_taken_onto_those_of_their_size(make) -> None:
 
 def test_figures_are_of_the_loss_by_hand(make) -> None:
     theirs, own = normal(N, 4, seed=1), normal(N, 3, seed=2)
-    fit = replace(points(own), shown=points(theirs))
+    fit = Paired(points(theirs), points(own))
     found = match(make.nothing(4), make.nothing(3), fit, matching=EmbeddingMapping(replace(QUICK, epochs=0, batch=N)))
     weight, bias = found.layer.map()
     wanted = assigned_distance(theirs @ weight.mT + bias, own)
@@ -131,7 +132,7 @@ def test_figures_are_of_the_loss_by_hand(make) -> None:
 
 
 def test_both_options_train(make) -> None:
-    fit = replace(points(normal(N, 3, seed=2)), shown=points(normal(N, 4, seed=1)))
+    fit = Paired(points(normal(N, 4, seed=1)), points(normal(N, 3, seed=2)))
     for squared in (True, False):
         found = match(make.nothing(4), make.nothing(3), fit, matching=EmbeddingMapping(QUICK, squared=squared))
         assert found.figures["loss_end"] < found.figures["loss_start"]
@@ -139,7 +140,7 @@ def test_both_options_train(make) -> None:
 
 
 def test_maps_of_one_shape(make) -> None:
-    fit = replace(points(normal(N, 3, 4, 4, seed=2)), shown=points(normal(N, 2, 4, 4, seed=1)))
+    fit = Paired(points(normal(N, 2, 4, 4, seed=1)), points(normal(N, 3, 4, 4, seed=2)))
     found = match(make.nothing(2, 4, 4), make.nothing(3, 4, 4), fit, matching=EmbeddingMapping(QUICK))
     assert found.figures["loss_end"] < found.figures["loss_start"]
 
@@ -155,7 +156,7 @@ def test_receivers_of_classes_are_stitched_too(make, pair) -> None:
 
 
 def test_same_seed_same_stitch(make) -> None:
-    fit = replace(points(normal(N, 3, seed=2)), shown=points(normal(N, 4, seed=1)))
+    fit = Paired(points(normal(N, 4, seed=1)), points(normal(N, 3, seed=2)))
     one, again, other = (
         match(make.nothing(4), make.nothing(3), fit, matching=EmbeddingMapping(QUICK), seed=seed) for seed in (0, 0, 1)
     )

@@ -24,7 +24,6 @@ from seamripper.matching import (
     Match,
     Matching,
     Regression,
-    Schedule,
     Task,
     Training,
     evaluate,
@@ -178,7 +177,7 @@ def test_bare_modules_that_do_not_fit(make, tmp_path: Path, stitched: Match) -> 
 def test_regression_and_label_maps_survive(make, pair, tmp_path: Path) -> None:
     fit = make.blobs(100)
     ways = (
-        Regression(Training(epochs=1, schedule=Schedule("steps", drops=(0.5,)))),
+        Regression(Training(epochs=1, schedule="steps", drops=(0.5,))),
         Task(Training(epochs=1, optimiser="sgd", l1=1e-3), label_map=(1, 2, 0), loss="bce", init="identity"),
         Direct(rank=3, ridge=0.5),
     )
@@ -335,7 +334,7 @@ def test_all_matchings_are_found() -> None:
         Direct(),
         Direct(form="orthogonal", rtol=1e-8),
         Regression(Training(lr=0.5), init="direct"),
-        Task(Training(schedule=Schedule("cosine", warmup=0.2)), label_map=(2, 0, 1), augment="flip_crop"),
+        Task(Training(schedule="cosine", warmup=0.2), label_map=(2, 0, 1), augment="flip_crop"),
         ClassMapping(),
         ClassMapping(Training(lr=0.5), label_map=(2, 0, 1)),
         EmbeddingMapping(Training(epochs=3), squared=False),
@@ -350,8 +349,8 @@ def test_records_survive_json(way: Matching) -> None:
     ("name", "rate"), [("class_mapping", 1e-2), ("embedding_mapping", 1e-5), ("task", 1e-3), ("regression", 1e-3)]
 )
 def test_what_a_record_does_not_say_of_a_training_is_the_matchings_own(name: str, rate: float) -> None:
-    way = matchings.from_record({"name": name, "training": {"epochs": 2, "schedule": {"kind": "cosine"}}})
-    assert way.training == dataclasses.replace(matchings[name]().training, epochs=2, schedule=Schedule("cosine"))
+    way = matchings.from_record({"name": name, "training": {"epochs": 2, "schedule": "cosine"}})
+    assert way.training == dataclasses.replace(matchings[name]().training, epochs=2, schedule="cosine")
     assert way.training.lr == rate
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from seamripper.errors import DataError
-from seamripper.matching import Direct, Regression, Schedule, Training, match
+from seamripper.matching import Direct, Regression, Training, match
 
-LONG = Training(epochs=1500, batch=1000, lr=0.05, weight_decay=0.0, schedule=Schedule("cosine"))
+LONG = Training(epochs=1500, batch=1000, lr=0.05, weight_decay=0.0, schedule="cosine")
 
 
 def test_reaches_the_direct_residual(make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -239,7 +240,8 @@ def test_spilled_to_disk_it_is_the_same(make, cut: str, tmp_path, monkeypatch: p
     sender, receiver = (make.halves(make.resnet(seed), cut, fit) for seed in (0, 1))
     training = Training(epochs=2, batch=16)
     kept = match(sender, receiver, fit, matching=Task(training, optimise=False))
-    spilled = match(sender, receiver, fit, matching=Task(replace(training, memory=0), optimise=False))
+    monkeypatch.setattr(sys.modules["seamripper.activations.collect"], "MEMORY", 0)
+    spilled = match(sender, receiver, fit, matching=Task(training, optimise=False))
     assert (kept.figures["activations"], spilled.figures["activations"]) == (
         "computed once, in memory",
         "computed once, on disk",

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from seamripper._progress import Progress, nobody
-from seamripper.errors import DivergedError, MatchError
-from seamripper.matching import Schedule, Training
+from seamripper.errors import DivergedError, ModelError
+from seamripper.matching import Training
 from seamripper.matching.augment import flip_crop
-from seamripper.matching.training import falling, orders, train_layer
+from seamripper.matching.descent import falling, orders, train_layer
 
 
 class Weight(nn.Module):
@@ -31,23 +31,24 @@ def trained(layer: nn.Module, loss_of, n: int, training: Training, *, seed: int 
 
 
 def test_constant() -> None:
-    assert {Schedule().factor(step, 10) for step in range(10)} == {1.0}
+    assert {Training(lr=0.3).rate(step, 10) for step in range(10)} == {0.3}
 
 
 def test_steps_drop_at_the_given_shares_of_the_run() -> None:
-    factors = [Schedule("steps").factor(step, 9) for step in range(9)]
+    factors = [Training(lr=1, schedule="steps").rate(step, 9) for step in range(9)]
     assert factors == pytest.approx([1, 1, 1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01])
-    once = [Schedule("steps", drops=(0.5,)).factor(step, 4) for step in range(4)]
+    once = [Training(lr=1, schedule="steps", drops=(0.5,)).rate(step, 4) for step in range(4)]
     assert once == pytest.approx([1, 1, 0.1, 0.1])
 
 
 def test_cosine_after_a_linear_warm_up() -> None:
     """Ten steps, two of warm-up: 1/3, 2/3, then (1 + cos(π k/8)) / 2."""
-    factors = [Schedule("cosine", warmup=0.2).factor(step, 10) for step in range(10)]
+    factors = [Training(lr=1, schedule="cosine", warmup=0.2).rate(step, 10) for step in range(10)]
     by_hand = [1 / 3, 2 / 3, *((1 + math.cos(math.pi * k / 8)) / 2 for k in range(8))]
     assert factors == pytest.approx(by_hand)
     assert factors[2] == 1.0
-    assert [Schedule("cosine", warmup=0.0).factor(step, 4) for step in (0, 2)] == pytest.approx([1.0, 0.5])
+    assert [Training(lr=1, schedule="cosine").rate(step, 4) for step in (0, 2)] == pytest.approx([1.0, 0.5])
+    assert [Training(lr=1, warmup=0.5).rate(step, 4) for step in range(4)] == pytest.approx([1 / 3, 2 / 3, 1, 1])
 
 
 def test_the_schedule_is_stepped_by_step_over_the_whole_run() -> None:
@@ -58,9 +59,7 @@ def test_the_schedule_is_stepped_by_step_over_the_whole_run() -> None:
         at.append(float(layer.w.detach()))
         return layer.w.sum()
 
-    plain = Training(
-        "sgd", lr=1.0, momentum=0.0, weight_decay=0.0, epochs=3, batch=4, schedule=Schedule("steps", drops=(0.5,))
-    )
+    plain = Training("sgd", lr=1.0, momentum=0.0, weight_decay=0.0, epochs=3, batch=4, schedule="steps", drops=(0.5,))
     trained(layer, loss_of, 8, plain)
     assert at == pytest.approx([0, -1, -2, -3, -3.1, -3.2])
     assert float(layer.w.detach()) == pytest.approx(-3.3)
@@ -131,7 +130,7 @@ def test_a_loss_that_is_not_finite_stops_with_step_and_rate(bad: float) -> None:
         steps.append(index)
         return layer.w.square().sum() * (bad if len(steps) == 5 else 1.0)
 
-    training = Training(lr=0.5, epochs=2, batch=2, schedule=Schedule("steps", drops=(0.25,)))
+    training = Training(lr=0.5, epochs=2, batch=2, schedule="steps", drops=(0.25,))
     with pytest.raises(
         DivergedError, match=rf"became {bad} at step 5 of 8, with learning rate 0.05.* lr=0.005"
     ) as told:
@@ -154,24 +153,26 @@ def test_weights_that_are_lost_in_the_last_step_are_told() -> None:
     ("options", "message"),
     [
         ({"optimiser": "sdg"}, "Expected optimiser of a training to be 'adam' or 'sgd', but got 'sdg'"),
-        ({"lr": 0.0}, "learning rate above 0, but got 0"),
+        ({"lr": 0.0}, "Expected lr of a training to be a number above 0, but got 0"),
         ({"lr": float("nan")}, "Expected lr of a training to be a finite number, but got nan"),
         ({"lr": float("inf")}, "Expected lr of a training to be a finite number, but got inf"),
         ({"epochs": -1}, "a whole number of at least 0, but got -1"),
         ({"epochs": 2.5}, "a whole number of at least 0, but got 2.5"),
         ({"batch": 0}, "of at least 1, but got 0"),
         ({"l1": -1.0}, "a number of at least 0, but got -1"),
-        ({"schedule": "cosinus"}, "Expected kind of a schedule to be .*, but got 'cosinus'"),
+        ({"schedule": "cosinus"}, "schedule of a training to be 'constant', 'steps' or 'cosine', but got 'cosinus'"),
+        ({"momentum": 1.0}, "momentum of a training to be a number of at least 0 and below 1, but got 1"),
+        ({"warmup": 1.0}, "warmup of a training to be a number of at least 0 and below 1, but got 1"),
+        ({"warmup": float("nan")}, "warmup of a training to be a finite number, but got nan"),
+        ({"weight_decay": -1.0}, "a number of at least 0, but got -1"),
+        ({"lr": "0.1"}, "lr of a training to be a number, but got '0.1'"),
+        ({"drops": 0.5}, "drops of a training to be .*, but got 0.5"),
+        ({"drops": ("a",)}, "drops of a training to be .*, but got"),
     ],
 )
 def test_options_that_mean_nothing(options: dict[str, object], message: str) -> None:
-    with pytest.raises(MatchError, match=message):
+    with pytest.raises(ModelError, match=message):
         Training(**options)
-
-
-def test_a_schedule_that_is_none() -> None:
-    with pytest.raises(MatchError, match="Expected kind of a schedule to be 'constant', 'steps' or 'cosine'"):
-        Schedule("cosin")  # type: ignore[arg-type]
 
 
 # ---- augmentation ----

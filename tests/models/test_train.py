@@ -20,14 +20,13 @@ from torch import Tensor, nn
 
 from seamripper._files import load_tensors, read_record, save_tensors
 from seamripper._progress import Progress
-from seamripper.data.samples import Samples
+from seamripper.data.samples import Samples, batch_bounds
 from seamripper.errors import CheckpointError, DataError, DivergedError, FileError, ModelError
-from seamripper.models import Architecture, Recipe, load, predict, train
-from seamripper.models.train import batch_bounds
+from seamripper.models import Architecture, Training, load, predict, train
 
 LENET = "lenet?channels=1&classes=3"
 RESNET = "R_1111?channels=1&classes=3&width=0.0625"
-QUICK = Recipe(lr=0.05, batch=32, epochs=3)
+QUICK = Training.named("smith?lr=0.05&batch=32&epochs=3")
 
 
 class StoppedError(Exception):
@@ -51,7 +50,7 @@ def accuracy(module: nn.Module, samples: Samples) -> float:
 
 @pytest.mark.parametrize("architecture", [LENET, RESNET])
 def test_a_classifier_learns(blobs: Samples, architecture: str) -> None:
-    model = train(architecture, blobs, recipe=replace(QUICK, epochs=8))
+    model = train(architecture, blobs, training=replace(QUICK, epochs=8))
     assert accuracy(model.module, blobs) > 0.9
     assert model.record["losses"][-1] < model.record["losses"][0]
     assert not model.module.training
@@ -63,13 +62,13 @@ def test_the_digits_of_scikit_learn_are_learnt() -> None:
     images = torch.tensor(digits.images, dtype=torch.float32)[:, None] / 16
     samples = Samples("digits", images, torch.tensor(digits.target), torch.arange(len(images)), classes=10)
     fit, held = samples.take(slice(0, 1200)), samples.take(slice(1200, None))
-    model = train("R_1111?channels=1&width=0.125&stem=3x3", fit, recipe=Recipe(epochs=6))
+    model = train("R_1111?channels=1&width=0.125&stem=3x3", fit, training="smith?epochs=6")
     assert accuracy(model.module, held) > 0.85
 
 
 def test_an_autoencoder_learns_to_reconstruct(blobs: Samples) -> None:
-    recipe = replace(Recipe.autoencoder(), lr=1e-3, batch=32, epochs=8)
-    model = train("autoencoder", blobs, recipe=recipe)
+    training = replace(Training.named("autoencoder"), lr=1e-3, batch=32, epochs=8)
+    model = train("autoencoder", blobs, training=training)
     assert model.record["losses"][-1] < 0.5 * model.record["losses"][0]
     assert model.classes is None
     error = (predict(model.module, blobs) - blobs.batch(slice(None))).square().mean()  # type: ignore[operator]
@@ -93,44 +92,44 @@ def test_every_kind_of_classifier_can_be_trained(architecture: str, tmp_path: Pa
     images = torch.randn(5, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     samples = Samples("five", images, torch.arange(5), torch.arange(5), classes=10)
     out = tmp_path / "m.safetensors"
-    model = train(architecture, samples, recipe=Recipe(lr=0.01, batch=4, epochs=1), out=out)
+    model = train(architecture, samples, training="smith?lr=0.01&batch=4&epochs=1", out=out)
     assert torch.equal(predict(load(str(out)).module, samples), predict(model.module, samples))
 
 
-def test_the_default_recipe_follows_the_architecture(blobs: Samples) -> None:
+def test_the_default_training_follows_the_architecture(blobs: Samples) -> None:
     few = blobs.first(4)
     assert train(LENET, few).record["recipe"]["epochs"] == 4
-    recipe = train("autoencoder", few).record["recipe"]
-    assert (recipe["optimiser"], recipe["lr"], recipe["epochs"]) == ("adam", 1e-4, 25)
+    training = train("autoencoder", few).record["recipe"]
+    assert (training["optimiser"], training["lr"], training["epochs"]) == ("adam", 1e-4, 25)
 
 
-def test_the_recipes_of_the_papers() -> None:
-    assert Recipe.smith() == Recipe("sgd", lr=0.1, momentum=0.9, weight_decay=1e-4, batch=128, epochs=4)
-    assert Recipe.balogh() == Recipe("adam", lr=1e-3, momentum=0.9, weight_decay=1e-5, batch=64, epochs=100)
+def test_the_trainings_of_the_papers() -> None:
+    assert Training.named("smith") == Training("sgd", lr=0.1, momentum=0.9, weight_decay=1e-4, batch=128, epochs=4)
+    assert Training.named("balogh") == Training("adam", lr=1e-3, momentum=0.9, weight_decay=1e-5, batch=64, epochs=100)
 
 
 def test_a_cosine_brings_the_learning_rate_down_to_nothing(blobs: Samples) -> None:
     """By the optimiser itself, asked before each step."""
-    recipe = Recipe(lr=0.2, momentum=0.0, weight_decay=0.0, batch=48, epochs=4, schedule="cosine")
+    training = Training("sgd", lr=0.2, momentum=0.0, weight_decay=0.0, batch=48, epochs=4, schedule="cosine")
     half, steps = blobs.first(96), 8
     rates = [0.2 * 0.5 * (1 + math.cos(math.pi * step / steps)) for step in range(steps)]
-    assert [recipe.rate(step, steps) for step in range(steps)] == pytest.approx(rates)
+    assert [training.rate(step, steps) for step in range(steps)] == pytest.approx(rates)
     assert rates[0] == 0.2
     assert rates[-1] < 0.01
     seen: list[float] = []
-    optimise = Recipe.optimise
+    build = Training.build
 
-    def watched(self: Recipe, parameters: Any) -> torch.optim.Optimizer:
-        found = optimise(self, parameters)
+    def watched(self: Training, parameters: Any) -> torch.optim.Optimizer:
+        found = build(self, parameters)
         found.register_step_pre_hook(lambda one, *_: seen.append(one.param_groups[0]["lr"]))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Recipe, "optimise", watched)
-        train(LENET, half, recipe=recipe)
+        patch.setattr(Training, "build", watched)
+        train(LENET, half, training=training)
         steady = list(seen)
         seen.clear()
-        train(LENET, half, recipe=replace(recipe, schedule="constant"))
+        train(LENET, half, training=replace(training, schedule="constant"))
     assert steady == pytest.approx(rates)
     assert set(seen) == {0.2}
 
@@ -140,14 +139,14 @@ def test_a_cosine_brings_the_learning_rate_down_to_nothing(blobs: Samples) -> No
 
 @pytest.mark.parametrize("architecture", [LENET, RESNET])
 def test_a_seed_decides_every_bit(blobs: Samples, architecture: str) -> None:
-    first, again, other = (train(architecture, blobs, recipe=QUICK, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (train(architecture, blobs, training=QUICK, seed=seed) for seed in (1, 1, 2))
     assert first.fingerprint == again.fingerprint != other.fingerprint
     assert first.record["losses"] == again.record["losses"]
 
 
 def test_a_trained_and_a_loaded_model_agree_to_the_bit(blobs: Samples, tmp_path: Path) -> None:
     out = tmp_path / "m.safetensors"
-    trained = train(RESNET, blobs, recipe=QUICK, out=out)
+    trained = train(RESNET, blobs, training=QUICK, out=out)
     loaded = load(str(out))
     assert loaded.fingerprint == trained.fingerprint
     assert torch.equal(predict(loaded.module, blobs), predict(trained.module, blobs))
@@ -156,7 +155,7 @@ def test_a_trained_and_a_loaded_model_agree_to_the_bit(blobs: Samples, tmp_path:
 
 
 def test_what_the_record_keeps(blobs: Samples) -> None:
-    record = train(LENET, blobs, recipe=QUICK, seed=3).record
+    record = train(LENET, blobs, training=QUICK, seed=3).record
     assert record["architecture"] == "zoo:lenet?channels=1&classes=3"
     assert (record["data"], record["data_fingerprint"], record["n"]) == ("blobs", blobs.fingerprint, 97)
     assert (record["seed"], len(record["losses"]), record["recipe"]["lr"]) == (3, 3, 0.05)
@@ -168,28 +167,29 @@ def test_what_the_record_keeps(blobs: Samples) -> None:
 
 
 @pytest.mark.parametrize(
-    ("architecture", "recipe"),
+    ("architecture", "training"),
     [
         (RESNET, QUICK),
-        (RESNET, replace(Recipe.balogh(), batch=32, epochs=3)),
+        (RESNET, replace(Training.named("balogh"), batch=32, epochs=3)),
         (RESNET, replace(QUICK, schedule="cosine")),
-        ("vgg19?channels=1&classes=3&width=0.03125", Recipe(lr=0.01, batch=32, epochs=3)),  # It has dropout.
+        # It has dropout.
+        ("vgg19?channels=1&classes=3&width=0.03125", Training.named("smith?lr=0.01&batch=32&epochs=3")),
     ],
 )
 @pytest.mark.parametrize("step", [1, 4, 8])
 def test_a_stopped_training_ends_with_the_same_bits(
-    blobs: Samples, tmp_path: Path, architecture: str, recipe: Recipe, step: int
+    blobs: Samples, tmp_path: Path, architecture: str, training: Training, step: int
 ) -> None:
     if architecture.startswith("vgg"):
         padded = nn.functional.pad(blobs.inputs, (2, 2, 2, 2))  # type: ignore[arg-type]
         blobs = replace(blobs, inputs=padded)
-    undisturbed = train(architecture, blobs, recipe=recipe)
+    undisturbed = train(architecture, blobs, training=training)
     out = tmp_path / "m.safetensors"
     with pytest.raises(StoppedError):
-        train(architecture, blobs, recipe=recipe, out=out, watch=stopping_at(step))
+        train(architecture, blobs, training=training, out=out, watch=stopping_at(step))
     assert not out.exists()
     seen: list[int] = []
-    model = train(architecture, blobs, recipe=recipe, out=out, watch=lambda p: seen.append(p.done))
+    model = train(architecture, blobs, training=training, out=out, watch=lambda p: seen.append(p.done))
     assert seen == list(range((step - 1) // 3 * 3 + 1, 10))
     assert model.fingerprint == undisturbed.fingerprint
     assert model.record["losses"] == undisturbed.record["losses"]
@@ -202,7 +202,7 @@ def test_a_killed_process_ends_with_the_same_bits(tmp_path: Path) -> None:
         "import sys, time, torch\n"
         "torch.set_num_threads(1)\n"
         "from seamripper.data.samples import Samples\n"
-        "from seamripper.models import Recipe, train\n"
+        "from seamripper.models import train\n"
         "def wait(now):\n"
         "    if now.figures['epoch'] > 2:\n"
         "        time.sleep(600)\n"
@@ -210,7 +210,7 @@ def test_a_killed_process_ends_with_the_same_bits(tmp_path: Path) -> None:
         "    x = torch.randn(64, 1, 28, 28, generator=torch.Generator().manual_seed(0))\n"
         "    samples = Samples('noise', x, torch.arange(64) % 3, torch.arange(64), classes=3)\n"
         "    network = 'R_1111?channels=1&classes=3&width=0.0625'\n"
-        "    return train(network, samples, recipe=Recipe(batch=8, epochs=6), out=out, watch=watch)\n"
+        "    return train(network, samples, training='smith?batch=8&epochs=6', out=out, watch=watch)\n"
         "if __name__ == '__main__':\n"
         "    job(sys.argv[1], wait)\n"
     )
@@ -227,66 +227,66 @@ def test_a_killed_process_ends_with_the_same_bits(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.partial.safetensors"))
 
 
-@pytest.mark.parametrize("change", ["seed", "recipe", "data", "architecture"])
+@pytest.mark.parametrize("change", ["seed", "training", "data", "architecture"])
 def test_a_partial_file_of_another_job_is_not_used(blobs: Samples, tmp_path: Path, change: str) -> None:
     out = tmp_path / "m.safetensors"
     with pytest.raises(StoppedError):
-        train(LENET, blobs, recipe=QUICK, out=out, watch=stopping_at(7))
+        train(LENET, blobs, training=QUICK, out=out, watch=stopping_at(7))
     architecture = "lenet?channels=1&classes=4" if change == "architecture" else LENET
     samples = blobs.first(96) if change == "data" else blobs
-    recipe = replace(QUICK, lr=0.01) if change == "recipe" else QUICK
+    training = replace(QUICK, lr=0.01) if change == "training" else QUICK
     seed = 1 if change == "seed" else 0
-    model = train(architecture, samples, recipe=recipe, seed=seed, out=out)
-    assert model.fingerprint == train(architecture, samples, recipe=recipe, seed=seed).fingerprint
+    model = train(architecture, samples, training=training, seed=seed, out=out)
+    assert model.fingerprint == train(architecture, samples, training=training, seed=seed).fingerprint
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors"]
 
 
 def test_a_damaged_partial_file_is_not_used(blobs: Samples, tmp_path: Path) -> None:
-    whole = train(LENET, blobs, recipe=QUICK)
+    whole = train(LENET, blobs, training=QUICK)
     for content in (b"", b"torn"):
         (tmp_path / "m.partial.safetensors").write_bytes(content)
-        again = train(LENET, blobs, recipe=QUICK, out=tmp_path / "m.safetensors", resume=True)
+        again = train(LENET, blobs, training=QUICK, out=tmp_path / "m.safetensors", resume=True)
         assert again.fingerprint == whole.fingerprint
         (tmp_path / "m.safetensors").unlink()
 
 
 def test_a_finished_model_is_not_trained_again(blobs: Samples, tmp_path: Path) -> None:
     out = tmp_path / "m.safetensors"
-    model = train(LENET, blobs, recipe=QUICK, out=out)
-    again = train(LENET, blobs, recipe=QUICK, out=out, watch=stopping_at(1))
+    model = train(LENET, blobs, training=QUICK, out=out)
+    again = train(LENET, blobs, training=QUICK, out=out, watch=stopping_at(1))
     assert again.fingerprint == model.fingerprint
     assert again.record == model.record
 
 
 def test_a_finished_model_of_another_job_is_kept(blobs: Samples, tmp_path: Path) -> None:
     out = tmp_path / "m.safetensors"
-    model = train(LENET, blobs, recipe=QUICK, out=out)
+    model = train(LENET, blobs, training=QUICK, out=out)
     with pytest.raises(FileError, match=r"not the same: seed\).*resume=False"):
-        train(LENET, blobs, recipe=QUICK, seed=1, out=out)
+        train(LENET, blobs, training=QUICK, seed=1, out=out)
     save_tensors(tmp_path / "stitch.safetensors", {"w": torch.zeros(1)}, {}, kind="stitch")
     with pytest.raises(FileError, match="already holds something else"):
-        train(LENET, blobs, recipe=QUICK, out=tmp_path / "stitch.safetensors")
-    replaced = train(LENET, blobs, recipe=QUICK, seed=1, out=out, resume=False)
+        train(LENET, blobs, training=QUICK, out=tmp_path / "stitch.safetensors")
+    replaced = train(LENET, blobs, training=QUICK, seed=1, out=out, resume=False)
     assert load(str(out)).fingerprint == replaced.fingerprint != model.fingerprint
 
 
-def test_a_finished_model_of_before_recipes_had_a_schedule_is_known(blobs: Samples, tmp_path: Path) -> None:
+def test_a_finished_model_of_before_trainings_had_a_schedule_is_known(blobs: Samples, tmp_path: Path) -> None:
     out = tmp_path / "m.safetensors"
-    first = train(LENET, blobs, recipe=QUICK, out=out)
+    first = train(LENET, blobs, training=QUICK, out=out)
     tensors, record = load_tensors(out, kind="model")
     del record["training"]["recipe"]["schedule"]
     save_tensors(out, tensors, record, kind="model")
-    assert train(LENET, blobs, recipe=QUICK, out=out).fingerprint == first.fingerprint
+    assert train(LENET, blobs, training=QUICK, out=out).fingerprint == first.fingerprint
     with pytest.raises(FileError, match="not the same: recipe"):
-        train(LENET, blobs, recipe=replace(QUICK, schedule="cosine"), out=out)
+        train(LENET, blobs, training=replace(QUICK, schedule="cosine"), out=out)
 
 
 def test_without_resume_it_starts_anew(blobs: Samples, tmp_path: Path) -> None:
     out = tmp_path / "m.safetensors"
     with pytest.raises(StoppedError):
-        train(LENET, blobs, recipe=QUICK, out=out, watch=stopping_at(7))
+        train(LENET, blobs, training=QUICK, out=out, watch=stopping_at(7))
     seen: list[int] = []
-    train(LENET, blobs, recipe=QUICK, out=out, resume=False, watch=lambda p: seen.append(p.done))
+    train(LENET, blobs, training=QUICK, out=out, resume=False, watch=lambda p: seen.append(p.done))
     assert seen == list(range(1, 10))
 
 
@@ -295,7 +295,7 @@ def test_without_resume_it_starts_anew(blobs: Samples, tmp_path: Path) -> None:
 
 def test_progress_counts_every_step(blobs: Samples) -> None:
     seen: list[Progress] = []
-    train(LENET, blobs, recipe=QUICK, watch=seen.append)
+    train(LENET, blobs, training=QUICK, watch=seen.append)
     # 97 samples in batches of 32 leave one over, which joins the third batch.
     assert [p.done for p in seen] == list(range(1, 10))
     assert {(p.task, p.total) for p in seen} == {("train", 9)}
@@ -316,7 +316,7 @@ def test_batches_cover_all_and_none_is_of_one(n: int, size: int) -> None:
 
 def test_a_divergence_is_told_with_its_step_and_lr(blobs: Samples) -> None:
     with pytest.raises(DivergedError, match="lr = 1e\\+30") as told:
-        train(LENET, blobs, recipe=Recipe(lr=1e30, epochs=2))
+        train(LENET, blobs, training="smith?lr=1e30&epochs=2")
     assert told.value.lr == 1e30
     assert told.value.step >= 1
 
@@ -346,24 +346,11 @@ def test_samples_that_are_no_images_or_too_few_are_told(blobs: Samples) -> None:
         train(LENET, blobs.first(1))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"lr": 0.0},
-        {"lr": float("nan")},
-        {"momentum": 1.0},
-        {"weight_decay": -1.0},
-        {"batch": 1},
-        {"epochs": 0},
-        {"optimiser": "rmsprop"},
-        {"lr": "0.1"},
-        {"epochs": 2.5},
-        {"schedule": "steps"},
-    ],
-)
-def test_wrong_recipes_are_told(wrong: dict[str, object]) -> None:
-    with pytest.raises(ModelError, match=f"Expected {next(iter(wrong))} of a recipe"):
-        Recipe(**wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize(("option", "least"), [("batch", 2), ("epochs", 1)])
+def test_a_network_needs_more_than_a_stitch(blobs: Samples, option: str, least: int) -> None:
+    word = f"smith?{option}={least - 1}"
+    with pytest.raises(ModelError, match=f"Expected {option} of a training to be at least {least} for a network"):
+        train(LENET, blobs, training=word)
 
 
 def test_the_name_of_the_file_is_checked_before_the_work(blobs: Samples, tmp_path: Path) -> None:
@@ -401,7 +388,7 @@ def test_a_very_narrow_network_on_large_images_trains() -> None:
     # Channels last, the backward of its 8-channel strided shortcut ends the whole process in torch 2.13.
     images = torch.randn(4, 3, 224, 224, generator=torch.Generator().manual_seed(0))
     few = Samples("large", images, torch.arange(4) % 2, torch.arange(4), classes=2)
-    model = train("zoo:R_1111?width=0.125&classes=2", few, recipe=Recipe(lr=0.01, epochs=1, batch=4))
+    model = train("zoo:R_1111?width=0.125&classes=2", few, training="smith?lr=0.01&epochs=1&batch=4")
     assert len(model.record["losses"]) == 1
 
 

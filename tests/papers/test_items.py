@@ -94,13 +94,13 @@ def test_the_quick_profile_has_three_seeds_where_the_paper_has_several(name: str
 
 def test_the_paper_s_networks_are_the_authors() -> None:
     """B.1: SGD 0.1, momentum 0.9, weight decay 1e-4, 4 epochs, batches of 128, over 60,000 images; 5 of each."""
-    from seamripper.models import Recipe
+    from seamripper.models import Training
 
     for network in paper_of("table-c1").models.values():
         assert network.train == "zoo:resnet18?width=1"
         assert network.n is None, "all 60,000"
         assert network.seeds == (0, 1, 2, 3, 4)
-        recipe = {**vars(Recipe.smith()), **network.recipe}
+        recipe = {**vars(Training.named("smith")), **network.recipe}
         told = {key: recipe[key] for key in ("optimiser", "lr", "momentum", "weight_decay", "epochs", "batch")}
         assert told == {"optimiser": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4, "epochs": 4, "batch": 128}
 
@@ -186,13 +186,13 @@ def test_fewer_clusters_have_as_many_steps_in_the_quick_profile() -> None:
 
 def test_the_paper_s_autoencoders_are_the_authors() -> None:
     """B.3: Adam 1e-4 for 25 epochs; embedding mapping SGD 1e-5 for 25, class mapping SGD 1e-2 for 20."""
-    from seamripper.models import Recipe
+    from seamripper.models import Training
 
     experiment = paper_of("fig-4")
     coders = [network for network in experiment.models.values() if "autoencoder" in str(network.train)]
     assert len(coders) == 3
     for network in coders:
-        recipe = {**vars(Recipe.autoencoder()), **network.recipe}
+        recipe = {**vars(Training.named("autoencoder")), **network.recipe}
         assert (recipe["optimiser"], recipe["lr"], recipe["epochs"]) == ("adam", 1e-4, 25)
     ways = {way.way: way for way in experiment.matchings.values()}
     told = {name: (way.lr, way.epochs, way.momentum, way.weight_decay) for name, way in ways.items()}

@@ -19,11 +19,12 @@ from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.cut.frozen import sealed
 from seamripper.cut.halves import Context
-from seamripper.cut.on_data import presented, prove_halves
+from seamripper.cut.on_data import prove_halves, views_of
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split, require_split
-from seamripper.data.padding import tokens_that_count, trimmed
-from seamripper.data.samples import Samples, batches_in, both, require_samples
+from seamripper.data.padding import tokens_that_count, trim, trim_pair
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import DataError, FileError
 
 KIND = "set of activations"
@@ -75,40 +76,41 @@ class Activations:
 
 def collect(
     split: Split,
-    samples: Samples,
+    samples: Samples | Paired,
     *,
     beside: Split | None = None,
     batch: int = AT_ONCE,
-    memory: int = MEMORY,
+    memory: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     watch: Watcher = nobody,
 ) -> Activations:
     """One pass of the head over the samples.
 
-    `beside` is the split whose tail the activations are meant for (the receiver): its context is kept along, and where
-    the samples show a sender something else than the receiver, the head is a sender's and is shown that. More than
+    `beside` is the split whose tail the activations are meant for (the receiver): its context is kept along, and of a
+    pair the head is shown the sender's samples. Without it the head is shown the receiver's. More than
     `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process. Places that are
     padding in all samples are cut off first, and `Activations.mask` tells of those that are left.
     """
     require_split(split, "split")
-    require_samples(samples, "samples")
+    pair = Paired.of(samples)
     if beside is not None:
         require_split(beside, "beside")
-    for name, size, least in (("batch", batch, 1), ("memory", memory, 0)):
-        require_whole(size, name, least=least, error=DataError)
+    require_whole(batch, "batch", least=1, error=DataError)
+    if memory is not None:
+        require_whole(memory, "memory", least=0, error=DataError)
     folder = None if folder is None else require_path(folder, "folder", error=FileError)
     require_function(watch, "watch", error=DataError)
-    whole = trimmed(samples.as_it_is if beside is None else samples)
-    return activations_of(split, whole, beside=beside, batch=batch, memory=memory, folder=folder, watch=watch)
+    samples = trim(pair.receiver) if beside is None else trim_pair(pair)
+    return activations_of(split, samples, beside=beside, batch=batch, memory=memory, folder=folder, watch=watch)
 
 
 def activations_of(
     split: Split,
-    samples: Samples,
+    samples: Samples | Paired,
     *,
     beside: Split | None = None,
     batch: int = 256,
-    memory: int = MEMORY,
+    memory: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     watch: Watcher = nobody,
 ) -> Activations:
@@ -116,17 +118,18 @@ def activations_of(
     values, context, done = None, {}, 0
     steps, task = batches_in(len(samples), batch), f"activations at {split.cut.name}"
     kept: Literal["memory", "disk"] = "memory"
-    whole = split.model.present(samples.as_it_is) if beside is None else presented(samples, split, beside)
+    pair = Paired.of(samples)
+    views = Paired.of(split.model.present(pair.receiver)) if beside is None else views_of(pair, split, beside)
     with torch.no_grad(), sealed({"model": split.model.module}):
-        for (inputs, _), (shown, _) in both(whole, batch):
-            rows = split.head(shown)
+        for given, inputs in views.batches(batch):
+            rows = split.head(given)
             require_finite(rows, split.cut.name, samples.ids[done : done + len(rows)])
             extra = (beside or split).beside(inputs)
             if values is None:
-                prove_halves(split, whole.for_sender, role="model", batch=batch, activations=rows)
+                prove_halves(split, views.sender, role="model", batch=batch, activations=rows)
                 # Sized by the first batch: its shape, not the example's, is what this data gives.
                 needs = rows[0].numel() * rows.element_size() * len(samples)
-                kept = "disk" if needs > memory else "memory"
+                kept = "disk" if needs > (MEMORY if memory is None else memory) else "memory"
                 where = tempfile.gettempdir() if folder is None else folder
                 values = room((len(samples), *rows.shape[1:]), rows.dtype, Path(where) if kept == "disk" else None)
                 context = {k: v.new_empty(len(samples), *v.shape[1:]) for k, v in extra.items()}
@@ -137,7 +140,7 @@ def activations_of(
             watch(Progress(task, batches_in(done, batch), steps))
     assert values is not None
     made_from = {"model": split.model.source, "data": samples.name}
-    mask = None if split.cut.layout == "nd" else tokens_that_count(whole.for_sender.inputs)
+    mask = None if split.cut.layout == "nd" else tokens_that_count(views.sender.inputs)
     return Activations(split.cut, values, samples.labels, samples.ids, context, kept, made_from, mask)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -12,6 +11,7 @@ from seamripper.activations.collect import Activations
 from seamripper.cut.halves import Head
 from seamripper.cut.split import Split
 from seamripper.data.padding import MASK
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError
 
@@ -29,8 +29,8 @@ class _HandedOn(Head):
         return (inputs if isinstance(inputs, Tensor) else inputs[VALUES]).clone()
 
 
-def recorded(half: Split, samples: Samples, found: Activations) -> tuple[Split, Samples]:
-    """The same sender with nothing left to compute, and the same samples, which show it what it has computed before.
+def recorded(half: Split, samples: Samples, activations: Activations) -> tuple[Split, Paired]:
+    """The same sender with nothing left to compute, and the samples paired with what it has computed of them before.
 
     Whatever is matched or scored with the two is what it is with the sender itself, at the cost of reading memory. The
     model, and so its fingerprint, is the sender's own.
@@ -40,20 +40,22 @@ def recorded(half: Split, samples: Samples, found: Activations) -> tuple[Split, 
     >>> from seamripper.cut import split
     >>> toy = Samples("toy", torch.eye(4), torch.arange(4) % 2, torch.arange(4), classes=2)
     >>> half = split(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "0", torch.zeros(1, 4))
-    >>> same, shown = recorded(half, toy, collect(half, toy))
-    >>> torch.equal(same.head(shown.for_sender.batch(slice(0, 4))), half.head(toy.batch(slice(0, 4))))
+    >>> same, pair = recorded(half, toy, collect(half, toy))
+    >>> torch.equal(same.head(pair.sender.batch(slice(0, 4))), half.head(toy.batch(slice(0, 4))))
     True
     """
-    if found.cut.name != half.cut.name or not torch.equal(found.ids, samples.ids):
+    if activations.cut.name != half.cut.name or not torch.equal(activations.ids, samples.ids):
         raise DataError(
             f"Expected the activations at {half.cut.name!r} of the {len(samples)} samples of {samples.name}, but got "
-            f"those at {found.cut.name!r} of {len(found)} samples, or in another order."
+            f"those at {activations.cut.name!r} of {len(activations)} samples, or in another order."
         )
     head = _HandedOn().eval()
     # With the mask, by which a stitch and a matching leave padding out as they do for the sender itself.
-    inputs: Inputs = found.values if found.mask is None else {VALUES: found.values, MASK: found.mask}
+    inputs: Inputs = (
+        activations.values if activations.mask is None else {VALUES: activations.values, MASK: activations.mask}
+    )
     shown = Samples(
         samples.name, inputs, samples.labels, samples.ids, samples.classes, source=samples.source, ready=True
     )
     split = Split(half.model, half.cut, head, half.tail, half.way, shown.batch(slice(0, 2)), half.beside)
-    return split, replace(samples, shown=shown)
+    return split, Paired(shown, samples)

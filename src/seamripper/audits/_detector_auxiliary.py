@@ -30,8 +30,8 @@ def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: in
     """
     if given is None:
         inputs = _made(samples.batch(slice(None)), torch.Generator().manual_seed(seed))
-        return samples.as_it_is.changed(inputs, name="shuffled values, scrambled phases and noise")
-    found = (load_data(given, "train", n=len(samples), seed=seed) if isinstance(given, str) else given).as_it_is
+        return samples.with_inputs(inputs, name="shuffled values, scrambled phases and noise")
+    found = load_data(given, "train", n=len(samples), seed=seed) if isinstance(given, str) else given
     if _kinds(found) != _kinds(samples):
         raise AuditError(
             f"Expected auxiliary samples like those of {samples.name}, {_kinds(samples)}, but {found.name} has "

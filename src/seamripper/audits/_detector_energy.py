@@ -21,7 +21,8 @@ from seamripper.cut.place import Layout
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import AuditError, DivergedError, InapplicableError
-from seamripper.matching.training import Training, train_layer
+from seamripper.matching.descent import train_layer
+from seamripper.models.training import Training
 
 _WEIGHT = 0.1
 _ENOUGH = 0.8
@@ -84,7 +85,7 @@ class EnergyDetector(Detector):
         watch: Watcher,
     ) -> None:
         self.training, self.auxiliary = training, auxiliary
-        native, strange = (collect(receiver, each.as_it_is, watch=watch) for each in (samples, auxiliary))
+        native, strange = (collect(receiver, each, watch=watch) for each in (samples, auxiliary))
         for each in (native, strange):
             _require_no_padding(each.mask)
         self.network = detector_network(

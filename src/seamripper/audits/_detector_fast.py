@@ -35,9 +35,9 @@ class FastDetector(Detector):
         self.labels, self.peers = samples.labels, peers
         # Texts are no square of patches behind a CLS token, even where they happen to be as long as one.
         self.cls = isinstance(samples.inputs, Tensor)
-        shown = receiver.model.present(samples.as_it_is)
+        view = receiver.model.present(samples)
         with torch.no_grad():
-            batches = (inputs for inputs, _ in shown.batches(256))
+            batches = (inputs for inputs, _ in view.batches(256))
             rows = torch.cat([self.seen(receiver.head(inputs), tokens_that_count(inputs)) for inputs in batches])
         self.reference = Reference.of(rows, samples.labels)
 

@@ -17,9 +17,10 @@ from seamripper.audits._detector import Detector
 from seamripper.audits._differences import Seeded, mean_over
 from seamripper.audits._ood_figures import Scores, bin_edges, counts_between
 from seamripper.controls import Case, Outcome
-from seamripper.cut.on_data import presented
+from seamripper.cut.on_data import views_of
 from seamripper.data.padding import tokens_that_count
-from seamripper.data.samples import Inputs, Samples, both
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Inputs
 from seamripper.matching.match import Match
 
 _BATCH = 256
@@ -37,25 +38,25 @@ class Reading:
 class Reader:
     """Reads outcomes of a case with a detector, on test samples whose native activations it keeps."""
 
-    def __init__(self, case: Case, detector: Detector, test: Samples, *, seed: int) -> None:
+    def __init__(self, case: Case, detector: Detector, test: Paired, *, seed: int) -> None:
         self.detector, self.test, self.seed, self.cut = detector, test, seed, case.receiver.cut
-        shown = case.receiver.model.present(test.as_it_is)
+        view = case.receiver.model.present(test.receiver)
         with torch.no_grad():
             # Of the case's receiver: a match never runs its receiver's front, so even one that adapts has the same.
-            batches = (inputs for inputs, _ in shown.batches(_BATCH))
+            batches = (inputs for inputs, _ in view.batches(_BATCH))
             rows = [detector.seen(case.receiver.head(inputs), self._mask(inputs)) for inputs in batches]
         self.native = torch.cat(rows)
 
-    def read(self, outcomes: Sequence[Outcome], *, as_it_is: bool = False) -> list[Reading]:
-        """A reading of each outcome that has a stitch; `as_it_is` if its sender is shown what the receiver is."""
-        test = self.test.as_it_is if as_it_is else self.test
+    def read(self, outcomes: Sequence[Outcome], *, native: bool = False) -> list[Reading]:
+        """A reading of each outcome that has a stitch; `native` if its sender is shown what the receiver is."""
+        test = Paired.of(self.test.receiver) if native else self.test
         return [self._reading(one.seed, one.match, test) for one in outcomes if one.match is not None]
 
-    def _reading(self, seed: int, match: Match, test: Samples) -> Reading:
+    def _reading(self, seed: int, match: Match, test: Paired) -> Reading:
         rows, done = [], 0
         with torch.no_grad():
-            for (inputs, _), (shown, _) in both(presented(test, match.sender, match.receiver), _BATCH):
-                stitched = match.stitched(inputs, shown)
+            for given, inputs in views_of(test, match.sender, match.receiver).batches(_BATCH):
+                stitched = match.stitched(inputs, given)
                 require_finite(stitched, match.receiver.cut.name, test.ids[done:])
                 rows.append(self.detector.seen(stitched, self._mask(inputs)))
                 done += len(stitched)

@@ -13,11 +13,12 @@ from seamripper.activations.collect import require_finite
 from seamripper.activations.sampling import rows_of
 from seamripper.audits._rank_layer import first_layer
 from seamripper.audits._rank_side import side_of
-from seamripper.cut.on_data import presented
+from seamripper.cut.on_data import views_of
 from seamripper.cut.place import Layout
 from seamripper.cut.split import Split
 from seamripper.data.padding import padded_length, tokens_that_count
-from seamripper.data.samples import Inputs, Samples, both
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import MeasureError
 from seamripper.matching.match import Match
 from seamripper.measures.effective_rank import effective_rank
@@ -58,18 +59,18 @@ class Reader:
 
     def native(self, receiver: Split, samples: Samples) -> Ranks:
         """Of the receiver's own activations."""
-        samples = self._some(receiver, receiver.model.present(samples.as_it_is))
-        return self._read(receiver, ((receiver.head(inputs), inputs) for inputs, _ in samples.batches(_BATCH)), samples)
+        view = self._some(receiver, Paired.of(receiver.model.present(samples))).receiver
+        return self._read(receiver, ((receiver.head(inputs), inputs) for inputs, _ in view.batches(_BATCH)), view)
 
-    def stitched(self, match: Match, samples: Samples) -> Ranks:
+    def stitched(self, match: Match, samples: Samples | Paired) -> Ranks:
         """Of what the stitch makes of the sender's activations."""
-        samples = self._some(match.receiver, presented(samples, match.sender, match.receiver))
-        sent = ((match.stitched(inputs, shown), inputs) for (inputs, _), (shown, _) in both(samples, _BATCH))
-        return self._read(match.receiver, sent, samples)
+        views = self._some(match.receiver, views_of(samples, match.sender, match.receiver))
+        sent = ((match.stitched(inputs, given), inputs) for given, inputs in views.batches(_BATCH))
+        return self._read(match.receiver, sent, views.receiver)
 
-    def _some(self, receiver: Split, samples: Samples) -> Samples:
+    def _some(self, receiver: Split, samples: Paired) -> Paired:
         """So many of the samples that the layer's outputs can be kept; always the same ones."""
-        few = samples.batch(slice(0, 2))
+        few = samples.receiver.batch(slice(0, 2))
         with torch.no_grad():
             _, output = first_layer(receiver, receiver.head(few), receiver.beside(few))
         return samples.draw(max(3, min(self.n, _NUMBERS // output[0].numel())))

@@ -18,11 +18,12 @@ from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judged
 from seamripper.controls import Case, Control, Outcome
 from seamripper.cut.frozen import Freeze, sealed
 from seamripper.cut.split import Split
-from seamripper.data.samples import Samples, require_samples
+from seamripper.data.paired import Paired, require_samples
+from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError, SeamripperError
-from seamripper.matching import Functional, Match, Matching, Regression, Task, Training
-from seamripper.matching.base import matchings
+from seamripper.matching import Functional, Match, Matching, Regression, Task, matchings
 from seamripper.models._version import versions
+from seamripper.models.training import Training
 from seamripper.stitches import Stitch
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ class Audited:
 def audit(
     sender: Split,
     receiver: Split,
-    fit: Samples,
-    test: Samples,
+    fit: Samples | Paired,
+    test: Samples | Paired,
     *,
     conflict: Samples | None = None,
     interventions: Sequence[Intervention | str] | Intervention | str | None = None,
@@ -127,11 +128,12 @@ def audit(
     _require_given(seeds, others, conflict, memo, watch)
     held = {} if memo is None else memo
     way = matching_of(matching)
-    case = Case(sender, receiver, fit, test, way, stitch, freeze, tuple(seeds), tuple(others), watch, held)
+    pairs = Paired.of(fit, "fit"), Paired.of(test, "test")
+    case = Case(sender, receiver, *pairs, way, stitch, freeze, tuple(seeds), tuple(others), watch, held)
     words = interventions if interventions is not None else () if conflict is not None else ("default",)
     skipped: dict[str, str] = {}
     try:
-        changes = chosen_interventions(words, test)
+        changes = chosen_interventions(words, case.test.receiver)
     except InapplicableError as e:
         changes, skipped["interventions"] = (), str(e)
     evidence = Evidence(case, controls=controls, conflict=conflict, interventions=changes)
@@ -193,16 +195,7 @@ def _record(evidence: Evidence) -> dict[str, Any]:
         "sender": case.sender.as_record(),
         "receiver": case.receiver.as_record(),
         "others": [other.as_record() for other in case.others],
-        "data": {
-            role: {
-                "name": samples.name,
-                "n": len(samples),
-                "fingerprint": samples.fingerprint,
-                "source": samples.source,
-            }
-            for role, samples in data.items()
-            if samples is not None
-        },
+        "data": {role: Paired.of(samples).as_record() for role, samples in data.items() if samples is not None},
         "interventions": [one.label for one in evidence.interventions],
         "controls": [control.as_record() for control in evidence.controls.values()],
         "matching": case.matching.as_record(),

@@ -12,8 +12,8 @@ from seamripper._notebook import card, draw_strip, facts, line, table, told
 from seamripper._stats import Estimate
 from seamripper.audits.interventions.base import Intervention
 from seamripper.controls import Case, Control, Known, Outcome
-from seamripper.controls.base import controls as every_control
-from seamripper.data.padding import trimmed
+from seamripper.controls import controls as every_control
+from seamripper.data.padding import trim
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.matching.match import require_inputs, shared
@@ -102,7 +102,7 @@ class Evidence:
         interventions: Sequence[Intervention] = (),
     ) -> None:
         if conflict is not None:
-            conflict = trimmed(conflict)
+            conflict = trim(conflict)
             _require_conflict(case, conflict)
         chosen = every_control.many(controls)
         twice = [c.name for k, c in enumerate(chosen) if c.name in [other.name for other in chosen[:k]]]
@@ -147,8 +147,8 @@ class Evidence:
 
 def _require_conflict(case: Case, conflict: Samples) -> None:
     """Refuse a conflict set of other inputs, of other classes, or of samples that the stitch is fitted on."""
-    require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict.as_it_is)
-    few = case.receiver.model.present(conflict.as_it_is).batch(slice(0, 2))
+    require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict)
+    few = case.receiver.model.present(conflict).batch(slice(0, 2))
     require_classes(conflict.labels, case.receiver.answer(few), conflict.name)
     seen = shared(case.fit.name, case.fit.ids, conflict)
     if seen:

@@ -135,10 +135,10 @@ class Conflict(Audit):
         sets, skipped = {}, {}
         if evidence.conflict is not None:
             sets["conflict set"] = evidence.conflict.draw(self.n, seed=self.seed)
-        base = evidence.case.test.draw(self.n, seed=self.seed)
+        base = evidence.case.test.receiver.draw(self.n, seed=self.seed)
         for one in evidence.interventions:
             try:
-                sets[one.label] = one.applied(base, seed=self.seed)
+                sets[one.label] = one.apply(base, seed=self.seed)
             except InapplicableError as e:
                 skipped[one.label] = str(e)
         if not sets:
@@ -154,7 +154,7 @@ class Conflict(Audit):
         if name == "conflict set":
             reference = changed.labels.numpy()
         else:
-            reference = answers(receiver, evidence.case.test.draw(self.n, seed=self.seed))
+            reference = answers(receiver, evidence.case.test.receiver.draw(self.n, seed=self.seed))
         stable = Agreement.of(native, reference).kappa
         groups = {"sender": evidence.observed, "control": tuple(control), "nothing": tuple(nothing)}
         said = {key: [answers(_match(one), changed) for one in each] for key, each in groups.items()}

@@ -18,6 +18,7 @@ from seamripper.audits._differences import difference, mean_over
 from seamripper.audits._ood_figures import combined_p
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.controls import Case
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching.match import shared
@@ -137,9 +138,9 @@ class Distribution(Audit):
         controls = {name: tuple(one for _, one in seeds) for name, seeds in each.items()}
         return Verdict(self.name, self.question, answer, observed, controls, effect, said, p, figures)
 
-    def _parted(self, case: Case) -> tuple[Samples, Samples]:
-        """The samples to score, and those to make a detector from: others, and natively shown."""
-        test, fit = case.test.draw(self.n, seed=self.seed), case.fit.as_it_is
+    def _parted(self, case: Case) -> tuple[Paired, Samples]:
+        """The samples to score, and those that a detector is made from: others, as the receiver is shown them."""
+        test, fit = case.test.draw(self.n, seed=self.seed), case.fit.receiver
         least = max(_FEWEST, 2 * self.folds)
         if len(test) < least:
             raise InapplicableError(
@@ -186,7 +187,7 @@ class Distribution(Audit):
             raise InapplicableError("There is no stitch here, so there are no stitched activations to look at.")
         for outcome in evidence.known("same"):
             # These look at the inputs themselves, also where the sender is shown something else.
-            found.setdefault(outcome.control, []).extend(reader.read([outcome], as_it_is=True))
+            found.setdefault(outcome.control, []).extend(reader.read([outcome], native=True))
         return {name: readings for name, readings in found.items() if readings}
 
     def _answer(self, observed: Estimate, effect: Estimate, doubt: str) -> Answer:

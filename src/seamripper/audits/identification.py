@@ -57,7 +57,7 @@ class Identification(Audit):
     def put(self, evidence: Evidence) -> Verdict:
         """The first measure's answer, between the networks if they correspond, else within the receiver."""
         case = evidence.case
-        samples = case.test.as_it_is.draw(self.n)
+        samples = case.test.receiver.draw(self.n)
         found = {"within": self._compared(case, samples, within=True)}
         if corresponding(case, samples):
             found["between"] = self._compared(case, samples, within=False)

@@ -54,7 +54,7 @@ class Rank(Audit):
     def put(self, evidence: Evidence) -> Verdict:
         """The ranks, and whether the sender's is beyond those of the same information."""
         case, reader = evidence.case, Reader(self.n, self.threshold)
-        native = reader.native(case.receiver, case.test)
+        native = reader.native(case.receiver, case.test.receiver)
         sent = [(one.seed, reader.stitched(one.match, case.test)) for one in evidence.observed if one.match]
         if not sent:
             raise InapplicableError("There is no stitch here, so there is no stitched rank.")

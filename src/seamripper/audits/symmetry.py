@@ -58,7 +58,7 @@ def turned(case: Case) -> Case:
         )
     labels = case.matching.wanted(case.test) if isinstance(case.matching, Task) else case.test.labels
     with torch.no_grad():
-        answer = case.sender.answer(case.sender.model.present(case.test).batch(slice(0, 2)))
+        answer = case.sender.answer(case.sender.model.present(case.test.receiver).batch(slice(0, 2)))
     try:
         require_classes(labels, answer, case.test.name)
     except DataError as e:

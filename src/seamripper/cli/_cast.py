@@ -17,7 +17,7 @@ from seamripper.errors import SeamripperError
 
 if TYPE_CHECKING:
     from seamripper.cut import Split
-    from seamripper.data import Samples
+    from seamripper.data import Paired, Samples
     from seamripper.models import Model
 
 NETWORK = "zoo:resnet18?width=0.25"
@@ -42,8 +42,8 @@ class Part:
     name: str
     truth: str
     sender: Split
-    fit: Samples
-    test: Samples
+    fit: Samples | Paired
+    test: Samples | Paired
 
 
 def receivers(out: Path, n: int, cut: str, watch: Watcher) -> tuple[Split, Split]:
@@ -54,11 +54,12 @@ def receivers(out: Path, n: int, cut: str, watch: Watcher) -> tuple[Split, Split
 def senders(digit: Split, fit: Samples, test: Samples, out: Path, n: int, watch: Watcher) -> Iterator[Part]:
     """Networks trained on `n` images, one that was never trained, and noise; each cut where the receiver is."""
     from seamripper.controls import Case, controls
+    from seamripper.data import Paired
 
     for name, kind, seed, truth in _TRAINED:
         yield Part(name, truth, _cut(kind, seed, out, n, digit.cut.name, watch), fit, test)
     # From another seed than the controls of the same kind, to which they are held.
-    case = Case(digit, digit, fit, test, seeds=(1,))
+    case = Case(digit, digit, Paired.of(fit), Paired.of(test), seeds=(1,))
     for name, control, truth in _DRAWN:
         for one in controls.make(control).counterparts(case):
             yield Part(name, truth, one.sender, one.fit, one.test)

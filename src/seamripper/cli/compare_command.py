@@ -109,9 +109,10 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
 
 
 def _how(options: dict[str, Any], n: int) -> dict[str, Any]:
-    from seamripper.matching import Task, Training
+    from seamripper.matching import Task
     from seamripper.measures import Rule, Stitching
     from seamripper.measures.rule import batch_for
+    from seamripper.models import Training
 
     rule = Rule(
         sampling=options["sampling"],

@@ -146,6 +146,7 @@ def _one_thread() -> Iterator[None]:
 
 def _judged(part: Part, digit: Split, other: Split, conflict: Samples, memo: dict[str, Any], watch: Watcher) -> _Judged:
     from seamripper.audits import audit
+    from seamripper.data import Paired
 
     def audited(conflict: Samples | None) -> Audited:
         return audit(
@@ -163,7 +164,7 @@ def _judged(part: Part, digit: Split, other: Split, conflict: Samples, memo: dic
             watch=watch,
         )
 
-    return _Judged(part.name, part.truth, part.test, audited(conflict), audited(None))
+    return _Judged(part.name, part.truth, Paired.of(part.test).receiver, audited(conflict), audited(None))
 
 
 def _story(found: Sequence[_Judged]) -> str:

@@ -84,7 +84,7 @@ def command(sender: str, receiver: str, data_name: str, as_json: bool, out: Path
 
 
 def _matching(options: dict[str, Any]) -> Matching:
-    from seamripper.matching import Direct, Schedule, matchings
+    from seamripper.matching import Direct, matchings
 
     way = matchings.make(options["matching_name"])
     if options["ridge"] is not None:
@@ -93,8 +93,6 @@ def _matching(options: dict[str, Any]) -> Matching:
         way = dataclasses.replace(way, ridge=options["ridge"])
     words = ("optimiser", "lr", "epochs", "batch", "schedule")
     training = {name: options[name] for name in words if options[name] is not None}
-    if "schedule" in training:
-        training["schedule"] = Schedule(training["schedule"])
     return with_options(way, training=training, init=options["init"])
 
 

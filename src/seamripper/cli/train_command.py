@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import click
@@ -17,9 +16,9 @@ from seamripper.cli._show import print_json, print_table, progress
 @click.option("--out", type=Output(), required=True, help="The checkpoint to write (.safetensors).")
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--n", type=click.IntRange(min=2), help="Train on this many samples (default: all).")
-@click.option("--epochs", type=click.IntRange(min=1), help="Default: the recipe's, 4 for classifiers.")
-@click.option("--lr", type=float, help="Default: the recipe's, 0.1 for classifiers.")
-@click.option("--batch", type=click.IntRange(min=2), help="Default: the recipe's, 128.")
+@click.option("--epochs", type=click.IntRange(min=1), help="Default: 4 for classifiers, 25 for autoencoders.")
+@click.option("--lr", type=float, help="Default: 0.1 for classifiers, 1e-4 for autoencoders.")
+@click.option("--batch", type=click.IntRange(min=2), help="Default: 128.")
 @click.option("--schedule", type=click.Choice(["constant", "cosine"]), help="Of the learning rate; default: constant.")
 @click.option("--again", is_flag=True, help="Train anew even if the checkpoint is there.")
 @json_option
@@ -42,15 +41,13 @@ def command(
     """
     from seamripper._stats import proportion
     from seamripper.data import load_data
-    from seamripper.models import Architecture, Recipe, predict, train
+    from seamripper.models import Architecture, predict, train, training_for
 
     architecture = Architecture.parse(model)
-    base = Recipe.autoencoder() if architecture.reconstructs else Recipe.smith()
-    given = {"epochs": epochs, "lr": lr, "batch": batch, "schedule": schedule}
-    recipe = dataclasses.replace(base, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    training = training_for(architecture, epochs=epochs, lr=lr, batch=batch, schedule=schedule)
     samples = load_data(data_name, "train", n=n)
     with progress(quiet=as_json) as watch:
-        trained = train(architecture, samples, recipe=recipe, seed=seed, out=out, resume=not again, watch=watch)
+        trained = train(architecture, samples, training=training, seed=seed, out=out, resume=not again, watch=watch)
     test = load_data(data_name, "test")
     outputs = predict(trained.module, test)
     accuracy = None
@@ -62,7 +59,7 @@ def command(
         print_json({"model": str(out), "record": dict(trained.record), "test_accuracy": score})
         return
     rows = [
-        ["trained on", f"{samples.name}, {len(samples):,} samples, seed {seed}, {recipe.epochs} epochs"],
+        ["trained on", f"{samples.name}, {len(samples):,} samples, seed {seed}, {training.epochs} epochs"],
         ["loss, first and last epoch", f"{losses[0]:.4f} → {losses[-1]:.4f}"],
         ["accuracy on the test split", "–" if accuracy is None else f"{accuracy} (n = {accuracy.n:,})"],
         ["written to", str(out)],

@@ -14,8 +14,9 @@ from seamripper._fingerprint import tensor_fingerprint, tensors_of
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split, require_split
-from seamripper.data.padding import trimmed
-from seamripper.data.samples import Samples, require_samples
+from seamripper.data.padding import trim_pair
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Samples
 from seamripper.errors import AuditError
 from seamripper.matching.base import Matching, matchings
 from seamripper.matching.evaluate import Functional, evaluate
@@ -33,14 +34,15 @@ that its pairing is broken, so that it must fail; or that it is no stitch at all
 class Case:
     """A comparison to be audited: sender and receiver, the samples, and the matching that joins them.
 
-    `seeds` are those of the stitch, and of whatever a control draws: they are the units. `others` are networks trained
-    as the receiver was, from other seeds, cut where it is, if there are any.
+    `fit` and `test` may be given as plain Samples, which both networks are then shown. `seeds` are those of the stitch,
+    and of whatever a control draws: they are the units. `others` are networks trained as the receiver was, from other
+    seeds, cut where it is, if there are any.
     """
 
     sender: Split
     receiver: Split
-    fit: Samples
-    test: Samples
+    fit: Paired
+    test: Paired
     matching: Matching = field(default_factory=Task)
     stitch: Stitch | str = "auto"
     freeze: Freeze = "all"
@@ -54,8 +56,9 @@ class Case:
     def __post_init__(self) -> None:
         require_split(self.sender, "sender")
         require_split(self.receiver, "receiver")
-        require_samples(self.fit, "fit")
-        require_samples(self.test, "test")
+        # Trimmed, so that whatever looks at the samples sees the same, whichever length they were padded to.
+        for part in ("fit", "test"):
+            object.__setattr__(self, part, trim_pair(Paired.of(getattr(self, part), part)))
         object.__setattr__(self, "matching", matchings.make(self.matching))
         require(self.stitch, (Stitch, str), "stitch", error=AuditError)
         for half in self.others:
@@ -64,9 +67,6 @@ class Case:
             require_whole(seed, "each of seeds", least=0, most=2**32 - 1, error=AuditError)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise AuditError(f"Expected one seed or more, each once, but got {self.seeds}.")
-        # Whatever looks at the samples then sees the same, whichever length they were padded to.
-        for part in ("fit", "test"):
-            object.__setattr__(self, part, trimmed(getattr(self, part)))
 
     def __repr__(self) -> str:
         return f"Case({self.sender} → {self.receiver}, {self.matching.name}, seeds {self.seeds})"
@@ -74,9 +74,9 @@ class Case:
     @property
     def looks(self) -> bool:
         """Whether the sender looks at the inputs at all; noise does not, so no change of the inputs can test it."""
-        return self.fit.shown is None
+        return self.fit.same and self.test.same
 
-    def joined(self, sender: Split | None = None, *, fit: Samples | None = None, seed: int = 0) -> Match:
+    def joined(self, sender: Split | None = None, *, fit: Samples | Paired | None = None, seed: int = 0) -> Match:
         """The match of this case, or the same matching with another sender, or other samples to fit on."""
         return match(
             self.sender if sender is None else sender,
@@ -125,8 +125,8 @@ class Counterpart:
     label: str
     seed: int
     sender: Split
-    fit: Samples
-    test: Samples
+    fit: Paired
+    test: Paired
 
 
 @dataclass(frozen=True, eq=False)

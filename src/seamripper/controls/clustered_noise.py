@@ -16,6 +16,7 @@ from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls.base import Case, Control, Counterpart, Known
 from seamripper.data.noise import clustered_noise
 from seamripper.data.padding import MASK
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import AuditError, DataError, InapplicableError
 
@@ -64,21 +65,21 @@ class ClusteredNoise(Control):
             for seed in case.seeds:
                 fit, test = (
                     self._noisy(case, part, split=split, radius=radius, seed=seed, dtype=dtype)
-                    for part, split in ((case.fit, "train"), (case.test, "test"))
+                    for part, split in ((case.fit.receiver, "train"), (case.test.receiver, "test"))
                 )
-                example = _example(case, fit.for_sender.batch(slice(0, 2)))
-                sender = given(AsTheyAre(), example, fit.for_sender.source)
+                example = _example(case, fit.sender.batch(slice(0, 2)))
+                sender = given(AsTheyAre(), example, fit.sender.source)
                 yield Counterpart(f"noise of radius {radius:g}", seed, sender, fit, test)
 
     def _noisy(
         self, case: Case, samples: Samples, *, split: str, radius: float, seed: int, dtype: torch.dtype
-    ) -> Samples:
+    ) -> Paired:
         """The samples that take part, and for each the sender is shown noise of its class."""
-        tokens, classes = _tokens(case), self._clusters(case.fit)
+        tokens, classes = _tokens(case), self._clusters(case.fit.receiver)
         shape = case.sender.cut.shape if tokens is None else (tokens, case.sender.cut.width)
         if tokens is None:
             _require_shape(case, samples)
-        used = _of_classes(samples.as_it_is, classes)
+        used = _of_classes(samples, classes)
         most = max(2, _BYTES // (4 * math.prod(shape)))
         used = used.draw(most if self.n is None else min(most, self.n), seed=seed)
         row, each = places(used.labels, classes)
@@ -90,10 +91,10 @@ class ClusteredNoise(Control):
         assert isinstance(shown.inputs, Tensor)
         values = shown.inputs.to(dtype)
         if tokens is None:
-            return replace(used, shown=replace(shown, inputs=values))
+            return Paired(replace(shown, inputs=values), used)
         assert isinstance(used.inputs, Mapping)
         mask = used.inputs[MASK]
-        return replace(used, shown=replace(shown, inputs={VALUES: values[:, : mask.shape[1]], MASK: mask}))
+        return Paired(replace(shown, inputs={VALUES: values[:, : mask.shape[1]], MASK: mask}), used)
 
     def _clusters(self, fit: Samples) -> int:
         if self.classes is None:
@@ -108,7 +109,9 @@ class ClusteredNoise(Control):
 
 def _tokens(case: Case) -> int | None:
     """How many tokens noise has in the place of texts, the longest; None where it has the shape of the cut."""
-    lengths = [inputs[MASK].shape for inputs in (case.fit.inputs, case.test.inputs) if _masked(inputs)]
+    lengths = [
+        inputs[MASK].shape for inputs in (case.fit.receiver.inputs, case.test.receiver.inputs) if _masked(inputs)
+    ]
     if case.sender.cut.layout != "ntd" or len(lengths) < 2 or any(len(shape) != 2 for shape in lengths):
         return None
     return max(shape[1] for shape in lengths)
@@ -128,7 +131,7 @@ def _example(case: Case, inputs: Inputs) -> Inputs:
 
 def _require_shape(case: Case, samples: Samples) -> None:
     """Refuse samples of which the receiver makes activations of another shape than the cut's."""
-    few = case.receiver.model.present(samples.as_it_is).batch(slice(0, 1))
+    few = case.receiver.model.present(samples).batch(slice(0, 1))
     with torch.no_grad():
         here = tuple(case.receiver.head(few).shape[1:])
     if here != case.receiver.cut.shape:

@@ -16,6 +16,7 @@ from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls.base import Case, Control, Counterpart, Known
 from seamripper.cut.place import Layout
 from seamripper.cut.split import Split
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.stitches.positions import to_tokens
@@ -65,14 +66,14 @@ class Input(Control):
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The input, once for each seed of the stitch."""
         sender = _sender(case)
-        fit, test = (samples.as_it_is for samples in (case.fit, case.test))
+        fit, test = (Paired.of(pair.receiver) for pair in (case.fit, case.test))
         for seed in case.seeds:
             yield Counterpart(sender.model.source, seed, sender, fit, test)
 
 
 def _sender(case: Case) -> Split:
     """What makes activations of the inputs: the first way that the case's stitch can join to the receiver."""
-    example, why = _numbers(case.fit), None
+    example, why = _numbers(case.fit.receiver), None
     for make, source in _ways(case, example):
         sender = given(make, example, source)
         why = misfit(case, sender.cut)

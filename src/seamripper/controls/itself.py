@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from seamripper.controls._fitting import require_fit
 from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.data.paired import Paired
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,6 @@ class Itself(Control):
         """The receiver, once for each seed of the stitch."""
         require_fit(case, case.receiver.cut, self.name)
         # What the receiver itself is shown, also where the sender is shown something else.
-        fit, test = (samples.as_it_is for samples in (case.fit, case.test))
+        fit, test = (Paired.of(pair.receiver) for pair in (case.fit, case.test))
         for seed in case.seeds:
             yield Counterpart("receiver into itself", seed, case.receiver, fit, test)

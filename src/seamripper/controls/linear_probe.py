@@ -16,9 +16,10 @@ from seamripper.activations.sampling import Sampling, rows_of
 from seamripper.controls._logistic import logistic_answers
 from seamripper.controls.base import Case, Control, Counterpart, Known, Outcome
 from seamripper.controls.random_sender import RandomSender
-from seamripper.cut.on_data import presented
+from seamripper.cut.on_data import views_of
 from seamripper.data.padding import tokens_that_count
-from seamripper.data.samples import Samples, batches_in, both
+from seamripper.data.paired import Paired
+from seamripper.data.samples import batches_in
 from seamripper.errors import AuditError, DataError, InapplicableError
 from seamripper.matching.evaluate import Functional, answers_of, functional
 from seamripper.matching.match import shared
@@ -75,22 +76,22 @@ class LinearProbe(Control):
         fit, test = (self._rows(case, one, part) for part in (one.fit, one.test))
         classes = max(one.fit.classes, int(labels.max()) + 1, int(wanted.max()) + 1)
         answers = logistic_answers(fit, labels, test, classes=classes, l2=self.l2)
-        native = answers_of(case.receiver, one.test, batch=_BATCH)
-        return functional(answers, native, one.test, wanted=wanted)
+        native = answers_of(case.receiver, one.test.receiver, batch=_BATCH)
+        return functional(answers, native, one.test.receiver, wanted=wanted)
 
-    def _rows(self, case: Case, one: Counterpart, samples: Samples) -> Tensor:
+    def _rows(self, case: Case, one: Counterpart, samples: Paired) -> Tensor:
         """The sender's activations as rows, one a sample, a batch at a time so that the maps are never kept."""
         found, cut = [], one.sender.cut
         with torch.no_grad():
-            views = both(presented(samples, one.sender, case.receiver), _BATCH)
-            for step, (_, (shown, _)) in enumerate(views, 1):
-                activations = one.sender.head(shown)
+            views = views_of(samples, one.sender, case.receiver)
+            for step, (given, _) in enumerate(views.batches(_BATCH), 1):
+                activations = one.sender.head(given)
                 require_finite(activations, cut.name, samples.ids[(step - 1) * _BATCH :])
                 sampling: Sampling = "pool" if self.pool else "flatten"
-                found.append(rows_of(activations, cut.layout, sampling, tokens_that_count(shown)).double())
+                found.append(rows_of(activations, cut.layout, sampling, tokens_that_count(given)).double())
                 case.watch(Progress("linear probe", step, batches_in(len(samples), _BATCH)))
         return torch.cat(found)
 
 
-def _wanted(case: Case, samples: Samples) -> Tensor:
+def _wanted(case: Case, samples: Paired) -> Tensor:
     return case.matching.wanted(samples) if isinstance(case.matching, Task) else samples.labels

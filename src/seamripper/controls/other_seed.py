@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from seamripper.controls._fitting import require_fit
 from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, InapplicableError
 
 
@@ -31,7 +32,7 @@ class OtherSeed(Control):
                 "No network trained as the receiver was, from another seed, was given: give one or more, cut where the "
                 "receiver is, and the answer will be worth more."
             )
-        fit, test = (samples.as_it_is for samples in (case.fit, case.test))
+        fit, test = (Paired.of(pair.receiver) for pair in (case.fit, case.test))
         for number, other in enumerate(case.others, 1):
             if other.fingerprint == case.receiver.fingerprint:
                 raise AuditError(

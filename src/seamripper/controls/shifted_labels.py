@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 from seamripper._options import require_options
 from seamripper.controls._fitting import require_fit
 from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
 
@@ -47,17 +48,17 @@ class ShiftedLabels(Control):
                 f"{self.k} changes nothing. Choose another k, or samples of more classes."
             )
         for seed in case.seeds:
-            fit, test = (shifted(part.as_it_is, kinds, k=self.k, seed=seed) for part in (case.fit, case.test))
+            fit, test = (shift_classes(part.receiver, kinds, k=self.k, seed=seed) for part in (case.fit, case.test))
             yield Counterpart(f"class i for class i + {self.k}", seed, case.receiver, fit, test)
 
 
-def shifted(samples: Samples, kinds: Tensor, *, k: int, seed: int) -> Samples:
+def shift_classes(samples: Samples, kinds: Tensor, *, k: int, seed: int) -> Paired:
     """The samples of these classes; for each the sender is shown one of the class `k` places before, drawn by seed.
 
     A sample is shown twice only where its class has fewer than the other.
 
     >>> six = Samples("six", torch.arange(6.0)[:, None], torch.tensor([0, 1, 2, 0, 1, 2]), torch.arange(6), 3)
-    >>> shifted(six, torch.tensor([0, 1, 2]), k=1, seed=0).for_sender.labels
+    >>> shift_classes(six, torch.tensor([0, 1, 2]), k=1, seed=0).sender.labels
     tensor([2, 0, 1, 2, 0, 1])
     """
     used = samples.take(torch.isin(samples.labels, kinds))
@@ -68,4 +69,4 @@ def shifted(samples: Samples, kinds: Tensor, *, k: int, seed: int) -> Samples:
         pool = (used.labels == kinds[(place - k) % len(kinds)]).nonzero().flatten()
         pool = pool[torch.randperm(len(pool), generator=generator)]
         shown[wanted] = pool[torch.arange(len(wanted)) % len(pool)]
-    return replace(used, shown=used.take(shown))
+    return Paired(used.take(shown), used)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 
 from seamripper.controls._fitting import stitch_of
 from seamripper.controls.base import Case, Control, Counterpart, Known
-from seamripper.data.samples import Samples
+from seamripper.data.paired import Paired
 from seamripper.errors import InapplicableError
 from seamripper.models._seeded import derived, seeded
 
@@ -38,17 +38,18 @@ class Shuffled(Control):
         if not list(layer.parameters()):
             raise InapplicableError("The stitch has no parameters, so a broken pairing cannot change it.")
         for seed in case.seeds:
-            yield Counterpart("pairs at random", seed, case.sender, shuffled(case.fit, seed=seed), case.test)
+            yield Counterpart("pairs at random", seed, case.sender, shuffle(case.fit, seed=seed), case.test)
 
 
-def shuffled(samples: Samples, *, seed: int) -> Samples:
+def shuffle(pair: Paired, *, seed: int) -> Paired:
     """The same samples, with what the sender is shown in another order.
 
+    >>> from seamripper.data.samples import Samples
     >>> four = Samples("four", torch.arange(4.0)[:, None], torch.tensor([0, 1, 0, 1]), torch.arange(4), 2)
-    >>> mixed = shuffled(four, seed=0)
-    >>> mixed.ids.tolist(), mixed.for_sender.ids.tolist()
+    >>> mixed = shuffle(Paired.of(four), seed=0)
+    >>> mixed.receiver.ids.tolist(), mixed.sender.ids.tolist()
     ([0, 1, 2, 3], [3, 2, 1, 0])
     """
     # Not the seed itself, from which a matching draws its own order of the samples.
-    order = torch.randperm(len(samples), generator=torch.Generator().manual_seed(derived(seed, _PAIRS)))
-    return replace(samples, shown=samples.for_sender.take(order))
+    order = torch.randperm(len(pair), generator=torch.Generator().manual_seed(derived(seed, _PAIRS)))
+    return Paired(pair.sender.take(order), pair.receiver)

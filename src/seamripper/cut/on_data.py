@@ -7,6 +7,7 @@ from torch import Tensor
 
 from seamripper.cut.frozen import sealed
 from seamripper.cut.split import FAILURES, Split, first_line
+from seamripper.data.paired import Paired
 from seamripper.data.samples import VIEW, Samples
 from seamripper.errors import CutError, DataError, FrozenError
 
@@ -14,18 +15,18 @@ _ROUNDING = 100
 """How many times the precision of its numbers an answer may be off: larger batches may be added up in another order."""
 
 
-def presented(samples: Samples, sender: Split, receiver: Split) -> Samples:
-    """The samples as the receiver wants them, showing a sender, from the same pictures, what it wants."""
+def views_of(samples: Samples | Paired, sender: Split, receiver: Split) -> Paired:
+    """The samples as the sender and as the receiver wants them."""
+    pair = Paired.of(samples)
     made_by = [half.model.wants.tokenizer for half in (sender, receiver) if half.model.wants is not None]
-    if samples.shown is None and len(set(filter(None, made_by))) > 1:
+    if pair.same and len(set(filter(None, made_by))) > 1:
         raise DataError(
             f"The sender wants {sender.model.wants} and the receiver {receiver.model.wants}: the same ids stand for "
-            "other words. Give samples that show the sender its own: dataclasses.replace(samples, shown=…)."
+            "other words. Give each its own samples: Paired(sender=…, receiver=…)."
         )
-    theirs = receiver.model.present(samples.as_it_is)
-    ours = sender.model.present(samples.for_sender)
-    alike = samples.shown is None and all(getattr(ours, name) == getattr(theirs, name) for name in VIEW)
-    return theirs if alike else theirs.showing(ours)
+    views = Paired(sender.model.present(pair.sender), receiver.model.present(pair.receiver))
+    alike = all(getattr(views.sender, name) == getattr(views.receiver, name) for name in VIEW)
+    return Paired.of(views.receiver) if pair.same and alike else views
 
 
 def prove_halves(half: Split, samples: Samples, *, role: str, batch: int, activations: Tensor | None = None) -> None:

@@ -10,10 +10,11 @@ from seamripper._options import changed_options
 from seamripper.data.base import DataSet, check_seed, check_split, datasets
 from seamripper.data.digits8 import FallbackWarning
 from seamripper.data.noise import clustered_noise
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError
 
-__all__ = ["DataSet", "FallbackWarning", "Inputs", "Samples", "clustered_noise", "datasets", "load_data"]
+__all__ = ["DataSet", "FallbackWarning", "Inputs", "Paired", "Samples", "clustered_noise", "datasets", "load_data"]
 
 
 def load_data(

@@ -3,7 +3,7 @@
 An `attention_mask` (n, tokens) among named inputs says it: a token counts where the mask is not 0. Two mechanisms
 follow from it, and both are needed:
 
-- `trimmed` cuts off the places that are padding in every sample. Each public call does so first, so networks compute
+- `trim` cuts off the places that are padding in every sample. Each public call does so first, so networks compute
   the very same numbers whichever length the samples were padded to.
 - `tokens_that_count` is the mask for what is left, as shorter samples still end in padding. By it padding makes no row
   of a measure, a matching or an audit, enters no average and no batch statistics, and is never drawn.
@@ -22,6 +22,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError
 
@@ -61,30 +62,32 @@ def padded_length(samples: Samples) -> int | None:
     return None if mask is None else mask.shape[1]
 
 
-def trimmed(samples: Samples) -> Samples:
+def trim(samples: Samples) -> Samples:
     """The samples without the places that are padding in all of them; the very same samples if there are none.
 
     These are cut off behind the last token that counts in any sample. Before the first one they are cut off only if the
-    samples have `position_ids`: without them a model would take the first place that is left for its position 0. What a
-    sender is shown keeps the length of what the receiver is shown.
+    samples have `position_ids`: without them a model would take the first place that is left for its position 0.
 
     >>> inputs = {"input_ids": torch.tensor([[5, 6, 0, 0], [7, 0, 0, 0]])}
     >>> inputs["attention_mask"] = (inputs["input_ids"] > 0).long()
-    >>> trimmed(Samples("two", inputs, torch.tensor([0, 1]), torch.arange(2), classes=2)).inputs["input_ids"]
+    >>> trim(Samples("two", inputs, torch.tensor([0, 1]), torch.arange(2), classes=2)).inputs["input_ids"]
     tensor([[5, 6],
             [7, 0]])
     """
-    own, shown = _used(samples), samples.shown
-    theirs = None if shown is None else _used(shown)
-    if own is not None and shown is not None and theirs is None and _as_long(shown, len(own)):
-        # What it is shown may have a value for each token, and no mask to cut it off by.
-        return samples
+    return _keep(samples, _used(samples))
+
+
+def trim_pair(pair: Paired) -> Paired:
+    """Both sets without the places that are padding in all of their samples; sets of one length keep one length."""
+    if pair.same:
+        return Paired.of(trim(pair.receiver))
+    own, theirs = _used(pair.receiver), _used(pair.sender)
+    if own is not None and theirs is None and _as_long(pair.sender, len(own)):
+        # What the sender is shown may have a value for each token, and no mask to cut it off by.
+        return pair
     if own is not None and theirs is not None and len(own) == len(theirs):
         own = theirs = own | theirs
-    if (own is None or bool(own.all())) and (theirs is None or bool(theirs.all())):
-        return samples
-    other = None if shown is None else replace(shown, inputs=_at(shown.inputs, theirs))
-    return replace(samples, inputs=_at(samples.inputs, own), shown=other)
+    return Paired(_keep(pair.sender, theirs), _keep(pair.receiver, own))
 
 
 def _mask(inputs: Inputs) -> Tensor | None:
@@ -117,18 +120,19 @@ def _as_long(samples: Samples, tokens: int) -> bool:
     return any(value.dim() > 1 and value.shape[1] == tokens for value in values)
 
 
-def _at(inputs: Inputs, used: Tensor | None) -> Inputs:
-    """The inputs at these places: all that has a value for each token of the mask."""
-    mask = _mask(inputs)
+def _keep(samples: Samples, used: Tensor | None) -> Samples:
+    """The samples at these places of their tokens: all that has a value for each token of the mask."""
+    mask = _mask(samples.inputs)
     if used is None or mask is None or bool(used.all()):
-        return inputs
-    assert isinstance(inputs, Mapping)
+        return samples
+    assert isinstance(samples.inputs, Mapping)
     first, last = (int(used.nonzero()[end]) for end in (0, -1))
     # Most often one stretch of places: a view of it, as a copy of a large corpus would take its memory again.
     kept = slice(first, last + 1) if bool(used[first : last + 1].all()) else used
-    return {
+    inputs: Inputs = {
         name: value[:, kept]
         if value.dim() in (2, 3) and value.shape[:2] == mask.shape and not name.startswith(_OTHER_TEXT)
         else value
-        for name, value in inputs.items()
+        for name, value in samples.inputs.items()
     }
+    return replace(samples, inputs=inputs)

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, Dataset
 
 from seamripper._doors import require, require_whole
 from seamripper._fingerprint import joined, tensor_fingerprint
@@ -53,8 +52,6 @@ class Samples:
     std: float | tuple[float, ...] = 1.0
     source: str = "memory"
     """Where the bytes came from, in words that a result can repeat."""
-    shown: Samples | None = None
-    """What a sender is shown in place of these, row by row: noise, another image. The receiver is shown these."""
     range: tuple[float, float] | None = None
     """Of pictures that are floats: the values of black and white."""
     ready: bool = False
@@ -76,11 +73,6 @@ class Samples:
                 raise DataError(
                     f"Expected {self.name} to have as many {key} as labels ({len(self.labels)}), but got {len(value)}."
                 )
-        if self.shown is not None and len(self.shown) != len(self):
-            raise DataError(
-                f"Expected {self.name} to show a sender as many samples as the receiver ({len(self)}), "
-                f"but got {len(self.shown)}."
-            )
         if self.classes < 1:
             raise DataError(f"Expected {self.name} to have at least 1 class, but got classes = {self.classes}.")
         if len(self.labels) == 0:
@@ -116,9 +108,8 @@ class Samples:
         require_whole(self.classes, f"classes of {self.name}", least=1, error=DataError)
 
     def __repr__(self) -> str:
-        shown = "" if self.shown is None else f", a sender is shown {short(self.shown.name, 60)!r}"
         name, size = short(self.name, 60), shown_shape(self.shape)
-        return f"Samples({name!r}, n = {len(self)}, {size}, classes = {self.classes}{shown})"
+        return f"Samples({name!r}, n = {len(self)}, {size}, classes = {self.classes})"
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -136,38 +127,20 @@ class Samples:
             return False
         return self.inputs.dtype == torch.uint8 or self.range is not None
 
-    def shown_in(self, dtype: torch.dtype | None, **view: Any) -> Samples:
-        """The very same samples, shown in another way: `mean`, `std`, `size`, `interpolation` and precision."""
-        same = all(getattr(self, name) == value for name, value in {"dtype": dtype, **view}.items())
-        return self if same else self._with(dtype=dtype, **view)
-
-    def showing(self, shown: Samples | None) -> Samples:
-        """The very same samples, with these shown to a sender; with None, a sender is shown them as well."""
-        return self if self.shown is shown else self._with(shown=shown)
-
-    def _with(self, **changes: Any) -> Samples:
-        """A copy that shares the columns, which need not be fingerprinted again."""
-        other = replace(self, **changes)
+    def in_view(self, dtype: torch.dtype | None, **view: Any) -> Samples:
+        """The same samples, shown in another way: by `mean`, `std`, `size`, `interpolation` and precision."""
+        if all(getattr(self, name) == value for name, value in {"dtype": dtype, **view}.items()):
+            return self
+        other = replace(self, dtype=dtype, **view)
         if "_prints" in vars(self):
+            # It shares the columns, which need not be fingerprinted again.
             vars(other)["_prints"] = self._prints
         return other
-
-    @property
-    def for_sender(self) -> Samples:
-        """What a sender is shown: these samples, unless something else is `shown` to it."""
-        return self if self.shown is None else self.shown
-
-    @property
-    def as_it_is(self) -> Samples:
-        """These samples, and nothing else shown to a sender."""
-        return self.showing(None)
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """sha256 over inputs, labels, ids and the normalisation: same fingerprint, same samples."""
         prints = dict(self._prints)
-        if self.shown is not None:
-            prints["shown to the sender"] = self.shown.fingerprint
         # What is not said does not count, so that samples without it keep the fingerprints that they have always had.
         view: dict[str, object] = {
             "range": self.range,
@@ -185,7 +158,7 @@ class Samples:
     def _prints(self) -> dict[str, str]:
         return {key: tensor_fingerprint(value) for key, value in self._columns()}
 
-    def changed(self, inputs: Inputs, *, name: str) -> Samples:
+    def with_inputs(self, inputs: Inputs, *, name: str) -> Samples:
         """The same samples with other inputs, given in the way that `batch` shows these; pictures stay pictures."""
         if not self.pictures:
             return replace(self, name=name, inputs=inputs)
@@ -210,8 +183,7 @@ class Samples:
         rows = {key: value[index] for key, value in self._columns()}
         labels, ids = rows.pop("labels"), rows.pop("ids")
         inputs: Inputs = rows["inputs"] if isinstance(self.inputs, Tensor) else rows
-        shown = None if self.shown is None else self.shown.take(index)
-        return replace(self, inputs=inputs, labels=labels, ids=ids, shown=shown)
+        return replace(self, inputs=inputs, labels=labels, ids=ids)
 
     def first(self, n: int | None) -> Samples:
         """The first `n` samples (all of them if `n` is None or larger)."""
@@ -268,35 +240,6 @@ class Samples:
             yield "inputs", self.inputs
         yield "labels", self.labels
         yield "ids", self.ids
-
-
-def require_samples(value: object, name: str) -> None:
-    """Refuse what is no Samples, and say how to make some of it.
-
-    >>> require_samples("mnist", "fit")
-    Traceback (most recent call last):
-      ...
-    seamripper.errors.DataError: Expected fit to be Samples, but got 'mnist'. Load them: load_data('mnist', 'train').
-    """
-    if isinstance(value, str):
-        advice = f"Load them: load_data({value!r}, 'train')."
-    elif isinstance(value, (Dataset, DataLoader)):
-        items = "dataset" if isinstance(value, Dataset) else "loader.dataset"
-        advice = (
-            f"Make Samples of it: Samples('mine', torch.stack([x for x, _ in {items}]), torch.tensor([y for _, y in "
-            f"{items}]), torch.arange(len({items})), classes=10)."
-        )
-    else:
-        advice = "Load some, load_data('mnist', 'train'), or make some: Samples(name, inputs, labels, ids, classes)."
-    require(value, Samples, name, error=DataError, advice=advice)
-
-
-def both(samples: Samples, size: int) -> Iterator[tuple[tuple[Inputs, Tensor], tuple[Inputs, Tensor]]]:
-    """Batches of what the receiver is shown, each with the batch that a sender is shown; often they are the same."""
-    if samples.shown is None:
-        yield from ((batch, batch) for batch in samples.batches(size))
-    else:
-        yield from zip(samples.batches(size), samples.shown.batches(size), strict=True)
 
 
 def batches_in(n: int, size: int) -> int:

@@ -26,8 +26,6 @@ class Choices:
             from seamripper.matching import matchings
 
             whole: dict[str, Any] = plain(matchings.from_record(record).as_record())
-            # Where activations are kept is for the machine to say.
-            whole.get("training", {}).pop("memory", None)
             return whole
 
         found: dict[str, Any] = self.identities.choice("matching", record, look)
@@ -43,7 +41,6 @@ class Choices:
             from seamripper.experiment.kinds.base import plain
 
             whole: dict[str, Any] = plain(MATCHING.as_record())
-            whole["training"].pop("memory")
             return whole
 
         found: dict[str, Any] = self.identities.choice("matching of audits", None, look)

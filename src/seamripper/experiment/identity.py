@@ -73,14 +73,11 @@ class Identities:
         """The architecture, written the one way, and the whole recipe of a network that is trained here."""
 
         def look() -> dict[str, Any]:
-            import dataclasses
-
-            from seamripper.models import Architecture, Recipe
+            from seamripper.models import Architecture, training_for
 
             architecture = Architecture.parse(str(network.train))
-            base = Recipe.autoencoder() if architecture.reconstructs else Recipe.smith()
-            recipe = dataclasses.asdict(dataclasses.replace(base, **network.recipe))
-            return {"architecture": architecture.spec, "recipe": recipe}
+            training = training_for(architecture, **network.recipe)
+            return {"architecture": architecture.spec, "recipe": training.as_record()}
 
         found: dict[str, Any] = self._once(["network", network.train, network.recipe], look)
         return found

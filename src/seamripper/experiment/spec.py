@@ -67,8 +67,8 @@ class Data(_Part):
 class Network(_Part):
     """A model of the study: one that is trained here, once for each seed, or one that is loaded.
 
-    `train` names an architecture of the zoo, `data` what it is trained on; the recipe's options that are not given are
-    the recipe's own. `load` takes what `seamripper.load` takes; such a model has no seeds.
+    `train` names an architecture of the zoo, `data` what it is trained on; options of the training that are not
+    given are those of Smith et al. 2025. `load` takes what `seamripper.load` takes; such a model has no seeds.
     """
 
     train: Word | None = None
@@ -99,7 +99,7 @@ class Network(_Part):
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """The options of the recipe that are given."""
+        """The options of the training that are given."""
         names = ("optimiser", "lr", "momentum", "weight_decay", "batch", "epochs", "schedule")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
@@ -110,7 +110,7 @@ Ways = Literal["task", "direct", "regression", "class_mapping", "embedding_mappi
 class Way(_Part):
     """A matching of the study under a name of its own: `way` is task, direct, regression …; the rest its options.
 
-    Options of the training (`lr`, `epochs` …) and of its schedule stand beside the matching's own.
+    Options of the training (`lr`, `epochs` …) stand beside the matching's own.
     """
 
     way: Ways
@@ -121,13 +121,13 @@ class Way(_Part):
     optimise: bool | None = None
     optimiser: Literal["adam", "sgd"] | None = None
     lr: Annotated[float, Field(gt=0)] | None = None
-    momentum: Annotated[float, Field(ge=0)] | None = None
+    momentum: Annotated[float, Field(ge=0, lt=1)] | None = None
     weight_decay: Annotated[float, Field(ge=0)] | None = None
     epochs: Annotated[int, Field(ge=0)] | None = None
     batch: Annotated[int, Field(ge=1)] | None = None
     l1: Annotated[float, Field(ge=0)] | None = None
     schedule: Literal["constant", "steps", "cosine"] | None = None
-    warmup: Annotated[float, Field(ge=0)] | None = None
+    warmup: Annotated[float, Field(ge=0, lt=1)] | None = None
     form: Literal["auto", "least_squares", "orthogonal", "reduced_rank"] | None = None
     ridge: Annotated[float, Field(ge=0)] | None = None
     rank: Annotated[int, Field(ge=1)] | None = None
@@ -147,18 +147,15 @@ class Way(_Part):
         """The matching as `matchings` takes it."""
         given = {name: getattr(self, name) for name in sorted(self.model_fields_set) if getattr(self, name) is not None}
         record: dict[str, Any] = {"name": given.pop("way")}
-        schedule = {new: given.pop(old) for old, new in (("schedule", "kind"), ("warmup", "warmup")) if old in given}
         # Direct matching solves: its `batch` is its own.
         trained = _TRAINING if self.way != "direct" else ()
         training: dict[str, Any] = {name: given.pop(name) for name in trained if name in given}
-        if schedule:
-            training["schedule"] = schedule
         record |= {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
         return record | ({"training": training} if training else {})
 
 
-_TRAINING = ("optimiser", "lr", "momentum", "weight_decay", "epochs", "batch", "l1")
-_TRAINED = {*_TRAINING, "schedule", "warmup"}
+_TRAINING = ("optimiser", "lr", "momentum", "weight_decay", "epochs", "batch", "l1", "schedule", "warmup")
+_TRAINED = set(_TRAINING)
 _OPTIONS = {
     "task": _TRAINED | {"init", "loss", "label_map", "augment", "optimise"},
     "regression": _TRAINED | {"init"},

@@ -8,7 +8,7 @@ from seamripper.matching.evaluate import Functional, evaluate
 from seamripper.matching.match import Match, load_match, match
 from seamripper.matching.regression import Regression
 from seamripper.matching.task import Task
-from seamripper.matching.training import Schedule, Training
+from seamripper.models.training import Training
 
 __all__ = [
     "ClassMapping",
@@ -18,7 +18,6 @@ __all__ = [
     "Match",
     "Matching",
     "Regression",
-    "Schedule",
     "Task",
     "Training",
     "evaluate",

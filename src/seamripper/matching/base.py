@@ -12,7 +12,7 @@ from torch import Tensor
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
-from seamripper.data.samples import Samples
+from seamripper.data.paired import Paired
 from seamripper.errors import MatchError
 from seamripper.registry import Choice, Registry
 from seamripper.stitches.base import Layer
@@ -25,8 +25,8 @@ class Problem:
     sender: Split
     receiver: Split
     layer: Layer
-    fit: Samples
-    held_out: Samples | None
+    fit: Paired
+    held_out: Paired | None
     seed: int = 0
     freeze: Freeze = "all"
     watch: Watcher = nobody

@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from seamripper._words import shown_shape
 from seamripper.activations.collect import activations_of
 from seamripper.activations.sampling import counting
-from seamripper.data.samples import Samples
+from seamripper.data.paired import Paired
 from seamripper.errors import DataError, MatchError
 from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.descent import descend, mean_loss
 from seamripper.matching.label_map import mapped
-from seamripper.matching.training import Training, descend, mean_loss
-from seamripper.stitches.padding import carried
+from seamripper.models.training import Training
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class ClassMapping(Matching):
     is why such images are blurred. y is drawn anew in each epoch, by the seed: the paper says that images are matched
     at random within a class, and not whether once. The training's defaults are the paper's, which gives no batch.
 
-    The sender's set is what the samples show a sender, `replace(digits, shown=clothes)`: each has its own labels, and
-    rows need not belong together. Samples that show nothing else are both sets.
+    The sender's set is the sender's side of the samples, `Paired(clothes, digits)`: each has its own labels, and
+    rows need not belong together. Plain samples are both sets.
     """
 
     name: ClassVar[str] = "class_mapping"
@@ -45,15 +45,15 @@ class ClassMapping(Matching):
         """Train the layer through the receiver's tail."""
         layer, receiver, fit = problem.layer, problem.receiver, problem.fit
         _require_images(problem)
-        classes = self.paired(fit)
-        draw, draws = draw_by_class(fit.labels), torch.Generator()
-        sent = activations_of(problem.sender, fit.for_sender, memory=self.training.memory, watch=problem.watch)
+        classes = self.classes_of(fit)
+        draw, draws = draw_by_class(fit.receiver.labels), torch.Generator()
+        sent = activations_of(problem.sender, fit.sender, watch=problem.watch)
         mask = counting(sent.values, sent.cut.layout, sent.mask, repr(sent.cut.name))
 
         def loss_of(index: Tensor) -> Tensor:
-            wanted = fit.batch(draw(classes[index], draws))
+            wanted = fit.receiver.batch(draw(classes[index], draws))
             assert isinstance(wanted, Tensor)
-            stitched = carried(layer, sent.values[index], None if mask is None else mask[index])
+            stitched = layer.carry(sent.values[index], None if mask is None else mask[index])
             return F.mse_loss(receiver.tail(stitched, receiver.beside(wanted)), wanted)
 
         def loss_now() -> float:
@@ -63,15 +63,15 @@ class ClassMapping(Matching):
 
         return descend(problem, self.training, loss_of, loss_now, task="class mapping")
 
-    def paired(self, samples: Samples) -> Tensor:
+    def classes_of(self, pair: Paired) -> Tensor:
         """The class that each of the sender's samples is paired with; each has a sample of the receiver's."""
-        theirs = samples.for_sender
+        theirs = pair.sender
         classes = mapped(theirs, self.label_map)
-        alone = ~torch.isin(classes, samples.labels)
+        alone = ~torch.isin(classes, pair.labels)
         if bool(alone.any()):
             raise DataError(
                 f"Class {int(theirs.labels[alone][0])} of {theirs.name} is paired with class {int(classes[alone][0])} "
-                f"of {samples.name}, of which there is no sample here. Give a label_map, or more samples."
+                f"of {pair.name}, of which there is no sample here. Give a label_map, or more samples."
             )
         return classes
 
@@ -96,12 +96,12 @@ def draw_by_class(labels: Tensor) -> Callable[[Tensor, torch.Generator], Tensor]
 
 def _require_images(problem: Problem) -> None:
     """Refuse a receiver whose answer is not of the shape of its inputs: there is nothing to compare it with."""
-    inputs = problem.fit.batch(slice(0, 2))
+    inputs = problem.fit.receiver.batch(slice(0, 2))
     with torch.no_grad():
         answer = problem.receiver.answer(inputs)
     if not isinstance(inputs, Tensor) or answer.shape != inputs.shape:
         raise MatchError(
             "The matching 'class_mapping' is for receivers that answer with images such as they are given, as "
-            f"autoencoders do: this one is given {shown_shape(problem.fit.shape)} and answers with "
+            f"autoencoders do: this one is given {shown_shape(problem.fit.receiver.shape)} and answers with "
             f"{shown_shape(answer.shape[1:])}. Take 'embedding_mapping', which needs no answer, or 'task'."
         )

@@ -10,14 +10,14 @@ import torch
 from seamripper._options import require_options
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
-from seamripper.data.samples import Samples, batches_in, both
+from seamripper.data.paired import Paired
+from seamripper.data.samples import batches_in
 from seamripper.errors import MatchError
 from seamripper.matching.base import Found, Matching, Problem
 from seamripper.matching.moments import Moments
-from seamripper.matching.padding import tokens_paired
+from seamripper.matching.padding import tokens_compared
 from seamripper.matching.solve import Solution, least_squares, procrustes, reduced_rank
 from seamripper.stitches.base import LinearLayer
-from seamripper.stitches.padding import paired_rows
 
 
 @dataclass(frozen=True)
@@ -69,18 +69,18 @@ class Direct(Matching):
             figures["rows_held_out"] = other.n
         return Found(_status(moments, layer, solution), figures)
 
-    def moments(self, problem: Problem, samples: Samples, task: str) -> Moments:
+    def moments(self, problem: Problem, samples: Paired, task: str) -> Moments:
         """The moments of sender rows and receiver rows over the samples, in one pass."""
         layer = problem.layer
         assert isinstance(layer, LinearLayer)
         moments, done = None, 0
         with torch.no_grad():
-            for (inputs, _), (shown, _) in both(samples, self.batch):
-                x, y = problem.sender.head(shown), problem.receiver.head(inputs)
+            for given, inputs in samples.batches(self.batch):
+                x, y = problem.sender.head(given), problem.receiver.head(inputs)
                 ids = samples.ids[done * self.batch :]
                 require_finite(x, problem.sender.cut.name, ids)
                 require_finite(y, problem.receiver.cut.name, ids)
-                rows, targets = paired_rows(layer, x, y, tokens_paired(problem, x, y, inputs, shown))
+                rows, targets = layer.rows_and_targets(x, y, tokens_compared(problem, x, y, (given, inputs)))
                 moments = moments or Moments(rows.shape[1], targets.shape[1])
                 moments.add(rows, targets)
                 done += 1

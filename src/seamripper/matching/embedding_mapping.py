@@ -15,8 +15,8 @@ from seamripper.activations.collect import activations_of
 from seamripper.activations.sampling import counting
 from seamripper.errors import MatchError
 from seamripper.matching.base import Found, Matching, Problem
-from seamripper.matching.training import Training, descend, orders
-from seamripper.stitches.padding import carried
+from seamripper.matching.descent import descend, orders
+from seamripper.models.training import Training
 
 _APART = 2**32
 """Added to the seed, for an order of the receiver's samples that has nothing to do with that of the sender's."""
@@ -33,8 +33,8 @@ class EmbeddingMapping(Matching):
     training's defaults are the paper's, which gives no batch; the loss is a sum, so another batch is another step.
 
     No labels are used. The receiver's samples are shuffled apart from the sender's, in every epoch anew. The sender's
-    set is what the samples show a sender, `replace(digits, shown=clothes)`, and rows need not belong together. Samples
-    that show nothing else are both sets. Maps are compared as vectors.
+    set is the sender's side of the samples, `Paired(clothes, digits)`, and rows need not belong together. Plain samples
+    are both sets. Maps are compared as vectors.
     """
 
     name: ClassVar[str] = "embedding_mapping"
@@ -45,9 +45,9 @@ class EmbeddingMapping(Matching):
 
     def find(self, problem: Problem) -> Found:
         """Train the layer; the receiver's tail is not needed."""
-        layer, fit, memory = problem.layer, problem.fit, self.training.memory
-        sent = activations_of(problem.sender, fit.for_sender, memory=memory, watch=problem.watch)
-        own = activations_of(problem.receiver, fit, memory=memory, watch=problem.watch)
+        layer, fit = problem.layer, problem.fit
+        sent = activations_of(problem.sender, fit.sender, watch=problem.watch)
+        own = activations_of(problem.receiver, fit.receiver, watch=problem.watch)
         if own.mask is not None:
             raise MatchError(
                 "The matching 'embedding_mapping' compares whole samples as vectors, in which padding has no place, "
@@ -57,7 +57,7 @@ class EmbeddingMapping(Matching):
         met = self._batches(len(fit), self.training.epochs, problem.seed + _APART)
 
         def loss_between(index: Tensor, other: Tensor) -> Tensor:
-            stitched = carried(layer, sent.values[index], None if mask is None else mask[index])
+            stitched = layer.carry(sent.values[index], None if mask is None else mask[index])
             return assigned_distance(stitched, own.values[other], squared=self.squared)
 
         def loss_now() -> float:

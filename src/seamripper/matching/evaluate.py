@@ -16,10 +16,11 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper._stats import Estimate, over_seeds, paired, proportion
 from seamripper.activations.collect import require_finite
 from seamripper.cut.frozen import sealed
-from seamripper.cut.on_data import presented, prove_halves
+from seamripper.cut.on_data import prove_halves, views_of
 from seamripper.cut.split import Split
-from seamripper.data.padding import trimmed
-from seamripper.data.samples import Samples, batches_in, both, require_samples
+from seamripper.data.padding import trim, trim_pair
+from seamripper.data.paired import Paired, require_samples
+from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import DataError, MatchError
 from seamripper.matching.match import Match, require_inputs, shared
 from seamripper.matching.padding import without_padding
@@ -112,7 +113,7 @@ def _points(penalty: Estimate) -> str:
 
 def evaluate(
     match: Match,
-    samples: Samples,
+    samples: Samples | Paired,
     *,
     own: Samples | Estimate | None = None,
     receiver: Tensor | None = None,
@@ -126,59 +127,61 @@ def evaluate(
     """
     advice = "`match` finds one, and `load_match` reads one from a file."
     require(match, Match, "match", error=MatchError, advice=advice)
-    require_samples(samples, "samples")
+    pair = Paired.of(samples)
     if own is not None and not isinstance(own, Estimate):
         require_samples(own, "own")
     if receiver is not None:
-        _require_answers(receiver, samples)
+        _require_answers(receiver, len(pair))
     require_whole(batch, "batch", least=1, error=DataError)
     require_function(watch, "watch", error=MatchError)
-    require_inputs(match.sender, match.receiver, samples)
-    samples = without_padding(samples, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
-    _require_unseen(match, samples)
-    wanted = _wanted(match, samples)
-    shown = presented(samples, match.sender, match.receiver)
-    for role, half, given in (("sender", match.sender, shown.for_sender), ("receiver", match.receiver, shown)):
-        prove_halves(half, given, role=role, batch=batch)
+    require_inputs(match.sender, match.receiver, pair)
+    pair = without_padding(pair, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
+    _require_unseen(match, pair)
+    wanted = _wanted(match, pair.receiver)
+    views = views_of(pair, match.sender, match.receiver)
+    prove_halves(match.sender, views.sender, role="sender", batch=batch)
+    prove_halves(match.receiver, views.receiver, role="receiver", batch=batch)
     with sealed(match.models):
-        answers = stitched_answers(match, samples, batch=batch, watch=watch)
-        receiver = answers_of(match.receiver, samples, batch=batch) if receiver is None else receiver
+        answers = stitched_answers(match, pair, batch=batch, watch=watch)
+        receiver = answers_of(match.receiver, pair.receiver, batch=batch) if receiver is None else receiver
         if isinstance(own, Samples):
             own = right_of(answers_of(match.receiver, own, batch=batch), own)
-    return functional(answers, receiver, samples, wanted=wanted, receiver_own=own)
+    return functional(answers, receiver, pair.receiver, wanted=wanted, receiver_own=own)
 
 
-def stitched_answers(match: Match, samples: Samples, *, batch: int = _BATCH, watch: Watcher = nobody) -> Tensor:
+def stitched_answers(
+    match: Match, samples: Samples | Paired, *, batch: int = _BATCH, watch: Watcher = nobody
+) -> Tensor:
     """What the stitched network answers to samples (n, classes)."""
     parts = []
-    samples = presented(trimmed(samples), match.sender, match.receiver)
+    views = views_of(trim_pair(Paired.of(samples)), match.sender, match.receiver)
     with torch.no_grad():
-        for step, ((inputs, _), (shown, _)) in enumerate(both(samples, batch), 1):
-            parts.append(match.answer(inputs, shown))
+        for step, (given, inputs) in enumerate(views.batches(batch), 1):
+            parts.append(match.answer(inputs, given))
             watch(Progress("scoring", step, batches_in(len(samples), batch)))
     answers = torch.cat(parts)
     require_finite(answers, "the end of the stitched network", samples.ids)
     return answers
 
 
-def _require_answers(answers: object, samples: Samples) -> None:
+def _require_answers(answers: object, n: int) -> None:
     """The receiver's answers that are known already are scores: a row for each sample, a column for each class."""
     require(answers, Tensor, "receiver", error=DataError, advice="It holds the receiver's answers to the samples.")
     assert isinstance(answers, Tensor)
-    if answers.dim() != 2 or len(answers) != len(samples):
+    if answers.dim() != 2 or len(answers) != n:
         raise DataError(
-            f"Expected receiver to hold the receiver's answers, {len(samples)} rows with a score for each class, but "
+            f"Expected receiver to hold the receiver's answers, {n} rows with a score for each class, but "
             f"got a shape of {tuple(answers.shape)}."
         )
 
 
 def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:
     """What a model, whole and without any stitch, answers to samples (n, classes)."""
-    shown = half.model.present(trimmed(samples.as_it_is))
+    view = half.model.present(trim(samples))
     with torch.no_grad():
-        found = torch.cat([half.answer(inputs) for inputs, _ in shown.batches(batch)])
-    require_finite(found, "the end of the receiver", samples.ids)
-    return found
+        answers = torch.cat([half.answer(inputs) for inputs, _ in view.batches(batch)])
+    require_finite(answers, "the end of the receiver", samples.ids)
+    return answers
 
 
 def right_of(answers: Tensor, samples: Samples) -> Estimate:
@@ -267,7 +270,7 @@ def _top5(answers: Tensor, labels: Tensor) -> Estimate | None:
     return proportion(int(hits.sum()), len(labels))
 
 
-def _require_unseen(match: Match, samples: Samples) -> None:
+def _require_unseen(match: Match, samples: Paired) -> None:
     fit = match.made_from["fit"]
     same = fit["fingerprint"] == samples.fingerprint
     seen = len(samples) if same else shared(fit["name"], match.fitted, samples)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
 
 
-def mapped(samples: Samples, label_map: tuple[int, ...] | None) -> Tensor:
+def mapped(samples: Samples | Paired, label_map: tuple[int, ...] | None) -> Tensor:
     """The samples' labels, through the label map if there is one.
 
     >>> three = Samples("three", torch.zeros(3, 1), torch.tensor([0, 1, 1]), torch.arange(3), classes=2)

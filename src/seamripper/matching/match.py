@@ -19,22 +19,22 @@ from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
 from seamripper.activations.collect import AT_ONCE
 from seamripper.cut.frozen import Freeze, sealed
-from seamripper.cut.on_data import presented, prove_halves
+from seamripper.cut.on_data import prove_halves, views_of
 from seamripper.cut.split import Split, as_model, require_split, split
 from seamripper.data.base import check_seed
-from seamripper.data.samples import Inputs, Samples, require_samples
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, FileError, MatchError, StitchError
 from seamripper.matching.base import Found, Matching, Problem, matchings
-from seamripper.matching.padding import require_no_padding, tokens_joined, without_padding
+from seamripper.matching.descent import DIVERGED
+from seamripper.matching.padding import require_no_padding, tokens_carried, without_padding
 from seamripper.matching.task import Task
-from seamripper.matching.training import DIVERGED
 from seamripper.models import Model, load
 from seamripper.models._seeded import seeded
 from seamripper.models._spec import Spec
 from seamripper.models._weights import load_weights
 from seamripper.models.contract import InputContract
 from seamripper.stitches import Layer, Stitch, auto, stitches
-from seamripper.stitches.padding import carried
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,14 +72,14 @@ class Match:
     def _title(self) -> str:
         return f"{_place(self.sender)} → {_place(self.receiver)}, {self.stitch.name} by {self.matching.name}"
 
-    def __call__(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
+    def __call__(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
         """The stitched network's answer: receiver's tail ∘ stitch ∘ sender's head.
 
-        `shown` is what the sender is shown, where that is not what the receiver's tail is told of the inputs. Both
-        networks are sealed meanwhile.
+        `sender_inputs` are what the sender is shown, if that is not what the receiver is shown. Both networks are
+        sealed meanwhile.
         """
         with sealed(self.models):
-            return self.answer(inputs, shown)
+            return self.answer(inputs, sender_inputs)
 
     @property
     def diverged(self) -> bool:
@@ -91,19 +91,19 @@ class Match:
         """The two frozen networks, by their role."""
         return {"sender": self.sender.model.module, "receiver": self.receiver.model.module}
 
-    def answer(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
+    def answer(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
         """What calling the match gives, unsealed: for loops over many batches that are sealed as a whole."""
-        answer: Tensor = self.receiver.tail(self.stitched(inputs, shown), self.receiver.beside(inputs))
+        answer: Tensor = self.receiver.tail(self.stitched(inputs, sender_inputs), self.receiver.beside(inputs))
         return answer
 
-    def stitched(self, inputs: Inputs, shown: Inputs | None = None) -> Tensor:
+    def stitched(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
         """What arrives at the receiver's cut: the stitch's activations, made of the sender's."""
-        given, a, b = inputs if shown is None else shown, self.sender.cut, self.receiver.cut
+        given, a, b = inputs if sender_inputs is None else sender_inputs, self.sender.cut, self.receiver.cut
         if self.layer.with_padding == "refused":
-            require_no_padding(self.stitch, a, b, inputs, given)
+            require_no_padding(self.stitch, a, b, given, inputs)
         x = self.sender.head(given)
-        mask = tokens_joined(a, b, x, inputs, given) if self.layer.with_padding == "masked" else None
-        return carried(self.layer, x, mask)
+        mask = tokens_carried(a, b, x, (given, inputs)) if self.layer.with_padding == "masked" else None
+        return self.layer.carry(x, mask)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the match, and both models' weights, to one safetensors file.
@@ -160,22 +160,27 @@ class Match:
 def match(
     sender: Split,
     receiver: Split,
-    fit: Samples,
+    fit: Samples | Paired,
     *,
     stitch: Stitch | str = "auto",
     matching: Matching | str | None = None,
-    held_out: Samples | None = None,
+    held_out: Samples | Paired | None = None,
     freeze: Freeze = "all",
     seed: int = 0,
     watch: Watcher = nobody,
 ) -> Match:
     """Find a stitch from the sender's cut to the receiver's on the samples `fit`.
 
-    Both models are frozen, and fingerprinted before and after. `held_out` serves the residuals that a matching reports;
+    A `Paired` shows the sender other samples than the receiver. Both models are frozen, and fingerprinted before and
+    after. `held_out` serves the residuals that a matching reports;
     without it a fifth of `fit`, drawn by the seed, is held out for that by the matchings that solve or regress. Tokens
     that are padding count nowhere (see `seamripper.data.padding`).
     """
-    _require_given(sender, receiver, fit, stitch, held_out, watch)
+    require_split(sender, "sender")
+    require_split(receiver, "receiver")
+    fit, held_out = Paired.of(fit, "fit"), held_out if held_out is None else Paired.of(held_out, "held_out")
+    require(stitch, (Stitch, str), "stitch", error=StitchError)
+    require_function(watch, "watch", error=MatchError)
     matching = Task() if matching is None else matchings.make(matching)
     if freeze not in get_args(Freeze):
         raise MatchError(f"Expected freeze to be {listed(get_args(Freeze), last='or')}, but got {freeze!r}.")
@@ -197,18 +202,18 @@ def match(
     if held_out is not None:
         held_out = without_padding(held_out, chosen, layer, sender.cut, receiver.cut)
     used, held = _parted(fit, held_out, matching, seed)
-    shown = presented(used, sender, receiver)
-    for role, half, samples in (("sender", sender, shown.for_sender), ("receiver", receiver, shown)):
-        prove_halves(half, samples, role=role, batch=AT_ONCE)
-    others = held and presented(held, sender, receiver)
-    problem = Problem(sender, receiver, layer, shown, others, seed, freeze, watch)
+    views = views_of(used, sender, receiver)
+    prove_halves(sender, views.sender, role="sender", batch=AT_ONCE)
+    prove_halves(receiver, views.receiver, role="receiver", batch=AT_ONCE)
+    others = held and views_of(held, sender, receiver)
+    problem = Problem(sender, receiver, layer, views, others, seed, freeze, watch)
     models = {"sender": sender.model.module, "receiver": receiver.model.module}
     with sealed(models, freeze=freeze):
         found = matching.find(problem) if list(layer.parameters()) else _NOTHING
     layer.eval().requires_grad_(False)
     made_from |= {
-        "fit": _data_record(used),
-        "held_out": held and _data_record(held),
+        "fit": used.as_record(),
+        "held_out": held and held.as_record(),
         "torch": torch.__version__,
     }
     return Match(
@@ -224,16 +229,6 @@ def match(
         made_from,
         used.ids.clone(),
     )
-
-
-def _require_given(sender: object, receiver: object, fit: object, stitch: object, held: object, watch: object) -> None:
-    require_split(sender, "sender")
-    require_split(receiver, "receiver")
-    require_samples(fit, "fit")
-    if held is not None:
-        require_samples(held, "held_out")
-    require(stitch, (Stitch, str), "stitch", error=StitchError)
-    require_function(watch, "watch", error=MatchError)
 
 
 def load_match(
@@ -337,7 +332,7 @@ def _built(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
     return stitch.build(sender.cut, receiver.cut).to(given)
 
 
-def _parted(fit: Samples, held_out: Samples | None, matching: Matching, seed: int) -> tuple[Samples, Samples | None]:
+def _parted(fit: Paired, held_out: Paired | None, matching: Matching, seed: int) -> tuple[Paired, Paired | None]:
     """The samples to fit on and those to report residuals on, which share none."""
     if held_out is not None:
         both = shared(fit.name, fit.ids, held_out)
@@ -351,7 +346,7 @@ def _parted(fit: Samples, held_out: Samples | None, matching: Matching, seed: in
     return fit.take(order[n:].sort().values), fit.take(order[:n].sort().values)
 
 
-def shared(name: str, ids: Tensor, samples: Samples) -> int:
+def shared(name: str, ids: Tensor, samples: Samples | Paired) -> int:
     """How many of `samples` are among the samples `ids` of the data set `name`.
 
     Variants of a set ("mnist/digit", "mnist/colour") show the same samples, by the same ids.
@@ -367,10 +362,10 @@ def _family(name: str) -> str:
     return word if ":" in word else word.partition("/")[0]
 
 
-def require_inputs(sender: Split, receiver: Split, samples: Samples) -> None:
+def require_inputs(sender: Split, receiver: Split, samples: Samples | Paired) -> None:
     """Both models and the data must speak of the same inputs."""
-    shown = presented(samples, sender, receiver)
-    for role, half, given in (("sender", sender, shown.for_sender), ("receiver", receiver, shown)):
+    views = views_of(samples, sender, receiver)
+    for role, half, given in (("sender", sender, views.sender), ("receiver", receiver, views.receiver)):
         got, wanted = _input_kinds(given.batch(slice(0, 1))), _input_kinds(half.example)
         if wanted != got:
             raise DataError(
@@ -395,12 +390,3 @@ def _shown(kinds: dict[str, str]) -> str:
 def _as_json(figure: Any) -> Any:
     """JSON knows no NaN and no infinity: such a figure becomes null."""
     return None if isinstance(figure, float) and not math.isfinite(figure) else figure
-
-
-def _data_record(samples: Samples) -> dict[str, Any]:
-    return {
-        "name": samples.name,
-        "n": len(samples),
-        "fingerprint": samples.fingerprint,
-        "source": samples.source,
-    }

@@ -6,21 +6,22 @@ from torch import Tensor
 
 from seamripper.activations.sampling import counting
 from seamripper.cut.place import Cut
-from seamripper.data.padding import tokens_that_count, trimmed
-from seamripper.data.samples import Inputs, Samples
+from seamripper.data.padding import tokens_that_count, trim_pair
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Inputs
 from seamripper.errors import DataError, MatchError
 from seamripper.matching.base import Problem
 from seamripper.stitches.base import Layer, Stitch
 
 
-def without_padding(samples: Samples, stitch: Stitch, layer: Layer, sender: Cut, receiver: Cut) -> Samples:
-    """The samples, without the places that are padding in all of them (see `trimmed`).
+def without_padding(pair: Paired, stitch: Stitch, layer: Layer, sender: Cut, receiver: Cut) -> Paired:
+    """The samples, without the places that are padding in all of them (see `trim_pair`).
 
     Samples with any padding at all are refused where the stitch would mix it with tokens that count.
     """
     if layer.with_padding == "refused":
-        require_no_padding(stitch, sender, receiver, samples.inputs, samples.for_sender.inputs)
-    return trimmed(samples)
+        require_no_padding(stitch, sender, receiver, pair.sender.inputs, pair.receiver.inputs)
+    return trim_pair(pair)
 
 
 def require_no_padding(stitch: Stitch, sender: Cut, receiver: Cut, *given: Inputs) -> None:
@@ -37,29 +38,30 @@ def require_no_padding(stitch: Stitch, sender: Cut, receiver: Cut, *given: Input
     )
 
 
-def tokens_joined(sender: Cut, receiver: Cut, x: Tensor, inputs: Inputs, shown: Inputs) -> Tensor | None:
+def tokens_carried(sender: Cut, receiver: Cut, x: Tensor, inputs: tuple[Inputs, Inputs]) -> Tensor | None:
     """Which tokens of the sender's activations x (n, …) count in a match, (n, tokens); None if all of them do.
 
-    Into a vector, those of what the sender is `shown`. Into tokens, those that are also counted of the `inputs` that
-    the receiver is shown: token i is joined to token i.
+    `inputs` are the sender's and the receiver's. Into a vector, those tokens count that count for the sender. Into
+    tokens, they must count for the receiver as well: token i is joined to token i.
     """
-    theirs = counting(x, sender.layout, tokens_that_count(shown), repr(sender.name))
-    if receiver.layout == "nd" or inputs is shown:
+    given, wanted = inputs
+    theirs = counting(x, sender.layout, tokens_that_count(given), repr(sender.name))
+    if receiver.layout == "nd" or given is wanted:
         return theirs
-    own = tokens_that_count(inputs)
+    own = tokens_that_count(wanted)
     if own is None:
         return theirs
     if sender.layout != "ntd" or x.shape[1] != own.shape[1]:
         raise DataError(
-            f"The receiver is shown {own.shape[1]} tokens a sample, of which some are padding, and {sender.name!r} of "
-            f"the sender has other positions ({tuple(x.shape[1:])} a sample), so token i of one is not joined to token "
-            "i of the other. Show both the same tokens, or choose cuts behind the pooling."
+            f"The receiver is shown {own.shape[1]} tokens per sample, some of them padding, and {sender.name!r} of the "
+            f"sender has other positions ({tuple(x.shape[1:])} per sample), so token i of one is not joined to token i "
+            "of the other. Show both the same tokens, or choose cuts behind the pooling."
         )
     return own if theirs is None else theirs & own
 
 
-def tokens_paired(problem: Problem, x: Tensor, y: Tensor, inputs: Inputs, shown: Inputs) -> Tensor | None:
+def tokens_compared(problem: Problem, x: Tensor, y: Tensor, inputs: tuple[Inputs, Inputs]) -> Tensor | None:
     """Which tokens of the sender's activations x, and so of the receiver's y, are compared; None if all of them are."""
     sender, receiver = problem.sender.cut, problem.receiver.cut
-    counting(y, receiver.layout, tokens_that_count(inputs), repr(receiver.name))
-    return tokens_joined(sender, receiver, x, inputs, shown)
+    counting(y, receiver.layout, tokens_that_count(inputs[1]), repr(receiver.name))
+    return tokens_carried(sender, receiver, x, inputs)

@@ -10,12 +10,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper.activations.collect import activations_of
-from seamripper.data.samples import Samples, both
+from seamripper.data.paired import Paired
 from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.descent import descend, mean_loss
 from seamripper.matching.initial import Init, initialise
-from seamripper.matching.padding import tokens_paired
-from seamripper.matching.training import Training, descend, mean_loss
-from seamripper.stitches.padding import carried
+from seamripper.matching.padding import tokens_compared
+from seamripper.models.training import Training
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,10 @@ class Regression(Matching):
     def find(self, problem: Problem) -> Found:
         """Train the layer to the receiver's activations."""
         initialise(problem, self.init)
-        memory = self.training.memory
         fit = problem.fit
-        sent = activations_of(problem.sender, fit.for_sender, memory=memory, watch=problem.watch)
-        wanted = activations_of(problem.receiver, fit, memory=memory, watch=problem.watch)
-        mask = tokens_paired(problem, sent.values, wanted.values, fit.inputs, fit.for_sender.inputs)
+        sent = activations_of(problem.sender, fit.sender, watch=problem.watch)
+        wanted = activations_of(problem.receiver, fit.receiver, watch=problem.watch)
+        mask = tokens_compared(problem, sent.values, wanted.values, (fit.sender.inputs, fit.receiver.inputs))
 
         def loss_of(index: Tensor) -> Tensor:
             part = None if mask is None else mask[index]
@@ -54,14 +53,14 @@ class Regression(Matching):
         return replace(trained, figures={**figures, **trained.figures})
 
 
-def _residual(problem: Problem, samples: Samples, batch: int = 256) -> float:
+def _residual(problem: Problem, pair: Paired, batch: int = 256) -> float:
     """‖Y − s(X)‖² / ‖Y‖² over the samples, with the layer as it is."""
     error = norm = 0.0
     problem.layer.eval()
     with torch.no_grad():
-        for (inputs, _), (shown, _) in both(samples, batch):
-            x, y = problem.sender.head(shown), problem.receiver.head(inputs)
-            stitched, wanted = _compared(problem, x, y, tokens_paired(problem, x, y, inputs, shown))
+        for given, inputs in pair.batches(batch):
+            x, y = problem.sender.head(given), problem.receiver.head(inputs)
+            stitched, wanted = _compared(problem, x, y, tokens_compared(problem, x, y, (given, inputs)))
             error += float((stitched.double() - wanted.double()).square().sum())
             norm += float(wanted.double().square().sum())
     return error / norm if norm else float("nan")
@@ -69,5 +68,5 @@ def _residual(problem: Problem, samples: Samples, batch: int = 256) -> float:
 
 def _compared(problem: Problem, x: Tensor, y: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """What the layer makes of x, and y: all of it, or the tokens that count."""
-    stitched = carried(problem.layer, x, mask)
+    stitched = problem.layer.carry(x, mask)
     return (stitched, y) if mask is None or problem.receiver.cut.layout == "nd" else (stitched[mask], y[mask])

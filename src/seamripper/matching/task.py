@@ -15,18 +15,19 @@ from torch.nn import functional as F
 from seamripper.activations.collect import Activations, activations_of, require_finite
 from seamripper.cut.fast import Fast, fast, plain
 from seamripper.cut.frozen import adapting
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, MatchError
 from seamripper.matching.augment import flip_crop
 from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.descent import diverged, ending, falling, mean_loss, train_layer
 from seamripper.matching.initial import Init, initialise
 from seamripper.matching.label_map import mapped
-from seamripper.matching.padding import tokens_joined
-from seamripper.matching.training import Training, diverged, ending, falling, mean_loss, train_layer
+from seamripper.matching.padding import tokens_carried
 from seamripper.models._layout import laid_out
+from seamripper.models.training import Training
 from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import Layer, LinearLayer
-from seamripper.stitches.padding import carried
 
 _Loss = Callable[[Tensor, Tensor], Tensor]
 _WHERE = {"memory": "in memory", "disk": "on disk"}
@@ -63,15 +64,14 @@ class Task(Matching):
             return self._find_on_kept_activations(problem, labels)
         return self._find_running_the_head(problem, labels)
 
-    def wanted(self, samples: Samples) -> Tensor:
+    def wanted(self, samples: Samples | Paired) -> Tensor:
         """The classes that count as right: the samples' labels, through the label map if there is one."""
         return mapped(samples, self.label_map)
 
     def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Found:
         tail = fast(problem.receiver) if self.optimise else plain(problem.receiver)
-        memory = self.training.memory
-        sent = activations_of(problem.sender, problem.fit, beside=problem.receiver, memory=memory, watch=problem.watch)
-        mask = _mask(problem, sent.values, problem.fit.inputs, problem.fit.for_sender.inputs)
+        sent = activations_of(problem.sender, problem.fit, beside=problem.receiver, watch=problem.watch)
+        mask = _mask(problem, sent.values, problem.fit.sender.inputs, problem.fit.receiver.inputs)
         answers, steps = _answers_of(sent, tail, problem.layer, mask, batch=self.training.batch)
         loss_fn = self._loss_fn()
 
@@ -87,12 +87,12 @@ class Task(Matching):
         draws = torch.Generator()
 
         def loss_of(index: Tensor) -> Tensor:
-            shown = self._augmented(samples.for_sender.batch(index), draws)
-            inputs = shown if samples.shown is None else samples.batch(index)
+            given = self._augmented(samples.sender.batch(index), draws)
+            inputs = given if samples.same else samples.receiver.batch(index)
             with torch.no_grad():
-                sent = sender.head(shown)
+                sent = sender.head(given)
             require_finite(sent, sender.cut.name, samples.ids[index])
-            stitched = carried(problem.layer, sent, _mask(problem, sent, inputs, shown))
+            stitched = problem.layer.carry(sent, _mask(problem, sent, given, inputs))
             return loss_fn(receiver.tail(stitched, receiver.beside(inputs)), labels[index])
 
         why = "BN statistics adapt" if problem.freeze == "weights" else "inputs are augmented"
@@ -159,8 +159,8 @@ class Task(Matching):
 
     def _labels(self, problem: Problem) -> Tensor:
         """The classes to be given, checked against what the receiver can say."""
-        labels = self.wanted(problem.fit)
-        require_classes(labels, problem.receiver.answer(problem.fit.batch(slice(0, 2))), problem.fit.name)
+        labels = self.wanted(problem.fit.receiver)
+        require_classes(labels, problem.receiver.answer(problem.fit.receiver.batch(slice(0, 2))), problem.fit.name)
         return labels
 
     def _loss_fn(self) -> _Loss:
@@ -193,11 +193,11 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
         )
 
 
-def _mask(problem: Problem, sent: Tensor, inputs: Inputs, shown: Inputs) -> Tensor | None:
+def _mask(problem: Problem, sent: Tensor, given: Inputs, inputs: Inputs) -> Tensor | None:
     """Which tokens of the sender's activations count, for a layer that has to be told."""
     if problem.layer.with_padding != "masked":
         return None
-    return tokens_joined(problem.sender.cut, problem.receiver.cut, sent, inputs, shown)
+    return tokens_carried(problem.sender.cut, problem.receiver.cut, sent, (given, inputs))
 
 
 def _answers_of(
@@ -208,7 +208,7 @@ def _answers_of(
 
         def stitched(index: Tensor) -> Tensor:
             context = sent.beside(index) if sent.context else None
-            arriving = carried(layer, sent.values[index], None if mask is None else mask[index])
+            arriving = layer.carry(sent.values[index], None if mask is None else mask[index])
             answer: Tensor = tail.tail(arriving, context)
             return answer
 

@@ -20,9 +20,10 @@ from seamripper.cut.frozen import sealed
 from seamripper.cut.many import Heads, heads
 from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
-from seamripper.data.padding import padded_length, tokens_that_count, trimmed
-from seamripper.data.samples import Samples, batches_in, require_samples
-from seamripper.errors import CutError, DataError, FileError, LeakError, MeasureError, ModelError
+from seamripper.data.padding import padded_length, tokens_that_count, trim
+from seamripper.data.paired import require_samples
+from seamripper.data.samples import Samples, batches_in
+from seamripper.errors import CutError, FileError, LeakError, MeasureError, ModelError
 from seamripper.measures._footprint import available
 from seamripper.measures._order import order_of
 from seamripper.measures._side_by_side import Tally, in_lanes, side_by_side
@@ -120,11 +121,9 @@ class Prepared:
     ) -> Prepared:
         """Cut both models and plan the pass; what the arguments mean, `compare` says."""
         _require_given((sender, receiver), samples, stitching, folder, announce, watch)
-        if samples.shown is not None:
-            raise DataError("compare shows both models the same samples: give it some without `shown`.")
         rule = as_rule(rule, len(samples))
         asked, words = asked_for(measures)
-        samples = trimmed(samples)
+        samples = trim(samples)
         a, b = (
             _heads(model, names, samples, role, optimise=rule.optimise)
             for role, model, names in (("sender", sender, sender_cuts), ("receiver", receiver, receiver_cuts))

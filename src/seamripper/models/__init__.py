@@ -6,16 +6,17 @@ from seamripper.models.architecture import Architecture
 from seamripper.models.contract import InputContract, UnknownInputsWarning
 from seamripper.models.load import load
 from seamripper.models.model import Model
-from seamripper.models.recipe import Recipe
-from seamripper.models.train import predict, train
+from seamripper.models.train import predict, train, training_for
+from seamripper.models.training import Training
 
 __all__ = [
     "Architecture",
     "InputContract",
     "Model",
-    "Recipe",
+    "Training",
     "UnknownInputsWarning",
     "load",
     "predict",
     "train",
+    "training_for",
 ]

@@ -115,7 +115,7 @@ def shown_to(wants: InputContract | None, samples: Samples, *, who: str, dtype: 
             stacklevel=3,
         )
     if wants is None or samples.ready:
-        return samples.shown_in(dtype)
+        return samples.in_view(dtype)
     if wants.tokenizer is not None:
         return _tokens(wants, samples, who)
     if not samples.pictures:
@@ -131,7 +131,7 @@ def shown_to(wants: InputContract | None, samples: Samples, *, who: str, dtype: 
             f"{samples.shape[0]}. Choose data with as many."
         )
     mean, std = wants.normalisation
-    return samples.shown_in(dtype, mean=mean, std=std, size=wants.size, interpolation=wants.interpolation)
+    return samples.in_view(dtype, mean=mean, std=std, size=wants.size, interpolation=wants.interpolation)
 
 
 def _tokens(wants: InputContract, samples: Samples, who: str) -> Samples:

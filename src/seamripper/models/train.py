@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from seamripper._doors import require, require_function, require_path
 from seamripper._files import read_record, understood
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.data.base import check_seed
-from seamripper.data.samples import Samples, batch_bounds, require_samples
+from seamripper.data.paired import require_samples
+from seamripper.data.samples import Samples
 from seamripper.errors import DivergedError, FileError, ModelError
 from seamripper.models._call import answer_of
 from seamripper.models._checks import check_runs, check_samples
@@ -28,14 +29,14 @@ from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import KIND, checked_name, load_checkpoint, save_checkpoint
 from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
-from seamripper.models.recipe import Recipe, as_recipe
+from seamripper.models.training import Training, all_finite, shuffled_batches
 
 
 def train(
     architecture: Architecture | str,
     samples: Samples,
     *,
-    recipe: Recipe | str | None = None,
+    training: Training | str | None = None,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -54,30 +55,30 @@ def train(
 
     >>> pixels = torch.zeros(8, 1, 28, 28)
     >>> toy = Samples("toy", pixels, torch.arange(8) % 2, torch.arange(8), classes=2)
-    >>> model = train("lenet?channels=1&classes=2", toy, recipe=Recipe(lr=0.01, epochs=2))
+    >>> model = train("lenet?channels=1&classes=2", toy, training="smith?lr=0.01&epochs=2")
     >>> [round(loss, 2) for loss in model.record["losses"]]
     [0.69, 0.69]
     """
     _require_given(architecture, samples, out, resume, watch)
     architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
-    usual = Recipe.autoencoder() if architecture.reconstructs else Recipe.smith()
-    recipe = usual if recipe is None else as_recipe(recipe)
+    training = training_for(architecture) if training is None else Training.named(training)
+    _require_for_networks(training)
     check_samples(architecture, samples)
     seed = check_seed(seed)
-    training = _Training(architecture, samples, recipe, seed)
+    task = _Task(architecture, samples, training, seed)
     path = None if out is None else checked_name(out)
     partial = None if path is None else path.with_suffix(".partial.safetensors")
     if path is not None and resume and path.exists():
-        return _finished(path, training.job)
+        return _finished(path, task.job)
     if partial is not None and not resume:
         partial.unlink(missing_ok=True)
-    module, state = _run(training, partial, watch)
+    module, state = _run(task, partial, watch)
     model = Model(
         module.eval(),
         architecture.spec if path is None else str(path),
         input=samples.shape,
         classes=architecture.classes,
-        record={**training.job, **_circumstances(samples, state)},
+        record={**task.job, **_circumstances(samples, state)},
         wants=InputContract.of_training(samples),
     )
     if path is not None and partial is not None:
@@ -94,6 +95,20 @@ def _require_given(architecture: object, samples: object, out: object, resume: o
     require_function(watch, "watch", error=ModelError)
     if out is not None:
         require_path(out, "out", error=FileError)
+
+
+def training_for(architecture: Architecture, **options: Any) -> Training:
+    """The usual training of a network of the zoo, Smith's, with these options; None leaves an option as it is."""
+    usual = Training.named("autoencoder" if architecture.reconstructs else "smith")
+    return replace(usual, **{name: value for name, value in options.items() if value is not None})
+
+
+def _require_for_networks(training: Training) -> None:
+    # A batch of one has no statistics for a batch norm to take.
+    for name, least in (("batch", 2), ("epochs", 1)):
+        value = getattr(training, name)
+        if value < least:
+            raise ModelError(f"Expected {name} of a training to be at least {least} for a network, but got {value}.")
 
 
 def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:
@@ -116,12 +131,12 @@ def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Training:
+class _Task:
     """What decides the weights."""
 
     architecture: Architecture
     samples: Samples
-    recipe: Recipe
+    training: Training
     seed: int
 
     @property
@@ -131,72 +146,67 @@ class _Training:
             "architecture": self.architecture.spec,
             "data_fingerprint": self.samples.fingerprint,
             "seed": self.seed,
-            "recipe": asdict(self.recipe),
+            "recipe": self.training.as_record(),
         }
 
 
-def _run(training: _Training, partial: Path | None, watch: Watcher) -> tuple[nn.Module, State]:
+def _run(task: _Task, partial: Path | None, watch: Watcher) -> tuple[nn.Module, State]:
     """All epochs, or those that `partial` says are left."""
-    module = training.architecture.build(training.seed)
-    check_runs(module, training.architecture, training.samples)
-    job = training.job
+    module = task.architecture.build(task.seed)
+    check_runs(module, task.architecture, task.samples)
+    job = task.job
     # Put back at the end: a trained and a loaded model agree to the bit.
-    with laid_out(module), seeded(training.seed):
-        optimiser = training.recipe.optimise(module.parameters())
+    with laid_out(module), seeded(task.seed):
+        optimiser = task.training.build(module.parameters())
         state = State() if partial is None else load_state(partial, module, optimiser, job)
-        for epoch in range(len(state.losses), training.recipe.epochs):
+        for epoch in range(len(state.losses), task.training.epochs):
             start = time.perf_counter()
-            state.losses.append(_epoch(training, module, optimiser, epoch, watch))
+            state.losses.append(_epoch(task, module, optimiser, epoch, watch))
             state.seconds += time.perf_counter() - start
             if partial is not None:
                 save_state(partial, state, module, optimiser, job)
     return module, state
 
 
-def _epoch(
-    training: _Training, module: nn.Module, optimiser: torch.optim.Optimizer, epoch: int, watch: Watcher
-) -> float:
+def _epoch(task: _Task, module: nn.Module, optimiser: torch.optim.Optimizer, epoch: int, watch: Watcher) -> float:
     """One pass over the samples; the mean loss over them."""
-    recipe, n = training.recipe, len(training.samples)
+    training, n = task.training, len(task.samples)
     # Reseeded at every epoch, so that dropout after a resume is what it would have been.
-    torch.default_generator.manual_seed(derived(training.seed, epoch, 0))
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(derived(training.seed, epoch, 1)))
-    bounds = list(batch_bounds(n, recipe.batch))
-    steps, total = recipe.epochs * len(bounds), 0.0
+    torch.default_generator.manual_seed(derived(task.seed, epoch, 0))
+    batches = shuffled_batches(n, training.batch, seed=derived(task.seed, epoch, 1))
+    steps, total = training.epochs * len(batches), 0.0
+    last = (epoch + 1) * len(batches)
     module.train()
-    for step, (start, stop) in enumerate(bounds, epoch * len(bounds) + 1):
-        for group in optimiser.param_groups:
-            group["lr"] = recipe.rate(step - 1, steps)
-        loss = _loss(training, module, order[start:stop])
+    for step, index in enumerate(batches, epoch * len(batches) + 1):
+        training.set_rate(optimiser, step - 1, steps)
+        loss = _loss(task, module, index)
+        if training.l1:
+            loss = loss + training.penalty(module)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         value = loss.item()
         # The weights too at the last step, as no further loss would show what it did to them.
-        if not math.isfinite(value) or (stop == n and not _finite(module)):
+        if not math.isfinite(value) or (step == last and not all_finite(module)):
             raise DivergedError(
-                f"Training {training.architecture} diverged: its loss or weights stopped being finite at step "
-                f"{step} with lr = {recipe.lr:g}. Give a recipe with a smaller lr.",
+                f"Training {task.architecture} diverged: its loss or weights stopped being finite at step "
+                f"{step} with lr = {training.lr:g}. Give a training with a smaller lr.",
                 step=step,
-                lr=recipe.lr,
+                lr=training.lr,
             )
-        total += value * (stop - start)
+        total += value * len(index)
         figures = {"loss": value, "epoch": float(epoch + 1)}
         watch(Progress("train", step, steps, figures))
     return total / n
 
 
-def _loss(training: _Training, module: nn.Module, index: Tensor) -> Tensor:
-    inputs = training.samples.batch(index)
+def _loss(task: _Task, module: nn.Module, index: Tensor) -> Tensor:
+    inputs = task.samples.batch(index)
     assert isinstance(inputs, Tensor)  # check_samples saw to it.
     output = answer_of(module, inputs.contiguous(memory_format=layout_of(module)))
-    if training.architecture.reconstructs:
+    if task.architecture.reconstructs:
         return nn.functional.mse_loss(output, inputs)
-    return nn.functional.cross_entropy(output, training.samples.labels[index])
-
-
-def _finite(module: nn.Module) -> bool:
-    return all(bool(torch.isfinite(tensor).all()) for tensor in module.state_dict().values())
+    return nn.functional.cross_entropy(output, task.samples.labels[index])
 
 
 def _circumstances(samples: Samples, state: State) -> dict[str, Any]:
@@ -217,8 +227,8 @@ def _finished(path: Path, job: dict[str, Any]) -> Model:
     with understood(path):
         held = {"architecture": record.get("architecture"), **record.get("training", {})} if kind == KIND else {}
     if isinstance(held.get("recipe"), dict):
-        # An option that a recipe did not have yet was at what is now its default.
-        held["recipe"] = asdict(Recipe()) | held["recipe"]
+        # An option that trainings did not have yet was at what is now its default.
+        held["recipe"] = Training().as_record() | held["recipe"]
     differing = [key for key, value in job.items() if held.get(key) != value]
     if differing:
         raise FileError(

@@ -35,6 +35,11 @@ class Layer(nn.Module, abc.ABC):
     def forward(self, x: Tensor) -> Tensor:
         """Activations of the sender's cut → activations for the receiver's cut."""
 
+    def carry(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """What the layer makes of x, where the mask (n, tokens), if any, says which of the sender's tokens count."""
+        out: Tensor = self(x) if mask is None or self.with_padding != "masked" else self(x, mask)
+        return out
+
 
 class LinearLayer(Layer):
     """A stitch that is one linear map, the same at every row: targets(forward(x)) = rows(x) Wᵀ + b.
@@ -51,7 +56,7 @@ class LinearLayer(Layer):
 
     @abc.abstractmethod
     def rows(self, x: Tensor) -> Tensor:
-        """The design: sender activations (n, …) as rows (n·positions, p)."""
+        """The design: sender activations (n, …) as rows (n·positions, p). A "masked" layer takes the mask as well."""
 
     @abc.abstractmethod
     def targets(self, y: Tensor) -> Tensor:
@@ -64,6 +69,15 @@ class LinearLayer(Layer):
     @abc.abstractmethod
     def map(self) -> tuple[Tensor, Tensor]:
         """The map that is installed, as a copy: `weight` (q, p) and `bias` (q)."""
+
+    def rows_and_targets(self, x: Tensor, y: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The rows of x and the targets of y, without those of tokens that do not count by the mask (n, tokens)."""
+        if mask is None:
+            return self.rows(x), self.targets(y)
+        if self.with_padding == "masked":
+            return self.rows(x, mask), self.targets(y)  # type: ignore[call-arg]
+        counted = mask.flatten()
+        return self.rows(x)[counted], self.targets(y)[counted]
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ def test_no_channel_stays_when_they_go_round(make: Any) -> None:
 
 def test_there_and_back(make: Any) -> None:
     samples = make.floats()
-    back = ChannelSwap("brg").change(ChannelSwap("gbr").applied(samples), seed=0)
+    back = ChannelSwap("brg").change(ChannelSwap("gbr").apply(samples), seed=0)
     assert torch.equal(back, samples.inputs)
-    assert torch.equal(ChannelSwap("bgr").change(ChannelSwap("bgr").applied(samples), seed=0), samples.inputs)
+    assert torch.equal(ChannelSwap("bgr").change(ChannelSwap("bgr").apply(samples), seed=0), samples.inputs)
 
 
 def test_grey_stays_as_it_is(make: Any) -> None:

@@ -76,7 +76,7 @@ def test_rare_is_what_few_texts_have_and_not_what_stands_rarely() -> None:
 
 def test_one_text_alone_has_nobody_to_swap_with() -> None:
     with pytest.raises(InapplicableError, match="entity_swap takes two texts, but names has one"):
-        EntitySwap().applied(planted(1))
+        EntitySwap().apply(planted(1))
 
 
 def test_what_else_there_is_stays(make: Any) -> None:

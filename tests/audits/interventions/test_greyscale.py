@@ -28,7 +28,7 @@ def test_grey_stays_as_it_is(make: Any) -> None:
 
 
 def test_twice_is_once(make: Any) -> None:
-    once = Greyscale().applied(make.bytes())
+    once = Greyscale().apply(make.bytes())
     torch.testing.assert_close(Greyscale().change(once, seed=0), once.batch(slice(None)), rtol=0, atol=1e-6)
 
 

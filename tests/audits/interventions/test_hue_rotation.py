@@ -39,7 +39,7 @@ def test_colours_that_stay_within_the_range_are_turned_exactly(make: Any) -> Non
     near = make.of(
         torch.cat([samples.batch(slice(None)) * 0.1, 2 * torch.ones(1, 3, 12, 12), -2 * torch.ones(1, 3, 12, 12)])
     )
-    there = HueRotation(degrees=50).applied(near)
+    there = HueRotation(degrees=50).apply(near)
     assert (there.inputs - near.inputs).abs().max() > 0.05
     back = HueRotation(degrees=310).change(there, seed=0)
     torch.testing.assert_close(back, near.inputs, rtol=0, atol=1e-5)

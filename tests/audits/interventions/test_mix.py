@@ -53,7 +53,7 @@ def test_the_outline_stays_and_the_background_is_that_of_another_class() -> None
 
 def test_one_image_alone_cannot_be_mixed(make: Any) -> None:
     with pytest.raises(InapplicableError, match="mix takes two images to mix, but bytes has one"):
-        Mix().applied(make.bytes(1))
+        Mix().apply(make.bytes(1))
 
 
 def test_images_of_one_class_are_mixed_with_each_other(make: Any) -> None:

@@ -46,4 +46,4 @@ def test_a_grid_finer_than_the_image_is_refused(make: Any) -> None:
     with pytest.raises(
         InapplicableError, match=r"at least 13 pixels a side, but .* have 12 × 12\. Take a smaller grid"
     ):
-        PatchShuffle(grid=13).applied(make.bytes())
+        PatchShuffle(grid=13).apply(make.bytes())

@@ -108,25 +108,25 @@ def test_the_bins_of_a_spectrogram(semitones: float, axis: int, make: Any) -> No
 
 def test_a_spectrogram_wants_an_axis(make: Any) -> None:
     with pytest.raises(InapplicableError, match=r"waveforms \(n, t\) .* If they are spectrograms, say .*: axis=2"):
-        PitchShift().applied(make.bytes())
+        PitchShift().apply(make.bytes())
     with pytest.raises(InapplicableError, match=r"shape \(2, 30\)"):
-        PitchShift().applied(make.of(torch.rand(3, 2, 30)))
+        PitchShift().apply(make.of(torch.rand(3, 2, 30)))
 
 
 @pytest.mark.parametrize("axis", [0, 4, -4, -9])
 def test_an_axis_that_a_sample_does_not_have(axis: int, make: Any) -> None:
     with pytest.raises(InapplicableError, match=f"along axis {axis} is not possible for bytes: .* 1 … 3, or −1 … −3"):
-        PitchShift(axis=axis).applied(make.bytes())
+        PitchShift(axis=axis).apply(make.bytes())
 
 
 def test_nothing_would_be_left(make: Any) -> None:
     with pytest.raises(InapplicableError, match="by 12 bins leaves nothing of bytes, which has 12 along axis 2"):
-        PitchShift(12, axis=2).applied(make.bytes())
+        PitchShift(12, axis=2).apply(make.bytes())
 
 
 def test_too_short(make: Any) -> None:
     with pytest.raises(InapplicableError, match="at least 64 values, but those of waves have 63"):
-        PitchShift().applied(make.waves(size=63))
+        PitchShift().apply(make.waves(size=63))
 
 
 def test_a_shift_by_nothing_is_refused() -> None:

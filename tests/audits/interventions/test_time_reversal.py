@@ -18,7 +18,7 @@ def test_the_last_value_comes_first(make: Any) -> None:
 
 def test_twice_is_nothing(make: Any) -> None:
     samples = make.waves()
-    assert torch.equal(TimeReversal().change(TimeReversal().applied(samples), seed=0), samples.inputs)
+    assert torch.equal(TimeReversal().change(TimeReversal().apply(samples), seed=0), samples.inputs)
 
 
 def test_the_tones_stay(make: Any) -> None:
@@ -37,4 +37,4 @@ def test_another_axis(axis: int, make: Any) -> None:
 @pytest.mark.parametrize("axis", [0, 2, -2])
 def test_samples_do_not_change_places(axis: int, make: Any) -> None:
     with pytest.raises(InapplicableError, match=f"along axis {axis} is not possible for waves: .* 1 … 1, or −1 … −1"):
-        TimeReversal(axis=axis).applied(make.waves())
+        TimeReversal(axis=axis).apply(make.waves())

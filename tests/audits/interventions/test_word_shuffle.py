@@ -64,4 +64,4 @@ def test_a_mask_of_another_shape_is_refused(make: Any) -> None:
     with pytest.raises(
         InapplicableError, match=r"wants an `attention_mask` .* \(2, 4\), but that of toy has \(2, 4, 4\)"
     ):
-        WordShuffle().applied(samples)
+        WordShuffle().apply(samples)

@@ -32,11 +32,9 @@ class Intervention(Choice):
     def change(self, samples: Samples, *, seed: int) -> Inputs:
         """The samples' inputs, changed, as a model takes them; `InapplicableError` for inputs of another kind."""
 
-    def applied(self, samples: Samples, *, seed: int = 0) -> Samples:
+    def apply(self, samples: Samples, *, seed: int = 0) -> Samples:
         """The same samples, by the same ids and labels, with their inputs changed."""
-        if samples.shown is not None:
-            raise InapplicableError("The sender is not shown the inputs, so changing them tells nothing of it.")
-        return samples.changed(self.change(samples, seed=check_seed(seed)), name=f"{samples.name}, {self.label}")
+        return samples.with_inputs(self.change(samples, seed=check_seed(seed)), name=f"{samples.name}, {self.label}")
 
 
 interventions: Registry[Intervention] = Registry(

@@ -61,7 +61,7 @@ def judged(
     """
     from seamripper._stats import over_seeds, proportion
 
-    known = lightness(_all(fit.as_it_is.draw(KNOWN, seed=seed)), fit).flatten(1)
+    known = lightness(_all(fit.draw(KNOWN, seed=seed)), fit).flatten(1)
     made, real = (_look(images, judge, own, known) for images in (stitched, _images(own)))
 
     def mean(values: Tensor) -> Estimate:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from seamripper.experiment.kinds.base import Row, figure
 
 if TYPE_CHECKING:
-    from seamripper.data import Samples
+    from seamripper.data import Paired
     from seamripper.matching import Match
 
 _SAMPLES, _THRESHOLD = 10_000, 1e-3
@@ -16,13 +16,13 @@ _SAMPLES, _THRESHOLD = 10_000, 1e-3
 _NAMES = ("rank", "rank_native")
 
 
-def ranks_of(found: Match, test: Samples, *, native: bool = True) -> dict[str, Any]:
+def ranks_of(found: Match, test: Paired, *, native: bool = True) -> dict[str, Any]:
     """The numerical rank of what arrives by the stitch and, with `native`, of the receiver's own for these samples."""
     from seamripper.audits._rank_reading import Reader
 
     reader = Reader(_SAMPLES, _THRESHOLD)
     said = {"rank": vars(reader.stitched(found, test))}
-    return {**said, "rank_native": vars(reader.native(found.receiver, test))} if native else said
+    return {**said, "rank_native": vars(reader.native(found.receiver, test.receiver))} if native else said
 
 
 def rank_rows(record: Mapping[str, Any]) -> Iterator[Row]:

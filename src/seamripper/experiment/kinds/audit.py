@@ -138,7 +138,7 @@ def _decided(
     words = ("default",) if interventions is None else interventions
     changes = [(one,) if isinstance(one, Intervention) else chosen_interventions([one], test) for one in words]
     (change,) = [one for some in changes for one in some if one.label == name]
-    return name, change.applied(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
+    return name, change.apply(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
 
 
 def _examples(

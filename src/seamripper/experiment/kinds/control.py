@@ -23,14 +23,15 @@ class Controlled(Kind):
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Match and score each counterpart; one that cannot be had is told as such, and is no failure."""
         from seamripper.controls import Case, controls
+        from seamripper.data import Paired
         from seamripper.matching import matchings
 
         fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
         case = Case(
             desk.half(content["sender"], content["sender_cut"], fit),
             desk.half(content["receiver"], content["receiver_cut"], fit),
-            fit,
-            test,
+            Paired.of(fit),
+            Paired.of(test),
             matchings.from_record(content["matching"]),
             content["stitch"],
             content["freeze"],

@@ -12,7 +12,7 @@ from seamripper.experiment.kinds.base import Found, Kind, Row, course, figure, p
 
 if TYPE_CHECKING:
     from seamripper.cut import Split
-    from seamripper.data import Samples
+    from seamripper.data import Paired, Samples
     from seamripper.experiment.desk import Desk
     from seamripper.matching import Match
 
@@ -38,9 +38,9 @@ class Noise(Kind):
 
         receiver = desk.half(content["receiver"], content["receiver_cut"], _blank(content["input"], 2))
         fit, test = (_drawn(content, receiver, split) for split in ("train", "test"))
-        shown = fit.for_sender.inputs
+        noise = fit.sender
         found = match(
-            given(AsTheyAre(), shown[:2], fit.for_sender.source),  # type: ignore[index]
+            given(AsTheyAre(), noise.batch(slice(0, 2)), noise.source),
             receiver,
             fit,
             stitch=content["stitch"],
@@ -88,8 +88,8 @@ def _blank(shape: list[int], n: int, classes: int = 2) -> Samples:
     return Samples("blank", inputs, torch.arange(n) % classes, torch.arange(n), classes)
 
 
-def _drawn(content: Mapping[str, Any], receiver: Split, split: str) -> Samples:
-    from seamripper.data import clustered_noise
+def _drawn(content: Mapping[str, Any], receiver: Split, split: str) -> Paired:
+    from seamripper.data import Paired, clustered_noise
 
     each = content["per_class" if split == "train" else "per_class_test"]
     noise = clustered_noise(
@@ -101,22 +101,21 @@ def _drawn(content: Mapping[str, Any], receiver: Split, split: str) -> Samples:
         split=split,
     )
     blank = _blank(content["input"], len(noise), content["classes"])
-    return replace(blank, name=noise.name, labels=noise.labels, ids=noise.ids, shown=noise)
+    return Paired(noise, replace(blank, name=noise.name, labels=noise.labels, ids=noise.ids))
 
 
-def _scores(found: Match, test: Samples) -> dict[str, Any]:
+def _scores(found: Match, test: Paired) -> dict[str, Any]:
     """Top-1 and top-5 accuracy with Wilson's intervals; no top-5 among five classes or fewer."""
     import torch
 
     from seamripper._stats import proportion
     from seamripper.activations.collect import require_finite
     from seamripper.cut.frozen import sealed
-    from seamripper.data.samples import both
     from seamripper.matching import Task
 
     wanted = found.matching.wanted(test) if isinstance(found.matching, Task) else test.labels
     with torch.no_grad(), sealed(found.models):
-        answers = torch.cat([found.answer(inputs, shown) for (inputs, _), (shown, _) in both(test, 512)])
+        answers = torch.cat([found.answer(inputs, given) for given, inputs in test.batches(512)])
     require_finite(answers, "the end of the stitched network", test.ids)
     best = answers.topk(min(5, answers.shape[1])).indices == wanted[:, None]
     top1 = proportion(int(best[:, 0].sum()), len(test)).as_record()

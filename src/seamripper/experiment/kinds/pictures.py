@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from seamripper._words import shown_shape
@@ -15,7 +15,7 @@ from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from seamripper.data import Samples
+    from seamripper.data import Paired, Samples
     from seamripper.experiment.desk import Desk
     from seamripper.matching import Match
 
@@ -58,8 +58,8 @@ class Pictures(Kind):
         for samples in (test, own):
             require_images(samples.shape, samples.name)
         fit = _fit(content, desk)
-        sender = desk.half(content["sender"], content["sender_cut"], fit.for_sender)
-        receiver = desk.half(content["receiver"], content["receiver_cut"], fit)
+        sender = desk.half(content["sender"], content["sender_cut"], fit.sender)
+        receiver = desk.half(content["receiver"], content["receiver_cut"], fit.receiver)
         answer = receiver.answer(receiver.example).shape[1:]
         shows = showing(answer, receiver.cut.shape, receiver.cut.name, matching=content["matching"]["name"])
         found = match(
@@ -170,12 +170,14 @@ _OF_RECEIVER = ("stitched", "receiver itself")
 """The rows that are normalised as the receiver's samples are."""
 
 
-def _fit(content: Mapping[str, Any], desk: Desk) -> Samples:
-    """The samples to fit on: the receiver's, which show a sender its own, as many of each, where these are others."""
+def _fit(content: Mapping[str, Any], desk: Desk) -> Paired:
+    """The samples to fit on: the same for both, or as many of the receiver's own where it has others."""
+    from seamripper.data import Paired
+
     fit, n, seed = desk.samples(content["fit"]), content["n"], content["seed"]
     if "receiver_fit" not in content:
-        return fit
-    return replace(desk.samples(content["receiver_fit"]).draw(n, seed=seed), shown=fit.draw(n, seed=seed))
+        return Paired.of(fit)
+    return Paired(fit.draw(n, seed=seed), desk.samples(content["receiver_fit"]).draw(n, seed=seed))
 
 
 def _rows(found: Match, test: Samples, own: Samples, shows: Shows, *, apart: bool) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from seamripper.cut import Split
-    from seamripper.data import Samples
+    from seamripper.data import Paired, Samples
     from seamripper.experiment.desk import Desk
 
 
@@ -40,11 +40,11 @@ class Stitch(Kind):
 
         fit, whole = desk.samples(content["fit"]), desk.samples(content["test"])
         receiver = desk.half(content["receiver"], content["receiver_cut"], fit)
-        sender, fit, test = _sender(content, desk, fit, whole)
+        sender, pair, test = _sender(content, desk, fit, whole)
         found = match(
             sender,
             receiver,
-            fit,
+            pair,
             stitch=content["stitch"],
             matching=matchings.from_record(content["matching"]),
             freeze=content["freeze"],
@@ -64,7 +64,7 @@ class Stitch(Kind):
         record = {"stitch": found.stitch.as_record(), "status": found.status, "figures": plain(dict(found.figures))}
         more = plain(ranks_of(found, test)) if content.get("rank") else {}
         if adapted:
-            here = right_of(alone, test).as_record()
+            here = right_of(alone, whole).as_record()
             more["unadapted"] = {"here": here, "own": None if its_own is None else its_own.as_record()}
 
         def write(path: Path) -> None:
@@ -93,14 +93,15 @@ def reusable(content: Mapping[str, Any]) -> bool:
     return bool(content["freeze"] == "all" and content["matching"].get("augment", "none") == "none")
 
 
-def _sender(content: Mapping[str, Any], desk: Desk, fit: Samples, test: Samples) -> tuple[Split, Samples, Samples]:
+def _sender(content: Mapping[str, Any], desk: Desk, fit: Samples, test: Samples) -> tuple[Split, Paired, Paired]:
     """The sender and what it is shown: where it can be, activations of its own, so that it has nothing to compute."""
     from seamripper.activations.recorded import recorded
+    from seamripper.data import Paired
 
     model, cut = content["sender"], content["sender_cut"]
     half = desk.half(model, cut, fit)
     if not reusable(content):
-        return half, fit, test
+        return half, Paired.of(fit), Paired.of(test)
     parts = []
     for role, samples in (("fit", fit), ("test", test)):
         key = desk.where.get("activations", {}).get(role, "")

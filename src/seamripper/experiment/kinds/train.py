@@ -29,13 +29,13 @@ class Train(Kind):
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Train, and score on the test split of the same data."""
         from seamripper._stats import proportion
-        from seamripper.models import Architecture, Recipe, predict, train
+        from seamripper.models import Architecture, Training, predict, train
         from seamripper.models.checkpoint import save_checkpoint
 
         architecture = Architecture.parse(content["architecture"])
         samples, test = desk.samples(content["data"]), desk.samples(content["test"])
         out = desk.work(desk.key) / "model.safetensors"
-        model = train(architecture, samples, recipe=Recipe(**content["recipe"]), seed=content["seed"], out=out)
+        model = train(architecture, samples, training=Training(**content["recipe"]), seed=content["seed"], out=out)
         # The same weights must be the same file, whenever and wherever they were made.
         record = {name: value for name, value in model.record.items() if name not in _CIRCUMSTANCES}
         model = dataclasses.replace(model, record=record)

@@ -1,22 +1,18 @@
-"""Gradient training of a stitch: optimiser, schedule and loop, shared by the matchings that train."""
+"""Gradient descent of a stitch: the loop that the matchings that train share, and how it ended."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from seamripper._options import require_options
 from seamripper._progress import Progress, Watcher
-from seamripper.activations.collect import MEMORY
-from seamripper.data.samples import batch_bounds
 from seamripper.errors import DivergedError, MatchError
 from seamripper.matching.base import Found, Problem
+from seamripper.models.training import Training, all_finite, shuffled_batches
 
 DIVERGED = "diverged"
 """The first word of the status of a stitch that training has ruined."""
@@ -26,83 +22,10 @@ _LOOK = 256
 """Samples at a time where the loss is only looked at."""
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """The learning rate's factor over the run, by steps taken of all steps.
-
-    `constant`; `steps`: × 0.1 at each of `drops` (shares of the run; Csiszárik 2021 has 1/3 and 2/3); `cosine`: a
-    linear warm-up over the share `warmup`, then down to 0 along a half cosine (Hernandez 2022).
-
-    >>> Schedule("steps").factor(40, 100), round(Schedule("cosine", warmup=0.1).factor(55, 100), 6)
-    (0.1, 0.5)
-    """
-
-    kind: Literal["constant", "steps", "cosine"] = "constant"
-    drops: tuple[float, ...] = (1 / 3, 2 / 3)
-    warmup: float = 0.05
-
-    def __post_init__(self) -> None:
-        require_options(self, "a schedule", error=MatchError, warmup=0)
-
-    def factor(self, step: int, total: int) -> float:
-        """What the learning rate is multiplied by at `step` (from 0) of `total`."""
-        if self.kind == "constant":
-            return 1.0
-        share = step / max(total, 1)
-        if self.kind == "steps":
-            return 0.1 ** sum(share >= drop for drop in self.drops)
-        if share < self.warmup:
-            return (step + 1) / (self.warmup * total + 1)
-        return 0.5 * (1 + math.cos(math.pi * (share - self.warmup) / (1 - self.warmup)))
-
-
-@dataclass(frozen=True)
-class Training:
-    """How a stitch is trained. The default is that of Balogh & Jelasity 2025, with fewer epochs.
-
-    `momentum` is SGD's. With `l1` the loss is that of the data plus l1 · Σ|w| over the stitch's parameters. Activations
-    of more than `memory` bytes are kept on disk.
-    """
-
-    optimiser: Literal["adam", "sgd"] = "adam"
-    lr: float = 1e-3
-    momentum: float = 0.9
-    weight_decay: float = 1e-5
-    epochs: int = 10
-    batch: int = 256
-    schedule: Schedule = Schedule()
-    """Or its kind, as a word."""
-    l1: float = 0.0
-    memory: int = MEMORY
-
-    def __post_init__(self) -> None:
-        kind: object = self.schedule
-        if isinstance(kind, str):
-            object.__setattr__(self, "schedule", Schedule(kind))  # type: ignore[arg-type]
-        require_options(
-            self, "a training", error=MatchError, momentum=0, weight_decay=0, epochs=0, batch=1, l1=0, memory=0
-        )
-        if not self.lr > 0:
-            raise MatchError(f"Expected a learning rate above 0, but got {self.lr}.")
-
-    def build(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """The optimiser over these parameters."""
-        if self.optimiser == "sgd":
-            return torch.optim.SGD(parameters, self.lr, self.momentum, weight_decay=self.weight_decay, fused=True)
-        return torch.optim.Adam(parameters, self.lr, weight_decay=self.weight_decay, fused=True)
-
-    def penalty(self, layer: nn.Module) -> Tensor:
-        """What is added to the loss for the size of the layer's weights."""
-        sizes = [p.abs().sum() for p in layer.parameters()] if self.l1 else []
-        return self.l1 * torch.stack(sizes).sum() if sizes else torch.zeros(())
-
-
 def orders(n: int, batch: int, *, epochs: int, seed: int) -> Iterator[tuple[int, list[Tensor]]]:
     """For each epoch its number and its batches of sample numbers, shuffled by (seed, epoch)."""
     for epoch in range(epochs):
-        generator = torch.Generator().manual_seed((seed << 20) + epoch)
-        order = torch.randperm(n, generator=generator)
-        yield epoch, [order[start:stop] for start, stop in batch_bounds(n, batch)]
+        yield epoch, shuffled_batches(n, batch, seed=(seed << 20) + epoch)
 
 
 def train_layer(
@@ -124,7 +47,7 @@ def train_layer(
     parameters = [p for p in layer.parameters() if p.requires_grad]
     if not parameters or training.epochs == 0:
         return torch.zeros(0)
-    optimiser = training.build(parameters)
+    optimiser = training.build(parameters, fused=True)
     losses: list[float] = []
     per_epoch = len(next(orders(n, training.batch, epochs=1, seed=seed))[1])
     total = per_epoch * training.epochs
@@ -132,9 +55,7 @@ def train_layer(
     layer.train()
     for epoch, chunks in orders(n, training.batch, epochs=training.epochs, seed=seed):
         for index in chunks:
-            rate = training.lr * training.schedule.factor(len(losses), total)
-            for group in optimiser.param_groups:
-                group["lr"] = rate
+            rate = training.set_rate(optimiser, len(losses), total)
             loss = loss_of(index)
             if training.l1:
                 loss = loss + training.penalty(layer)
@@ -155,7 +76,7 @@ def train_layer(
             "layers behind the cut pass none, as quantised layers do, and ReLUs that are off for every sample. Use the "
             "matching 'direct', which needs no gradient, or start from it with init='direct'."
         )
-    if not all(bool(torch.isfinite(t).all()) for t in layer.state_dict().values()):
+    if not all_finite(layer):
         raise diverged("The stitch's weights stopped being finite", step=total, total=total, lr=rate)
     return torch.tensor(losses)
 

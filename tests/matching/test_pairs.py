@@ -1,6 +1,6 @@
 """A sender that is shown something else than the receiver.
 
-The reference is a world without `shown`: each sample is both inputs side by side, the sender looks at one half and the
+The reference is a world without pairs: each sample is both inputs side by side, the sender looks at one half and the
 receiver at the other. Everything found must be the same, bit for bit.
 """
 
@@ -16,6 +16,7 @@ from seamripper._fingerprint import model_fingerprint
 from seamripper.activations import collect
 from seamripper.cut import Split, split
 from seamripper.data import Samples
+from seamripper.data.paired import Paired
 from seamripper.errors import DataError
 from seamripper.matching import Direct, EmbeddingMapping, Matching, Regression, Task, Training, evaluate, match
 from seamripper.measures import compare
@@ -64,7 +65,7 @@ def world(make) -> World:
         inputs = make.blobs(120, seed=seed, first_id=first_id)
         # Of the same class, and another sample.
         other = make.blobs(120, seed=seed + 50, first_id=10**6)
-        shown.append(replace(inputs, shown=other))
+        shown.append(Paired(other, inputs))
         beside.append(replace(inputs, inputs=torch.cat([inputs.inputs, other.inputs], 1)))
     return World((*plain, *shown), (*halved, *beside))
 
@@ -94,7 +95,7 @@ def test_every_matching_finds_the_same_as_side_by_side(world: World, way: str) -
     assert torch.equal(found.fitted, wanted.fitted)
     test, whole = world.shown[3], world.beside[3]
     assert evaluate(found, test) == evaluate(wanted, whole)
-    assert torch.equal(found(test.inputs, test.shown.inputs), wanted(whole.inputs))
+    assert torch.equal(found(test.receiver.inputs, test.sender.inputs), wanted(whole.inputs))
 
 
 @pytest.mark.parametrize(
@@ -102,9 +103,9 @@ def test_every_matching_finds_the_same_as_side_by_side(world: World, way: str) -
 )
 def test_what_is_shown_makes_a_difference(world: World, matching: Matching) -> None:
     sender, receiver, fit, test = world.shown
-    found, plain = (match(sender, receiver, samples, matching=matching) for samples in (fit, fit.as_it_is))
+    found, plain = (match(sender, receiver, samples, matching=matching) for samples in (fit, fit.receiver))
     assert model_fingerprint(found.layer) != model_fingerprint(plain.layer)
-    assert not torch.equal(found(test.inputs, test.shown.inputs), found(test.inputs))
+    assert not torch.equal(found(test.receiver.inputs, test.sender.inputs), found(test.receiver.inputs))
 
 
 def test_direct_matching_by_hand(world: World) -> None:
@@ -112,7 +113,7 @@ def test_direct_matching_by_hand(world: World) -> None:
     sender, receiver, fit, _ = world.shown
     found = match(sender, receiver, fit, matching=Direct())
     used = torch.isin(fit.ids, found.fitted)
-    x, y = sender.head(fit.shown.inputs)[used].double(), receiver.head(fit.inputs)[used].double()
+    x, y = sender.head(fit.sender.inputs)[used].double(), receiver.head(fit.receiver.inputs)[used].double()
     solved = torch.linalg.lstsq(torch.cat([x, torch.ones(len(x), 1)], 1), y, driver="gelsd").solution
     weight, bias = found.layer.map()
     torch.testing.assert_close(x @ weight.mT.double() + bias, torch.cat([x, torch.ones(len(x), 1)], 1) @ solved)
@@ -121,10 +122,10 @@ def test_direct_matching_by_hand(world: World) -> None:
 def test_activations_are_of_what_a_sender_is_shown(world: World) -> None:
     sender, receiver, fit, _ = world.shown
     sent = collect(sender, fit, beside=receiver)
-    assert torch.equal(sent.values, sender.head(fit.shown.inputs))
+    assert torch.equal(sent.values, sender.head(fit.sender.inputs))
     assert torch.equal(sent.ids, fit.ids)
     own = collect(receiver, fit)
-    assert torch.equal(own.values, receiver.head(fit.inputs))
+    assert torch.equal(own.values, receiver.head(fit.receiver.inputs))
 
 
 class Masked(nn.Module):
@@ -152,26 +153,26 @@ def test_what_passes_beside_the_cut_is_the_receivers(make) -> None:
 
     with make.seeded(0):
         nets = [Masked(), Masked()]
-    fit = replace(sentences(0, 4), shown=sentences(10**6, 2))
+    fit = Paired(sentences(10**6, 2), sentences(0, 4))
     sender, receiver = (make.halves(net, "embed", fit) for net in nets)
     assert receiver.context == ("attention_mask",)
     sent = collect(sender, fit, beside=receiver)
     # The fifth place is padding for both: it is cut off. The third and fourth are so for the sender alone.
-    assert torch.equal(sent.values, nets[0].embed(fit.shown.inputs["input_ids"][:, :4]))
-    assert torch.equal(sent.mask, fit.shown.inputs["attention_mask"][:, :4] > 0)
-    assert torch.equal(sent.context["attention_mask"], fit.inputs["attention_mask"][:, :4])
+    assert torch.equal(sent.values, nets[0].embed(fit.sender.inputs["input_ids"][:, :4]))
+    assert torch.equal(sent.mask, fit.sender.inputs["attention_mask"][:, :4] > 0)
+    assert torch.equal(sent.context["attention_mask"], fit.receiver.inputs["attention_mask"][:, :4])
     found = match(sender, receiver, fit, stitch="identity", matching=Task(TRAINING))
-    mask = fit.inputs["attention_mask"].unsqueeze(2)
-    mean = (nets[0].embed(fit.shown.inputs["input_ids"]) * mask).sum(1) / mask.sum(1)
-    torch.testing.assert_close(found(fit.inputs, fit.shown.inputs), nets[1].answer(mean))
+    mask = fit.receiver.inputs["attention_mask"].unsqueeze(2)
+    mean = (nets[0].embed(fit.sender.inputs["input_ids"]) * mask).sum(1) / mask.sum(1)
+    torch.testing.assert_close(found(fit.receiver.inputs, fit.sender.inputs), nets[1].answer(mean))
 
 
 def test_augmentation_is_of_what_the_sender_is_shown(make) -> None:
-    fit = replace(make.images(24), shown=make.images(24, seed=9, first_id=10**6))
+    fit = Paired(make.images(24, seed=9, first_id=10**6), make.images(24))
     half = make.halves(make.resnet(0), "layer2", fit)
     task = Task(Training(epochs=1, batch=12), augment="flip_crop")
-    found, plain = (match(half, half, samples, matching=task) for samples in (fit, fit.as_it_is))
-    swapped = match(half, half, fit.shown, matching=task)
+    found, plain = (match(half, half, samples, matching=task) for samples in (fit, fit.receiver))
+    swapped = match(half, half, fit.sender, matching=task)
     # Images have no context, so the receiver's own never enter: only what is shown, and the labels, which are the same.
     assert model_fingerprint(found.layer) == model_fingerprint(swapped.layer) != model_fingerprint(plain.layer)
 
@@ -179,17 +180,17 @@ def test_augmentation_is_of_what_the_sender_is_shown(make) -> None:
 def test_a_record_tells_what_was_shown(world: World) -> None:
     sender, receiver, fit, _ = world.shown
     found = match(sender, receiver, fit, matching=Task(Training(epochs=0)))
-    assert found.made_from["fit"]["fingerprint"] == fit.fingerprint != fit.as_it_is.fingerprint
+    assert found.made_from["fit"]["fingerprint"] == fit.fingerprint != fit.receiver.fingerprint
 
 
 def test_what_is_shown_must_be_what_the_sender_takes(make, world: World) -> None:
     sender, receiver, fit, test = world.shown
-    odd = replace(fit, shown=make.samples((9,), 120, name="noise"))
+    odd = Paired(make.samples((9,), 120, name="noise"), fit.receiver)
     with pytest.raises(DataError, match=r"The sender .* was cut for inputs input 8 \(float32\), but noise has input 9"):
         match(sender, receiver, odd)
     found = match(sender, receiver, fit, matching=Direct())
     with pytest.raises(DataError, match=r"The sender .*but noise has input 9"):
-        evaluate(found, replace(test, shown=odd.shown))
+        evaluate(found, Paired(odd.sender, test.receiver))
 
 
 def test_a_sender_of_another_kind_of_input(make, world: World) -> None:
@@ -197,7 +198,7 @@ def test_a_sender_of_another_kind_of_input(make, world: World) -> None:
     _, receiver, fit, _ = world.shown
     maps = make.images(120)
     sender = make.halves(make.resnet(0), "avgpool", maps)
-    found = match(sender, receiver, replace(fit, shown=maps), matching=Direct())
+    found = match(sender, receiver, Paired(maps, fit.receiver), matching=Direct())
     assert found.sender.cut.shape == (64, 1, 1)
 
 
@@ -207,10 +208,10 @@ def test_scored_samples_are_told_by_the_receivers_ids(world: World) -> None:
     with pytest.raises(
         DataError, match="120 of the 120 samples of blobs are among those that the stitch was fitted on"
     ):
-        evaluate(found, fit.as_it_is)
+        evaluate(found, fit.receiver)
 
 
 def test_compare_shows_both_the_same(world: World) -> None:
     sender, receiver, fit, _ = world.shown
-    with pytest.raises(DataError, match="compare shows both models the same samples: give it some without `shown`"):
+    with pytest.raises(DataError, match="Here both networks are shown the same: give one side"):
         compare(sender.model, receiver.model, fit)
