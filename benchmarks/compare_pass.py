@@ -28,13 +28,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from seamripper.comparing import Rule, Sums, compare
+from seamripper.comparing.accumulate import accumulate
+from seamripper.comparing.forms import Batch
+from seamripper.comparing.rule import BATCH, SLICE
+from seamripper.comparing.sums import PassPlan
+from seamripper.comparing.values import score_matrices
 from seamripper.cut import split
 from seamripper.cut.many import heads
 from seamripper.data.samples import Samples
-from seamripper.measures import Rule, chosen
-from seamripper.measures.compare import accumulate, compare, scored
-from seamripper.measures.rule import BATCH, SLICE
-from seamripper.measures.sums import Plan, Sums
+from seamripper.measures import chosen
 from seamripper.models import Architecture
 
 BLOCKS = [f"layer{stage}.{block}" for stage in (1, 2, 3, 4) for block in (0, 1)]
@@ -87,7 +90,7 @@ def _time(options: argparse.Namespace) -> list[str]:
         sys.exit(f"Expected --images to be a multiple of {options.parts * rule.batch}, so that every part is whole.")
     measures = [m for m in chosen(["all"]) if m.claims.needs != "rows"]
     some = [heads(net, BLOCKS, samples.batch(slice(0, 2)), optimise=True) for net in (a, b)]
-    sums = Sums(Plan.of(some[0].cuts, some[1].cuts, measures, rule))
+    sums = Sums(PassPlan.of(some[0].cuts, some[1].cuts, measures, rule))
     size = options.images // options.parts
     parts = [samples.take(slice(size * k, size * (k + 1))) for k in range(options.parts)]
     times: dict[str, float] = {"two forwards": 0.0, "… in slices": 0.0, "the pass": 0.0}
@@ -97,7 +100,7 @@ def _time(options: argparse.Namespace) -> list[str]:
         times["… in slices"] += _timed(lambda part=part: _forwards(a, b, part, SLICE))
         first = k * size // rule.batch
         times["the pass"] += _timed(lambda part=part, first=first: accumulate(sums, *some, part, first=first))
-    times["the values"] = _timed(lambda: (sums.settle(), scored(sums, measures)))
+    times["the values"] = _timed(lambda: score_matrices(sums, measures))
     if not options.no_others:
         times |= _others(a, b, samples, options)
     whole = times["two forwards"]
@@ -158,12 +161,12 @@ def _run_a_pair(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> flo
     measures = chosen(["linear_cka"])
     for x in fronts[0]:
         for y in fronts[1]:
-            sums = Sums(Plan.of([x.cut], [y.cut], measures, Rule()))
+            sums = Sums(PassPlan.of([x.cut], [y.cut], measures, Rule()))
 
             def run(x: object = x, y: object = y, sums: Sums = sums) -> None:
                 with torch.no_grad():
                     for k, (inputs, _) in enumerate(samples.batches(batch)):
-                        sums.add([x.head(inputs)], [y.head(inputs)], samples.ids[:batch], fold=k)
+                        sums.add(Batch([x.head(inputs)], [y.head(inputs)], samples.ids[:batch], fold=k))
 
             total += _timed(run)
     return total / len(samples)

@@ -107,7 +107,7 @@ def _plug_ins(what: str) -> Mapping[str, type[Control] | type[Intervention] | ty
 
 def _list_measures(as_json: bool) -> None:
     from seamripper.measures import measures
-    from seamripper.measures._by_stitching import FUNCTIONAL
+    from seamripper.measures.choosing import FUNCTIONAL
 
     known = {name: cls.variants()[0] for name, cls in measures().items()}
     if as_json:

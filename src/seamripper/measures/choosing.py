@@ -11,14 +11,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeGuard
 
-from seamripper._doors import require, several
+from seamripper._doors import require
 from seamripper._options import read_options, split_options
 from seamripper._own_code import import_file, running
 from seamripper._plugins import discover
 from seamripper._words import did_you_mean
 from seamripper.errors import MeasureError
-from seamripper.measures._by_stitching import FUNCTIONAL
 from seamripper.measures.base import Measure
+
+DIRECT, TASK = "direct_functional", "task_functional"
+
+FUNCTIONAL: dict[str, str] = {
+    DIRECT: "Relative accuracy of the two networks joined by least squares, on samples that were not fitted on.",
+    TASK: "Relative accuracy of the two networks joined by a stitch trained on the task, from the direct one on.",
+}
+"""The matrices that `compare` fills by stitching the models, with a line on each: no measure may have their names."""
 
 _GROUPS = ("all", "moments", "batches", "rows")
 """Words that stand for many measures: all of them, or those that need just this."""
@@ -83,19 +90,6 @@ def chosen(words: Sequence[str]) -> tuple[Measure, ...]:
                     "give one of their classes another `name`."
                 )
     return tuple(found.values())
-
-
-def asked_for(asked: Sequence[str | Measure] | str | Measure) -> tuple[tuple[Measure, ...], tuple[str, ...]]:
-    """What was asked for, each once: measures, and by their names those matrices that are filled by stitching.
-
-    >>> asked_for(["linear_cka,direct_functional", "linear_cka"])
-    ((LinearCKA(),), ('direct_functional',))
-    """
-    asked = several(asked, Measure, "measures", error=MeasureError)
-    words = [word.strip() for one in asked if isinstance(one, str) for word in one.split(",")]
-    found = dict.fromkeys(chosen([word for word in words if word not in FUNCTIONAL]))
-    found |= dict.fromkeys(one for one in asked if isinstance(one, Measure))
-    return tuple(found), tuple(dict.fromkeys(word for word in words if word in FUNCTIONAL))
 
 
 def _home(measure: Measure) -> tuple[str, str]:

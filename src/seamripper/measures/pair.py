@@ -6,15 +6,17 @@ Both come in folds (disjoint groups of samples). Leaving one out gives intervals
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from seamripper._doors import require
 from seamripper.errors import MeasureError
-from seamripper.measures._once import once
+from seamripper.matching.moments import Moments
+from seamripper.measures.memo import once, recall
 
 FOLDS = 5
 """Into how many folds samples are dealt, unless the caller says otherwise."""
@@ -23,7 +25,7 @@ _EPS = torch.finfo(torch.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class FoldMoments:
     """Moments of one fold of one side: n rows, their mean (p), and S = Σ (x − mean)(x − mean)ᵀ."""
 
     n: int
@@ -32,7 +34,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class FoldCross:
     """What one fold of a pair holds beside the moments of its sides: Sxy = Σ (x − mean)(y − mean)ᵀ."""
 
     sxy: Tensor
@@ -71,7 +73,7 @@ class Side:
     """
 
     grain: float
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[FoldMoments, ...] = ()
     rows: Tensor | None = None
     fold_of: Tensor | None = None
     """With rows: the fold that each belongs to."""
@@ -79,7 +81,6 @@ class Side:
     """What making S has added to any direction by its own rounding, as a share of tr S."""
     part_of: tuple[Side, Tensor] | None = None
     """For some of the rows of a side: that side, and which rows these are. Distances need not be computed again."""
-    _left_out: dict[int, Side] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"Side(n = {self.n}, {self.width} columns, {self.folds} folds)"
@@ -133,10 +134,10 @@ class Side:
     @once
     def centred(self) -> Tensor:
         """The rows about their mean."""
-        return self.kept - self.mean
+        return self.matrix - self.mean
 
     @property
-    def kept(self) -> Tensor:
+    def matrix(self) -> Tensor:
         """The rows; an error if only moments were kept."""
         if self.rows is None:
             raise MeasureError("This measure needs the rows themselves, and only their moments were kept.")
@@ -185,9 +186,7 @@ class Side:
 
     def without(self, fold: int) -> Side:
         """The side without one fold; made once, as every pair of this side asks for it."""
-        if fold not in self._left_out:
-            self._left_out[fold] = self._only(lambda k: k != fold)
-        return self._left_out[fold]
+        return recall(self, ("without", fold), lambda: self._only(lambda k: k != fold))
 
     def fold(self, fold: int) -> Side:
         """One fold alone."""
@@ -202,12 +201,12 @@ class Side:
         return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep], part_of=(self, keep))
 
     @once
-    def turned(self) -> Side:
+    def compact(self) -> Side:
         """The same rows in no more columns than rows: turned into their own span, every inner product kept.
 
         What is invariant to rotations is the same, and a flattened map of 65,536 columns becomes one that fits.
         """
-        rows = self.kept
+        rows = self.matrix
         if rows.shape[1] <= rows.shape[0]:
             return self
         # Not by the Gram matrix, which is three times as fast: where the mean is large, it loses the differences.
@@ -226,10 +225,9 @@ class Pair:
 
     x: Side
     y: Side
-    shared: tuple[Shared, ...] = ()
+    shared: tuple[FoldCross, ...] = ()
     batched: Batched | None = None
     """The sums over minibatches, where a pass made them; a pair may hold these alone."""
-    _left_out: dict[int, Pair] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"Pair(n = {self.n}, {self.x.width} and {self.y.width} columns, {self.folds} folds)"
@@ -291,21 +289,34 @@ class Pair:
     def swapped(self) -> Pair:
         """The pair with its sides changed over."""
         batched = None if self.batched is None else self.batched.swapped
-        return Pair(self.y, self.x, tuple(Shared(s.sxy.T) for s in self.shared), batched)
+        return Pair(self.y, self.x, tuple(FoldCross(s.sxy.T) for s in self.shared), batched)
 
     @once
-    def turned(self) -> Pair:
-        """The pair with both sides in no more columns than rows (see `Side.turned`)."""
-        return self if self.shared else Pair(self.x.turned, self.y.turned)
+    def compact(self) -> Pair:
+        """The pair with both sides in no more columns than rows (see `Side.compact`)."""
+        return self if self.shared else Pair(self.x.compact, self.y.compact)
 
     def without(self, fold: int) -> Pair:
         """The pair without one fold; made once, as every measure asks for it."""
-        if fold not in self._left_out:
-            rest = tuple(s for k, s in enumerate(self.shared) if k != fold)
-            batched = None if self.batched is None else self.batched.without(fold)
-            sides = (self.x.without(fold), self.y.without(fold)) if self.whole else (self.x, self.y)
-            self._left_out[fold] = Pair(*sides, rest, batched)
-        return self._left_out[fold]
+        return recall(self, ("without", fold), lambda: self._without(fold))
+
+    def _without(self, fold: int) -> Pair:
+        rest = tuple(s for k, s in enumerate(self.shared) if k != fold)
+        batched = None if self.batched is None else self.batched.without(fold)
+        sides = (self.x.without(fold), self.y.without(fold)) if self.whole else (self.x, self.y)
+        return Pair(*sides, rest, batched)
+
+    @property
+    def moments(self) -> Moments:
+        """The pair as direct matching sees it."""
+        moments = Moments(self.x.width, self.y.width)
+        moments.n = self.n
+        moments.mean_x, moments.mean_y = self.x.mean, self.y.mean
+        moments.sxx, moments.sxy, moments.syy = self.x.s, self.sxy, self.y.total
+        # The grain by which their noise is the pair's own: float32 products leave more of it than the rows had.
+        size = self.x.total + self.n * float(self.x.mean @ self.x.mean)
+        moments.grain = math.sqrt(self.x.noise / size) if size > 0 else self.x.grain
+        return moments
 
     def fold(self, fold: int) -> Pair:
         """One fold alone."""
