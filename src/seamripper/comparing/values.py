@@ -24,16 +24,31 @@ def score_matrices(sums: Sums, measures: Sequence[Measure], watch: Watcher = nob
     high, wide = len(sums.plan.senders), len(sums.plan.receivers)
     cells: dict[tuple[int, int], list[Score | str]] = {}
     sums.settle()
+    order = _wide_and_narrow([form.width for form in sums.plan.senders])
     with side_by_side() as workers:
         # Grid by grid, as a sender has one side for all the receivers of a grid.
         for j in sorted(range(wide), key=lambda j: sums.plan.receivers[j].grid):
-            for i, scores in enumerate(workers.map(functools.partial(_scores, sums, measures, j), range(high))):
+            column = functools.partial(_scores, sums, measures, j)
+            for i, scores in zip(order, workers.map(column, order), strict=True):
                 cells[i, j] = scores
                 watch(Progress("measures", len(cells) * len(measures), high * wide * len(measures)))
             sums.forget(j)
     return {
         m.label: _matrix(sums.plan, m, {at: scores[k] for at, scores in cells.items()}) for k, m in enumerate(measures)
     }
+
+
+def _wide_and_narrow(widths: Sequence[int]) -> list[int]:
+    """The widest first, then the narrowest, the second widest, and so on.
+
+    Of two threads, one then decomposes its wide sender while the other decomposes the receiver, which both need.
+
+    >>> _wide_and_narrow([64, 128, 256])
+    [2, 0, 1]
+    """
+    widest = sorted(range(len(widths)), key=lambda i: -widths[i])
+    turns = zip(widest, reversed(widest), strict=True)
+    return list(dict.fromkeys(i for turn in turns for i in turn))
 
 
 def _scores(sums: Sums, measures: Sequence[Measure], j: int, i: int) -> list[Score | str]:

@@ -35,4 +35,4 @@ class HardCorrelationMatch(Measure):
 
     def of(self, pair: Pair) -> float:
         """The mean over the pairs of the best assignment."""
-        return float(best_assignment(correlations(pair)).mean())
+        return float(best_assignment(correlations(pair), pair.hints, self.name).mean())

@@ -38,8 +38,8 @@ def _held_out(pair: Pair) -> HeldOut:
 
 def _of_fold(fitted: Pair, other: Pair) -> tuple[float, float, float]:
     """Error, variation and norm of y on `other` for the map found on `fitted`."""
-    basis = fitted.x.whitener
-    weight = (basis @ (basis.T @ fitted.sxy)).T
+    spreads = fitted.x.eigen[0][: fitted.x.rank, None].sqrt()
+    weight = (fitted.x.whitener @ (fitted.half_rotated / spreads)).T
     bias = fitted.y.mean - weight @ fitted.x.mean
     mean, shift = other.y.mean, other.y.mean - fitted.y.mean
     about = [other.y.total + other.n * float(d @ d) for d in (shift, mean)]

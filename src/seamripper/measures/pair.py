@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ from seamripper.measures.memo import once, recall
 FOLDS = 5
 """Into how many folds samples are dealt, unless the caller says otherwise."""
 
-_EPS = torch.finfo(torch.float64).eps
+_EPS, _TINY = torch.finfo(torch.float64).eps, torch.finfo(torch.float64).tiny
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +148,13 @@ class Side:
         """Σ (x − mean)(x − mean)ᵀ, (p, p)."""
         if self.rows is not None:
             return self.centred.T @ self.centred
-        shifts = [b.mean - self.mean for b in self.blocks]
-        return _sum([b.s + b.n * torch.outer(d, d) for b, d in zip(self.blocks, shifts, strict=True)])
+        shifts = self.shifts
+        return _merged([b.s for b in self.blocks], shifts, shifts, self.blocks)
+
+    @once
+    def shifts(self) -> Tensor:
+        """How far the mean of each fold is from the mean of all, (folds, p)."""
+        return torch.stack([b.mean for b in self.blocks]) - self.mean
 
     @once
     def total(self) -> float:
@@ -189,8 +194,8 @@ class Side:
         return recall(self, ("without", fold), lambda: self._only(lambda k: k != fold))
 
     def fold(self, fold: int) -> Side:
-        """One fold alone."""
-        return self._only(lambda k: k == fold)
+        """One fold alone; made once, as every pair of this side asks for it."""
+        return recall(self, ("fold", fold), lambda: self._only(lambda k: k == fold))
 
     def _only(self, wanted: Callable[[int], bool]) -> Side:
         if self.rows is None:
@@ -228,6 +233,8 @@ class Pair:
     shared: tuple[FoldCross, ...] = ()
     batched: Batched | None = None
     """The sums over minibatches, where a pass made them; a pair may hold these alone."""
+    hints: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    """Where a search may start in this pair and in its parts, which share it; no result depends on it."""
 
     def __repr__(self) -> str:
         return f"Pair(n = {self.n}, {self.x.width} and {self.y.width} columns, {self.folds} folds)"
@@ -263,8 +270,7 @@ class Pair:
         """Σ (x − mean)(y − mean)ᵀ, (p, q)."""
         if not self.shared:
             return self.x.centred.T @ self.y.centred
-        blocks = zip(self.shared, self.x.blocks, self.y.blocks, strict=True)
-        return _sum([s.sxy + b.n * torch.outer(b.mean - self.x.mean, c.mean - self.y.mean) for s, b, c in blocks])
+        return _merged([s.sxy for s in self.shared], self.x.shifts, self.y.shifts, self.x.blocks)
 
     @once
     def quartic(self) -> float:
@@ -277,13 +283,29 @@ class Pair:
         return float(torch.linalg.svdvals(self.sxy).sum())
 
     @once
+    def half_rotated(self) -> Tensor:
+        """Sxy between the principal directions of x and the columns of y, (rank x, q)."""
+        return self.x.eigen[1][:, : self.x.rank].T @ self.sxy
+
+    @once
+    def rotated(self) -> Tensor:
+        """Sxy between the principal directions of x and those of y, (rank x, rank y)."""
+        return self.half_rotated @ self.y.eigen[1][:, : self.y.rank]
+
+    @once
+    def whitened(self) -> Tensor:
+        """Wxᵀ Sxy Wy, (rank x, rank y): the correlations of the whitened columns of x with those of y."""
+        spreads = (side.eigen[0][: side.rank].sqrt() for side in (self.x, self.y))
+        return self.rotated / torch.outer(*spreads)
+
+    @once
     def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
         """Canonical correlations ρ (largest first, at most 1), and the directions U, V of either side's whitened rows.
 
         Column i of (x − mean) Wx U and of (y − mean) Wy V have unit length and correlation ρᵢ.
         """
-        u, rho, vt = torch.linalg.svd(self.x.whitener.T @ self.sxy @ self.y.whitener, full_matrices=False)
-        return u, rho.clamp(max=1.0), vt.T
+        u, rho, v = singular_vectors(self.whitened)
+        return u, rho.clamp(max=1.0), v
 
     @once
     def swapped(self) -> Pair:
@@ -304,7 +326,7 @@ class Pair:
         rest = tuple(s for k, s in enumerate(self.shared) if k != fold)
         batched = None if self.batched is None else self.batched.without(fold)
         sides = (self.x.without(fold), self.y.without(fold)) if self.whole else (self.x, self.y)
-        return Pair(*sides, rest, batched)
+        return Pair(*sides, rest, batched, self.hints)
 
     @property
     def moments(self) -> Moments:
@@ -328,8 +350,29 @@ def grain_of(tensors: Sequence[Tensor]) -> float:
     return max(torch.finfo(t.dtype).eps if t.is_floating_point() else _EPS for t in tensors)
 
 
-def _sum(terms: Sequence[Tensor]) -> Tensor:
+def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """U, σ (largest first) and V of a matrix U σ Vᵀ whose singular values are of one size, like correlations.
+
+    From the eigenvectors of the smaller Gram matrix, which takes half the time of an SVD. σ is the length of M V and
+    not the root of an eigenvalue, so small ones keep their digits.
+
+    >>> u, values, v = singular_vectors(torch.tensor([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]], dtype=torch.float64))
+    >>> values.tolist()
+    [2.0, 1.0]
+    """
+    if matrix.shape[0] < matrix.shape[1]:
+        v, values, u = singular_vectors(matrix.T)
+        return u, values, v
+    v = torch.linalg.eigh(matrix.T @ matrix)[1].flip(1)
+    scaled = matrix @ v
+    values = scaled.norm(dim=0)
+    return scaled / values.clamp(min=_TINY), values, v
+
+
+def _merged(terms: Sequence[Tensor], x: Tensor, y: Tensor, blocks: Sequence[FoldMoments]) -> Tensor:
+    """Second moments of several folds about their common mean, from those about the folds' own, and the shifts."""
     total = terms[0].clone()
     for term in terms[1:]:
         total += term
-    return total
+    counts = torch.tensor([b.n for b in blocks], dtype=total.dtype, device=total.device)
+    return total.addmm_((x * counts[:, None]).T, y)

@@ -39,4 +39,4 @@ class PermutationProcrustes(Measure):
 
     def of(self, pair: Pair) -> float:
         """√(2 − 2 m / (‖X‖ ‖Y‖))."""
-        return math.sqrt(2 * gap(pair, float(best_assignment(pair.sxy).sum())))
+        return math.sqrt(2 * gap(pair, float(best_assignment(pair.sxy, pair.hints, self.name).sum())))
