@@ -25,15 +25,15 @@ import torch
 from torch import Tensor
 
 from seamripper._progress import Progress
+from seamripper.comparing import Request, Rule, Sums
+from seamripper.comparing.accumulate import accumulate
+from seamripper.comparing.functional import DIRECT, FunctionalMatrices
+from seamripper.comparing.sums import PassPlan
 from seamripper.cut import split
 from seamripper.cut.fast import fast
 from seamripper.cut.halves import Tail
 from seamripper.cut.many import Heads, heads
 from seamripper.data.samples import Samples
-from seamripper.measures import Rule
-from seamripper.measures.compare import accumulate
-from seamripper.measures.functional import DIRECT, FunctionalMatrices, Stitching
-from seamripper.measures.sums import Plan, Sums
 from seamripper.models import Architecture
 
 BLOCKS = [f"layer{stage}.{block}" for stage in (1, 2, 3, 4) for block in (0, 1)]
@@ -94,12 +94,12 @@ def _measure(a: Heads, b: Heads, samples: Samples, rule: Rule) -> tuple[dict[str
         cells += 1
         since = time.perf_counter()
 
-    matrices = FunctionalMatrices([DIRECT], a, b, samples, rule, Stitching(), announce=print, watch=watch)
-    sums = Sums(Plan.of(a.cuts, b.cuts, [], rule, moments=True))
+    matrices = FunctionalMatrices([DIRECT], a, b, Request(a.model, b.model, samples, announce=print, watch=watch), rule)
+    sums = Sums(PassPlan.of(a.cuts, b.cuts, [], rule, moments=True))
     passed = _timed(lambda: (accumulate(sums, a, b, samples), sums.settle()))
     tails = [_tails(b, j, matrices.held_out, rule.batch) for j in range(len(b.cuts))]
     since = time.perf_counter()
-    matrices.filled(sums.moments)
+    matrices.matrices(sums.moments)
     times["ours"] += time.perf_counter() - since
     return {**times, "(the pass)": passed}, len(matrices.held_out)
 

@@ -41,7 +41,7 @@ ALLOWED = {
     ("report/_runs.py", "_UnreadyError"): "a StoreError that tells a store being made from a damaged one; caught there",
     ("report/serve.py", "_NOT_FOUND"): "an answer of the server, 404; caught there",
     ("report/serve.py", "_RefusedError"): "an answer of the server with its status; caught there",
-    ("measures/_side_by_side.py", "_StoppedError"): "ends a lane of a pass when another has failed; caught by its pool",
+    ("comparing/threads.py", "_StoppedError"): "ends a lane of a pass when another has failed; caught by its pool",
     ("_options.py", "error"): "a class of the tree, chosen by the caller (`type[SeamripperError]`)",
     ("_files.py", "error"): "likewise",
     ("_own_code.py", "error"): "likewise",

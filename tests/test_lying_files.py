@@ -13,11 +13,11 @@ from safetensors.torch import save_file
 
 from seamripper import load
 from seamripper._files import load_tensors, save_tensors
+from seamripper.comparing import load_comparison
 from seamripper.errors import CheckpointError, ExperimentError, FileError, ModelError, SeamripperError
 from seamripper.experiment import Experiment
 from seamripper.experiment.journal import Entry
 from seamripper.matching import load_match
-from seamripper.measures import load_comparison
 from seamripper.models.architecture import Architecture
 from seamripper.models.model import Model
 

@@ -25,13 +25,13 @@ from torch import Tensor, nn
 from seamripper._notebook import choice, draw_scale, draw_strip, told
 from seamripper._stats import Estimate
 from seamripper.audits import Audited, Verdict, audit
+from seamripper.comparing import Comparison, Matrix, compare, load_comparison
 from seamripper.cut import Split, split
 from seamripper.data import Samples, load_data
 from seamripper.errors import MeasureError
 from seamripper.matching import Direct, Task, Training, load_match, match
-from seamripper.measures import Comparison, Pair, Score, compare, load_comparison, measures, score
-from seamripper.measures._scale import claims_of
-from seamripper.measures.comparison import Matrix
+from seamripper.measures import Pair, Score, measures, score
+from seamripper.measures.score import claims_of
 from seamripper.models import Model
 from seamripper.models._seeded import seeded
 from seamripper.stitches import stitches

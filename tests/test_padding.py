@@ -23,14 +23,13 @@ from seamripper.activations.collect import collect
 from seamripper.activations.recorded import recorded
 from seamripper.audits._ood_rows import pooled_rows
 from seamripper.audits.distribution import Distribution
+from seamripper.comparing import Rule, Stitching, compare, pair_activations
 from seamripper.controls.linear_probe import LinearProbe
 from seamripper.data.padding import trim, trim_pair
 from seamripper.data.paired import Paired
 from seamripper.errors import DataError, MatchError, MeasureError
 from seamripper.matching import evaluate, match, matchings
 from seamripper.matching.task import Task
-from seamripper.measures import Rule, Stitching, compare
-from seamripper.measures.pairing import paired
 from seamripper.models._torchvision import import_torchvision
 from seamripper.stitches.pool_linear import PoolLinear
 
@@ -330,7 +329,7 @@ def test_stored_activations_know_their_padding(tmp_path: Any) -> None:
     for half, name in zip(halves(samples), "xy", strict=True):
         collect(half, samples).save(tmp_path / f"{name}.safetensors")
     x, y = (sr.load_activations(tmp_path / f"{name}.safetensors") for name in "xy")
-    by_position, by_sample = (paired(x, y, sampling=sampling) for sampling in ("positions", "pool"))
+    by_position, by_sample = (pair_activations(x, y, sampling=sampling) for sampling in ("positions", "pool"))
     rows = [tokens_of(half, samples) for half in halves(samples)]
     np.testing.assert_allclose(by_position.every.x.rows, rows[0], atol=1e-5)
     np.testing.assert_allclose(by_position.every.y.rows, rows[1], atol=1e-5)
@@ -341,7 +340,7 @@ def test_stored_activations_know_their_padding(tmp_path: Any) -> None:
     for row, tokens in zip(by_position.single.x.rows, np.split(rows[0], np.cumsum(sizes)[:-1]), strict=True):
         assert np.abs(tokens - row.numpy()).max(1).min() < 1e-5
     with pytest.raises(DataError, match=r"no place in a flattened row"):
-        paired(x, y, sampling="flatten")
+        pair_activations(x, y, sampling="flatten")
 
 
 # ---- which tokens count

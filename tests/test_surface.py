@@ -66,7 +66,7 @@ PUBLIC = [
 ]
 PACKAGES = (
     *("activations", "audits", "audits.interventions", "controls"),
-    *("cut", "data", "matching", "measures", "models", "stitches"),
+    *("comparing", "cut", "data", "matching", "measures", "models", "stitches"),
 )
 
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from seamripper.audits import Verdict as Verdict
     from seamripper.audits import audit as audit
     from seamripper.audits.interventions import Intervention as Intervention
+    from seamripper.comparing import Comparison as Comparison
+    from seamripper.comparing import compare as compare
+    from seamripper.comparing import load_comparison as load_comparison
     from seamripper.controls import Case as Case
     from seamripper.controls import Control as Control
     from seamripper.cut import Cut as Cut
@@ -57,12 +60,9 @@ if TYPE_CHECKING:
     from seamripper.matching import evaluate as evaluate
     from seamripper.matching import load_match as load_match
     from seamripper.matching import match as match
-    from seamripper.measures import Comparison as Comparison
     from seamripper.measures import Measure as Measure
     from seamripper.measures import Pair as Pair
     from seamripper.measures import Score as Score
-    from seamripper.measures import compare as compare
-    from seamripper.measures import load_comparison as load_comparison
     from seamripper.measures import score as score
     from seamripper.models import Model as Model
     from seamripper.models import Training as Training
@@ -75,7 +75,7 @@ _HOME = {
     "Audit": "audits",
     "Audited": "audits",
     "Case": "controls",
-    "Comparison": "measures",
+    "Comparison": "comparing",
     "Control": "controls",
     "Cut": "cut",
     "Direct": "matching",
@@ -100,12 +100,12 @@ _HOME = {
     "audit": "audits",
     "clustered_noise": "data",
     "collect": "activations",
-    "compare": "measures",
+    "compare": "comparing",
     "cuts": "cut",
     "evaluate": "matching",
     "load": "models",
     "load_activations": "activations",
-    "load_comparison": "measures",
+    "load_comparison": "comparing",
     "load_data": "data",
     "load_match": "matching",
     "match": "matching",

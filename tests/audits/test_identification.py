@@ -15,8 +15,9 @@ from seamripper._stats import proportion
 from seamripper.audits import identification
 from seamripper.audits._identified import Found
 from seamripper.audits.identification import Identification, corresponding, identified
+from seamripper.comparing import Comparison, Matrix
 from seamripper.errors import AuditError, InapplicableError, MeasureError
-from seamripper.measures import Comparison, Matrix, Score
+from seamripper.measures import Score
 
 GOOD = np.eye(5) + np.linspace(0, 0.3, 25).reshape(5, 5)
 

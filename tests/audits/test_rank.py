@@ -65,7 +65,7 @@ def test_the_threshold_is_a_share_of_the_covariances_largest_singular_value(thre
 
 def test_more_columns_than_samples_have_the_same_spectrum_by_products() -> None:
     rows = torch.randn(30, 90, generator=torch.Generator().manual_seed(2))
-    ours, theirs = side_of(rows), Side.of(rows).turned
+    ours, theirs = side_of(rows), Side.of(rows).compact
     assert ours.width == 30
     assert torch.allclose(ours.eigen[0][:29], theirs.eigen[0][:29])
     assert ours.noise == pytest.approx(Side.of(rows).noise)

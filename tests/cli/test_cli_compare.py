@@ -15,7 +15,8 @@ import pytest
 
 import seamripper as sr
 from seamripper.cli.compare_command import _digits
-from seamripper.measures import Rule, measures
+from seamripper.comparing import Rule
+from seamripper.measures import measures
 
 if TYPE_CHECKING:
     from conftest import Run

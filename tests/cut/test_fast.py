@@ -14,7 +14,8 @@ from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
 from seamripper.cut import Split, split
-from seamripper.cut.fast import TOLERANCE, Fast, fast, plain
+from seamripper.cut.fast import Fast, fast, plain
+from seamripper.cut.fused import TOLERANCE
 
 CUTS = {
     "resnet18": ["conv1", "before:layer1.1.relu#2", "layer3.0", "layer4"],
@@ -44,25 +45,24 @@ def test_answers_are_within_the_tolerance_and_nothing_else_is_touched(name: str,
     with torch.no_grad():
         activations = halves.head(known.batch(3))
         expected = halves.tail(activations)
-        for last in (False, True):
-            quick = fast(halves, channels_last=last)
-            assert quick.difference <= TOLERANCE
-            own = {p.data_ptr() for p in quick.tail.parameters()}
-            assert own.isdisjoint(p.data_ptr() for p in halves.model.module.parameters())
-            assert not any(p.requires_grad for p in quick.tail.parameters())
-            assert not any(part.training for part in quick.tail.modules())
-            for given in formats(activations):
-                kept, version = given.clone(), given._version
-                assert gap(quick.tail(given), expected) <= TOLERANCE
-                assert torch.equal(given, kept)
-                assert given._version == version
+        quick = fast(halves)
+        assert quick.difference <= TOLERANCE
+        own = {p.data_ptr() for p in quick.tail.parameters()}
+        assert own.isdisjoint(p.data_ptr() for p in halves.model.module.parameters())
+        assert not any(p.requires_grad for p in quick.tail.parameters())
+        assert not any(part.training for part in quick.tail.modules())
+        for given in formats(activations):
+            kept, version = given.clone(), given._version
+            assert gap(quick.tail(given), expected) <= TOLERANCE
+            assert torch.equal(given, kept)
+            assert given._version == version
         assert torch.equal(halves.tail(activations), expected)
     assert all(torch.equal(before[key], value) for key, value in halves.model.module.state_dict().items())
     assert_whole(known, halves, sizes=(2,))
 
 
 def formats(activations: Tensor) -> list[Tensor]:
-    """As the head gives them, and as they are kept for a tail that takes channels last, which it need not copy."""
+    """As the head gives them, and in another layout."""
     return [activations, *([activations.to(memory_format=torch.channels_last)] if activations.dim() == 4 else [])]
 
 
@@ -100,19 +100,16 @@ def test_gradients_agree_in_float64(name: str, cut: str) -> None:
 @pytest.mark.parametrize(
     ("name", "cut", "steps"),
     [
-        ("narrow_resnet", "layer2", ("BN folded", "channels last")),
+        ("narrow_resnet", "layer2", ("BN folded",)),
         ("narrow_resnet", "layer4", ()),
         ("short_vit", "before:blocks.1.norm2", ()),
-        ("short_vit", "before:patch_embed", ("channels last",)),
-        ("vgg19", "features.10", ("channels last",)),
         ("vgg19", "classifier.0", ()),
     ],
 )
 def test_only_steps_that_apply_are_named(name: str, cut: str, steps: tuple[str, ...]) -> None:
     known = case(name)
-    quick = fast(split(known.module, cut, known.example), channels_last=True)
+    quick = fast(split(known.module, cut, known.example))
     assert quick.steps == steps
-    assert quick.channels_last == ("channels last" in steps)
     said = f"{', '.join(steps)} (differs from the plain tail by {quick.difference:.0e} at most)"
     assert str(quick) == (said if steps else "plain")
 
@@ -129,7 +126,6 @@ def test_every_norm_behind_a_convolution_is_folded_and_steps_can_be_left_out() -
     halves = split(known.module, "layer2", known.example)
     assert "BatchNorm2d" in str(halves.tail)
     assert "BatchNorm2d" not in {type(part).__name__ for part in called(fast(halves))}
-    assert fast(halves, fold=False, channels_last=True).steps == ("channels last",)
     assert fast(halves).steps == ("BN folded",)
     bare = fast(halves, fold=False)
     activations = halves.head(known.batch(3))
@@ -277,21 +273,6 @@ def test_a_readout_is_an_average_and_one_linear_map(
         torch.testing.assert_close(readout(activations.mean((2, 3))), halves.tail(activations))
 
 
-# compiled
-
-
-@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # torch's own, on its first compilation
-def test_a_compiled_tail_is_the_plain_one_within_the_tolerance() -> None:
-    known = case("narrow_resnet")
-    halves = split(known.module, "layer3", known.example)
-    quick = fast(halves, compiled=True)
-    assert quick.steps == ("BN folded", "compiled")
-    assert quick.difference <= TOLERANCE
-    activations = halves.head(known.batch(3))
-    assert gap(quick.tail(activations), halves.tail(activations)) <= TOLERANCE
-    assert gap(gradient(quick.tail, activations), gradient(halves.tail, activations)) <= TOLERANCE
-
-
 # Activations, and tails that stay as they are
 
 
@@ -316,7 +297,7 @@ def test_an_in_place_function_behind_the_cut_overwrites_nothing() -> None:
     halves = split(known.module, "conv", known.example)
     quick = fast(halves)
     assert "BN folded" in quick.steps
-    activations = halves.head(known.batch(3)).contiguous(memory_format=torch.channels_last)
+    activations = halves.head(known.batch(3))
     kept, version = activations.clone(), activations._version
     quick.tail(activations)
     assert torch.equal(activations, kept)
@@ -381,5 +362,5 @@ def test_folding_that_overflows_is_not_used() -> None:
 
 def assert_plain(halves: Split, quick: Fast) -> None:
     assert quick.tail is halves.tail
-    assert (quick.steps, quick.difference, quick.channels_last, quick.pools_first) == ((), 0.0, False, False)
+    assert (quick.steps, quick.difference, quick.pools_first) == ((), 0.0, False)
     assert quick.readout is None

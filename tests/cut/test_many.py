@@ -8,7 +8,7 @@ from cut_models import case, images, noise
 from torch import Tensor, nn
 
 from seamripper.cut import split
-from seamripper.cut.fast import TOLERANCE
+from seamripper.cut.fused import TOLERANCE
 from seamripper.cut.many import heads
 from seamripper.errors import CutError, LeakError
 
@@ -185,5 +185,5 @@ def test_what_is_not_finite_stays_so_when_fused(relu: str) -> None:
 
 def test_a_fused_way_that_hides_nan_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a kernel still swallows NaN, the plain way runs."""
-    monkeypatch.setattr("seamripper.cut.many.keep_not_finite", lambda graph: 0)
+    monkeypatch.setattr("seamripper.cut.fused.keep_not_finite", lambda graph: 0)
     assert heads(_Standardised("functional"), ["two"], torch.randn(2, 3, 16, 16), optimise=True).way == "plain"

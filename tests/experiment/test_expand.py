@@ -1074,7 +1074,7 @@ def test_the_order_in_which_a_grid_is_written_decides_nothing() -> None:
 
 def test_defaults_of_comparisons_and_audits_written_out() -> None:
     from seamripper.audits.base import DEFAULT_CONTROLS
-    from seamripper.measures.rule import batch_for
+    from seamripper.comparing import batch_for
 
     defaults: dict[str, Any] = {"sampling": "positions", "split": "test", "parts": 1, "keep": 1000, "folds": 5}
     whole = {**defaults, "measures": ("linear_cka",), "interval": True, "exact": False, "seed": 0}

@@ -14,12 +14,12 @@ from torch import Tensor, nn
 
 from seamripper._fingerprint import model_fingerprint
 from seamripper.activations import collect
+from seamripper.comparing import compare
 from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.data.paired import Paired
 from seamripper.errors import DataError
 from seamripper.matching import Direct, EmbeddingMapping, Matching, Regression, Task, Training, evaluate, match
-from seamripper.measures import compare
 
 TRAINING = Training(epochs=3, batch=32, lr=0.01)
 WIDTH = 8

@@ -207,7 +207,7 @@ def test_an_example_from_the_data_mends_it() -> None:
 
 
 def test_functional_matrices_look_at_real_data() -> None:
-    from seamripper.measures.rule import Rule
+    from seamripper.comparing import Rule
 
     data = samples(600, scale=100.0)
     data.inputs[:2] = 0.1  # what the receiver is cut by does not show the path that the rest takes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from seamripper.measures.pair import Block, Pair, Shared, Side
+from seamripper.measures.pair import FoldCross, FoldMoments, Pair, Side
 
 
 def drawn(n: int, width: int, seed: int) -> Tensor:
@@ -22,5 +22,5 @@ def summed_about_zero(x: Tensor, y: Tensor) -> Pair:
     """The moments of these rows as a pass makes them: Σ x xᵀ, and the mean taken off at the end, with its rounding."""
     n, grain, a, b = len(x), torch.finfo(x.dtype).eps, x.double(), y.double()
     mean, other = a.mean(0), b.mean(0)
-    sides = [Side(grain, (Block(n, m, z.T @ z - n * torch.outer(m, m)),)) for z, m in ((a, mean), (b, other))]
-    return Pair(*sides, (Shared(a.T @ b - n * torch.outer(mean, other)),))
+    sides = [Side(grain, (FoldMoments(n, m, z.T @ z - n * torch.outer(m, m)),)) for z, m in ((a, mean), (b, other))]
+    return Pair(*sides, (FoldCross(a.T @ b - n * torch.outer(mean, other)),))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from seamripper.measures.base import Measure
-from seamripper.measures.pair import FOLDS, Batched, Block, Pair, Shared, Side
+from seamripper.measures.pair import FOLDS, Batched, FoldCross, FoldMoments, Pair, Side
 
 
 def related(n: int, p: int, q: int, *, seed: int = 0, mean: float = 2.0) -> tuple[Tensor, Tensor]:
@@ -57,9 +57,9 @@ def by_moments(x: Tensor, y: Tensor, *, fold_of: Tensor | None = None, batch: in
     for number in sorted(set(fold_of.tolist())):
         a, b = x[fold_of == number].double(), y[fold_of == number].double()
         c, d = a - a.mean(0), b - b.mean(0)
-        xs.append(Block(len(a), a.mean(0), c.T @ c))
-        ys.append(Block(len(b), b.mean(0), d.T @ d))
-        shared.append(Shared(c.T @ d))
+        xs.append(FoldMoments(len(a), a.mean(0), c.T @ c))
+        ys.append(FoldMoments(len(b), b.mean(0), d.T @ d))
+        shared.append(FoldCross(c.T @ d))
         if batch is not None:
             counts.append(len(a))
             sums.append(_hsic_sums(a, b, batch))

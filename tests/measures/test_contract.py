@@ -14,9 +14,9 @@ import torch
 
 from seamripper.errors import MeasureError
 from seamripper.measures import Claims, Measure, Pair, Side, chosen, measures
-from seamripper.measures._as_moments import as_moments
 from seamripper.measures.base import SHAPE, TRANSFORMATIONS, Transformation
 from seamripper.measures.contract import check
+from seamripper.measures.draws import as_moments
 
 NUMBERS = ("gulp?ridge=0", "svcca?dims=3", "svcca?keep=0.8", "minibatch_cka?batch=32", "mutual_knn?k=3")
 """Some measures with other numbers than their defaults."""
@@ -87,7 +87,7 @@ class GoodRows(Good):
         return Claims("distance", True, (0.0, math.inf), 0.0, turns, needs="rows", varying=False)
 
     def of(self, pair: Pair) -> float:
-        a, b = (float(side.kept.norm(dim=1).mean()) for side in (pair.x, pair.y))
+        a, b = (float(side.matrix.norm(dim=1).mean()) for side in (pair.x, pair.y))
         return abs(a - b)
 
 
@@ -420,7 +420,7 @@ class Uncentred(Good):
         return replace(super().claims, needs="rows")
 
     def of(self, pair: Pair) -> float:
-        k, l = (side.kept @ side.kept.T for side in (pair.x, pair.y))  # noqa: E741
+        k, l = (side.matrix @ side.matrix.T for side in (pair.x, pair.y))  # noqa: E741
         return float((k * l).sum() / (k.norm() * l.norm()))
 
 

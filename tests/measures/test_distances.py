@@ -11,7 +11,7 @@ from draws import drawn
 from scipy.spatial.distance import pdist, squareform
 
 from seamripper.errors import MeasureError
-from seamripper.measures._distances import Metric, chords, cosines, distances, graded, square
+from seamripper.measures.distances import Metric, chords, cosines, distances, grades, square
 from seamripper.measures.pair import Side
 
 
@@ -64,8 +64,8 @@ def test_the_same_rows_are_at_no_distance_and_as_far_from_others() -> None:
 def test_grades_tie_what_rounding_parts() -> None:
     values = torch.tensor([0.3, 0.1 + 0.2, 0.3 * (1 + 1e-9), 1.0], dtype=torch.float64)
     assert values[0] != values[1]
-    grades = graded(values)
-    assert grades[0] == grades[1] < grades[2] < grades[3] == 2**40
+    whole = grades(values)
+    assert whole[0] == whole[1] < whole[2] < whole[3] == 2**40
 
 
 def test_rows_without_a_direction_are_refused_by_name() -> None:
@@ -90,7 +90,7 @@ def test_a_zero_row_is_still_found_when_the_rows_were_turned() -> None:
     x = drawn(8, 30, 0)
     x[3] = 0.0
     with pytest.raises(MeasureError, match="the sender has 1 of them, first row 3"):
-        distances(Side.of(x).turned, "cosine", "sender")
+        distances(Side.of(x).compact, "cosine", "sender")
 
 
 def test_rows_of_one_direction_are_refused_by_name() -> None:

@@ -96,6 +96,6 @@ def test_inputs_are_those_of_the_oracles() -> None:
     assert known.keys() == pairs().keys()
     for name, sides in known.items():
         for side, expected in zip((pairs()[name].x, pairs()[name].y), sides, strict=True):
-            assert list(side.kept.shape) == expected["shape"], name
-            assert float(side.kept.sum()) == pytest.approx(expected["sum"], abs=1e-9), name
-            assert float(side.kept.square().sum()) == pytest.approx(expected["squares"], rel=1e-12), name
+            assert list(side.matrix.shape) == expected["shape"], name
+            assert float(side.matrix.sum()) == pytest.approx(expected["sum"], abs=1e-9), name
+            assert float(side.matrix.square().sum()) == pytest.approx(expected["squares"], rel=1e-12), name

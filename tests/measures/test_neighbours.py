@@ -8,9 +8,9 @@ from draws import drawn, rotation
 from sklearn.neighbors import NearestNeighbors
 
 from seamripper.errors import MeasureError
-from seamripper.measures._neighbours import OfNeighbours, neighbours, ranks
 from seamripper.measures.knn_jaccard import KNNJaccard
 from seamripper.measures.mutual_knn import MutualKNN
+from seamripper.measures.neighbours import OfNeighbours, neighbours, ranks
 from seamripper.measures.pair import Pair, Side
 from seamripper.measures.rank_similarity import RankSimilarity
 

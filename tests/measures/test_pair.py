@@ -8,23 +8,23 @@ from pairs import by_moments, related
 
 from seamripper.errors import MeasureError
 from seamripper.measures import Pair, Side
-from seamripper.measures._distances import Metric, chords
+from seamripper.measures.distances import Metric, chords
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
 def test_turned_rows_keep_every_distance_and_inner_product(offset: float) -> None:
     rows = offset + torch.randn(30, 200, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    turned = Side.of(rows).turned
+    turned = Side.of(rows).compact
     assert turned.width == 30
-    torch.testing.assert_close(turned.kept @ turned.kept.T, rows @ rows.T, rtol=1e-12, atol=0)
+    torch.testing.assert_close(turned.matrix @ turned.matrix.T, rows @ rows.T, rtol=1e-12, atol=0)
     exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
     expected = torch.cdist(rows, rows, **exact)
-    torch.testing.assert_close(torch.cdist(turned.kept, turned.kept, **exact), expected, rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(torch.cdist(turned.matrix, turned.matrix, **exact), expected, rtol=1e-8, atol=1e-8)
 
 
 def test_few_columns_are_not_turned() -> None:
     side = Side.of(torch.randn(9, 4))
-    assert side.turned is side
+    assert side.compact is side
 
 
 def test_a_side_is_the_same_by_rows_and_by_moments() -> None:
@@ -71,7 +71,7 @@ def test_what_is_computed_once_is_shared() -> None:
 def test_distances_of_some_rows_are_taken_from_those_of_all(metric: Metric) -> None:
     side = Side.of(torch.randn(30, 6, generator=torch.Generator().manual_seed(3)))
     for part in (side.without(1), side.fold(2), side.without(0).without(2)):
-        alone = Side(part.grain, rows=part.kept)
+        alone = Side(part.grain, rows=part.matrix)
         torch.testing.assert_close(chords(part, metric, "sender"), chords(alone, metric, "sender"))
 
 
@@ -85,4 +85,4 @@ def test_bad_rows() -> None:
     with pytest.raises(MeasureError, match="x holds NaN or Inf, first in row 2"):
         Pair.of(bad, torch.zeros(4, 2))
     with pytest.raises(MeasureError, match="only their moments were kept"):
-        by_moments(*related(20, 2, 2)).x.kept  # noqa: B018
+        by_moments(*related(20, 2, 2)).x.matrix  # noqa: B018

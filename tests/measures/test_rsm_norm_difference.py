@@ -9,7 +9,7 @@ import torch
 from draws import drawn, rotation
 
 from seamripper.errors import MeasureError
-from seamripper.measures import _rows
+from seamripper.measures import distances
 from seamripper.measures.pair import Pair
 from seamripper.measures.rsm_norm_difference import RSMNormDifference
 
@@ -47,7 +47,7 @@ def test_n_times_it_is_the_pairwise_inner_product_loss() -> None:
 def test_blocks_make_no_difference(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = Pair.of(drawn(31, 3, 0) + 1, drawn(31, 4, 1))
     whole = measure(kind).value(pair)
-    monkeypatch.setattr(_rows, "_CELLS", 70)
+    monkeypatch.setattr(distances, "_CELLS", 70)
     assert measure(kind).value(pair) == pytest.approx(whole, abs=1e-12)
 
 
@@ -76,7 +76,7 @@ def test_the_same_rows_are_0_rotated_too(kind: str) -> None:
 
 def test_far_from_the_origin_distances_keep_their_digits() -> None:
     x = drawn(20, 4, 0)
-    found = torch.cat(list(_rows.square_distances(x + 1e6)))
+    found = torch.cat(list(distances.square_distances(x + 1e6)))
     expected = scipy.spatial.distance.cdist(x.numpy(), x.numpy(), "sqeuclidean")
     assert np.abs(found.numpy() - expected).max() < 1e-7
     assert not found.diagonal().any()

@@ -10,7 +10,7 @@ from draws import drawn
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures import _rows
+from seamripper.measures import distances
 from seamripper.measures.pair import Pair
 from seamripper.measures.uniformity_difference import UniformityDifference
 
@@ -48,8 +48,8 @@ def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in ("unit", "raw"):
         whole = measure(rows).value(pair)
         with monkeypatch.context() as patched:
-            patched.setattr(_rows, "_CELLS", 70)
-            assert len(list(_rows.blocks(31))) == 16
+            patched.setattr(distances, "_CELLS", 70)
+            assert len(list(distances.blocks(31))) == 16
             assert measure(rows).value(pair) == pytest.approx(whole, abs=1e-12)
 
 

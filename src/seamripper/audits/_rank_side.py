@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from seamripper.measures.pair import Block, Side, grain_of
+from seamripper.measures.pair import FoldMoments, Side, grain_of
 
 _COLUMNS = 4096
 """How many columns are turned to float64 at once."""
@@ -24,7 +24,7 @@ def side_of(rows: Tensor) -> Side:
     means = torch.cat([part.double().mean(0) for part in rows.split(_COLUMNS, 1)])  # type: ignore[no-untyped-call]
     if columns <= n:
         centred = rows.double() - means
-        return Side(grain_of([rows]), (Block(n, means, centred.T @ centred),))
+        return Side(grain_of([rows]), (FoldMoments(n, means, centred.T @ centred),))
     products = torch.zeros(n, n, dtype=torch.float64)
     for part, mean in zip(rows.split(_COLUMNS, 1), means.split(_COLUMNS), strict=True):  # type: ignore[no-untyped-call]
         centred = part.double() - mean
@@ -32,4 +32,4 @@ def side_of(rows: Tensor) -> Side:
     # All that a side asks of the mean is its length, to know how finely the rows were rounded.
     length = torch.zeros(n, dtype=torch.float64)
     length[0] = means.norm()
-    return Side(grain_of([rows]), (Block(n, length, products),))
+    return Side(grain_of([rows]), (FoldMoments(n, length, products),))

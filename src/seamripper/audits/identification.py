@@ -12,15 +12,13 @@ from seamripper._options import require_options
 from seamripper._stats import Estimate, proportion
 from seamripper.audits._identified import Found
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
+from seamripper.comparing import Comparison, Rule, Stitching, batch_for, compare, requested_measures
 from seamripper.controls import Case
 from seamripper.cut.many import heads
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MeasureError
 from seamripper.matching.task import Task
-from seamripper.measures import Comparison, Rule, Stitching, compare
-from seamripper.measures._by_stitching import FUNCTIONAL
-from seamripper.measures.choosing import asked_for
-from seamripper.measures.rule import batch_for
+from seamripper.measures.choosing import FUNCTIONAL
 from seamripper.measures.score import Sampling
 
 _LEVEL = 0.05
@@ -50,7 +48,7 @@ class Identification(Audit):
     def __post_init__(self) -> None:
         require_options(self, f"the audit {self.name!r}", error=AuditError, n=20)
         try:
-            asked_for([self.measures])
+            requested_measures([self.measures])
         except MeasureError as e:
             raise AuditError(f"Expected measures of the audit {self.name!r} to be names of measures. {e}") from e
 
@@ -112,7 +110,8 @@ def identified(comparison: Comparison, label: str) -> Verdict:
     share = (rows + columns that do) / 2k, with Wilson's interval for k layers, which is too narrow in so far as layers
     are not independent of each other. p is that of as many hits under random matchings of the layers (see `Found.p`).
 
-    >>> from seamripper.measures import Matrix, Score
+    >>> from seamripper.comparing import Matrix
+    >>> from seamripper.measures import Score
     >>> rows = ((0.9, 0.2, 0.1), (0.3, 0.8, 0.4), (0.2, 0.5, 0.6))
     >>> scores = tuple(tuple(Score("cka", v, v, v, 9, "rows", "similarity") for v in row) for row in rows)
     >>> cuts = ("a", "b", "c")

@@ -183,7 +183,7 @@ def _other(text: str, receiver: Split, cut: str, fit: Samples) -> Split:
 def _audit_folder(ctx: click.Context, name: str, out: Path | None, as_json: bool) -> None:
     """Put the audit `identification` to every matrix of a comparison."""
     from seamripper.audits.identification import identified
-    from seamripper.measures import load_comparison
+    from seamripper.comparing import load_comparison
 
     _require_folder(ctx, name)
     found = load_comparison(name)
@@ -209,7 +209,7 @@ def _audit_folder(ctx: click.Context, name: str, out: Path | None, as_json: bool
 
 
 def _require_folder(ctx: click.Context, name: str) -> None:
-    from seamripper.measures.comparison import FILE
+    from seamripper.comparing.comparison import FILE
 
     if not Path(name).is_dir():
         raise click.UsageError(

@@ -17,7 +17,7 @@ from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import MeasureError
 
 if TYPE_CHECKING:
-    from seamripper.measures import Comparison, Matrix
+    from seamripper.comparing import Comparison, Matrix
 
 USUAL = ("linear_cka", "opd", "cca_mean")
 """Alignment of Gram matrices, shape, and what linear maps of either side have in common."""
@@ -67,9 +67,9 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
 
     Example: seamripper compare a.safetensors b.safetensors --data cifar10 --measures all --out run/
     """
+    from seamripper.comparing import compare
     from seamripper.data import load_data
     from seamripper.experiment.single import comparison_result
-    from seamripper.measures import compare
     from seamripper.models import load
 
     started = time.time()
@@ -109,9 +109,8 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
 
 
 def _how(options: dict[str, Any], n: int) -> dict[str, Any]:
+    from seamripper.comparing import Rule, Stitching, batch_for
     from seamripper.matching import Task
-    from seamripper.measures import Rule, Stitching
-    from seamripper.measures.rule import batch_for
     from seamripper.models import Training
 
     rule = Rule(

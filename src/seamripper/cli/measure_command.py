@@ -12,8 +12,8 @@ from seamripper.cli._show import print_json, print_table
 from seamripper.errors import MeasureError
 
 if TYPE_CHECKING:
+    from seamripper.comparing import Pairing
     from seamripper.measures import Measure, Score
-    from seamripper.measures.pairing import Pairing
 
 USUAL = ("linear_cka", "debiased_cka", "opd", "regression_r2", "mutual_knn")
 """One of each kind: alignment of Gram matrices, biased and not; shape; what a linear map finds; neighbours."""
@@ -35,11 +35,11 @@ def command(
     (n, t, d) or maps (n, c, h, w). The last two need --sampling.
     """
     from seamripper.activations import load_activations
+    from seamripper.comparing import pair_activations
     from seamripper.measures import chosen
-    from seamripper.measures.pairing import paired
 
     asked = chosen(words)
-    both = paired(load_activations(a), load_activations(b), sampling=sampling, names=(str(a), str(b)))
+    both = pair_activations(load_activations(a), load_activations(b), sampling=sampling, names=(str(a), str(b)))
     scored = [(measure, _scored(measure, both)) for measure in asked]
     if all(isinstance(found, str) for _, found in scored):
         raise MeasureError(" ".join(dict.fromkeys(str(found) for _, found in scored)))
@@ -59,7 +59,7 @@ def command(
 
 def _scored(measure: Measure, both: Pairing) -> Score | str:
     """The score, or why there is none."""
-    from seamripper.measures.score import reason, score
+    from seamripper.measures import reason, score
 
     try:
         return score(measure, both.pair(measure), sampling=both.sampling)

@@ -13,16 +13,13 @@ from itertools import pairwise
 import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
-from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from seamripper.cut.fused import TOLERANCE, fold_norms
 from seamripper.cut.graphs import GraphTail
 from seamripper.cut.halves import CloningTail, Context, Tail
 from seamripper.cut.split import Split
 from seamripper.cut.values import probes
 from seamripper.models._call import answer_of
-
-TOLERANCE = 1e-4
-"""How far an optimised tail may be from the plain one, relative to the largest answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,6 @@ class Fast:
     tail: Tail
     steps: tuple[str, ...]
     difference: float
-    channels_last: bool = False
     pools_first: bool = False
     readout: nn.Linear | None = None
 
@@ -47,14 +43,13 @@ class Fast:
 
 
 class _TracedTail(Tail):
-    def __init__(self, graph: nn.Module, *, channels_last: bool) -> None:
+    def __init__(self, graph: nn.Module) -> None:
         super().__init__()
         self.graph = graph
-        self._format = torch.channels_last if channels_last else torch.contiguous_format
 
     def forward(self, activations: Tensor, context: Context | None = None) -> Tensor:
         """The answer; the tail needs no context, or it would not have been traced."""
-        return answer_of(self.graph, activations.contiguous(memory_format=self._format))
+        return answer_of(self.graph, activations.contiguous())
 
 
 def plain(split: Split) -> Fast:
@@ -62,35 +57,23 @@ def plain(split: Split) -> Fast:
     return Fast(split.tail, (), 0.0)
 
 
-def fast(split: Split, *, fold: bool = True, channels_last: bool = False, compiled: bool = False) -> Fast:
-    """The split's tail, optimised where that can be done and is true to the plain one; else the plain one.
+def fast(split: Split, *, fold: bool = True) -> Fast:
+    """The split's tail with batch normalisation folded, where that can be done and is true to the plain one.
 
-    Only folding is done unless more is asked for: `benchmarks/task_step.py` shows what each step buys on a machine.
-    Channels last lost there behind small maps, and compiling takes longer than most matchings.
+    `benchmarks/task_step.py` shows what it buys on a machine.
     """
     graph = _traced(split.tail)
     if graph is None or split.context:
         return plain(split)
-    steps = []
-    if fold and fold_norms(graph):
-        steps.append("BN folded")
-    last = channels_last and split.cut.layout == "nchw" and any(p.dim() == 4 for p in graph.parameters())
-    if last:
-        graph = graph.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        steps.append("channels last")
-    pools, readout = _pools_first(graph), _readout(graph)
-    quick: nn.Module = graph
-    if compiled:
-        quick = torch.compile(graph, dynamic=False)  # type: ignore[assignment]
-        steps.append("compiled")
-    tail: Tail = _TracedTail(quick.eval(), channels_last=last)
+    steps = ("BN folded",) if fold and fold_norms(graph) else ()
+    tail: Tail = _TracedTail(graph.eval())
     difference = _difference(split, tail)
     if difference is None:
         tail = CloningTail(tail)
         difference = _difference(split, tail)
     if difference is None or difference > TOLERANCE:
         return plain(split)
-    return Fast(tail.eval(), tuple(steps), difference, last, pools, readout)
+    return Fast(tail.eval(), steps, difference, _pools_first(graph), _readout(graph))
 
 
 def _traced(tail: Tail) -> fx.GraphModule | None:
@@ -109,29 +92,6 @@ def _traced(tail: Tail) -> fx.GraphModule | None:
         if isinstance(getattr(module, "inplace", None), bool):
             module.inplace = False  # type: ignore[union-attr]
     return graph
-
-
-def fold_norms(graph: fx.GraphModule) -> bool:
-    """Fold every batch normalisation that follows a convolution directly; True if there was one."""
-    modules = dict(graph.named_modules())
-    uses: dict[str, int] = {}
-    for node in graph.graph.nodes:
-        if node.op == "call_module":
-            uses[str(node.target)] = uses.get(str(node.target), 0) + 1
-    found = False
-    for node in list(graph.graph.nodes):
-        before = node.args[0] if node.args else None
-        if node.op != "call_module" or not isinstance(before, fx.Node) or before.op != "call_module":
-            continue
-        conv, norm = modules[str(before.target)], modules[str(node.target)]
-        alone = len(before.users) == 1 and uses[str(before.target)] == uses[str(node.target)] == 1
-        if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d) and norm.track_running_stats and alone:
-            graph.set_submodule(str(before.target), fuse_conv_bn_eval(conv, norm))
-            node.replace_all_uses_with(before)
-            graph.graph.erase_node(node)
-            found = True
-    graph.recompile()
-    return found
 
 
 def _pools_first(graph: fx.GraphModule) -> bool:
@@ -168,10 +128,11 @@ def _difference(split: Split, tail: Tail) -> float | None:
         for probe in probes(split.example):
             activations = split.head(probe)
             expected = split.tail(activations)
-            kept = activations.contiguous(memory_format=torch.channels_last) if activations.dim() == 4 else activations
-            version = kept._version
-            got = tail(kept)
-            if kept._version != version:
+            # Not in another layout, which the tail would copy: it could then overwrite what it is given unseen.
+            given = activations.contiguous()
+            version = given._version
+            got = tail(given)
+            if given._version != version:
                 return None
             gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
             # NaN is no difference to `max`, and the largest of all to us.

@@ -8,7 +8,6 @@ it is true to the plain one within `TOLERANCE` and shows NaN where that does, an
 from __future__ import annotations
 
 import fnmatch
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +19,9 @@ from torch import Tensor, fx, nn
 from seamripper._fingerprint import model_fingerprint
 from seamripper._notebook import short
 from seamripper._words import did_you_mean
-from seamripper.cut._keeping import keep_not_finite
-from seamripper.cut._winograd import use_winograd
-from seamripper.cut.fast import TOLERANCE, fold_norms
 from seamripper.cut.flow import Flow, Spot
 from seamripper.cut.frozen import frozen_copy
+from seamripper.cut.fused import TOLERANCE, fuse
 from seamripper.cut.place import Cut
 from seamripper.cut.split import as_model, example_of, watched
 from seamripper.cut.values import first_tensor, probes
@@ -200,25 +197,18 @@ def _fused(
     if not isinstance(example, Tensor) or any(spot.before for spot in spots):
         return None
     try:
-        with warnings.catch_warnings():
-            # TorchScript is deprecated, and still the one that fuses a frozen network in a second.
-            warnings.simplefilter("ignore")
-            graph = _graph(module, spots)
-            use_winograd(graph, example)
-            keep_not_finite(graph)
-            script = torch.jit.trace(graph, probes(example)[0], check_trace=False)  # type: ignore[no-untyped-call]
-            script = torch.jit.optimize_for_inference(torch.jit.freeze(script.eval()))
-            with torch.no_grad():
-                shown = probes(example) if trial is None else (*probes(example), trial)
-                gap = max(_gap(plain(inputs), script(inputs)) for inputs in shown)
-                bad = torch.full_like(example, torch.nan) if example.is_floating_point() else example
-                hidden = _finite(script(bad)) != _finite(plain(bad))
+        run = fuse(_graph(module, spots), example)
+        with torch.no_grad():
+            inputs = probes(example) if trial is None else (*probes(example), trial)
+            gap = max(_gap(plain(some), run(some)) for some in inputs)
+            bad = torch.full_like(example, torch.nan) if example.is_floating_point() else example
+            hidden = _finite(run(bad)) != _finite(plain(bad))
     except Exception:
         # Whatever stops a trace, the plain way needs none.
         return None
     if hidden or not gap <= TOLERANCE:
         return None
-    return f"fused (differs from the plain one by {gap:.0e} at most)", script
+    return f"fused (differs from the plain one by {gap:.0e} at most)", run
 
 
 def _graph(module: nn.Module, spots: Sequence[Spot]) -> fx.GraphModule:
@@ -233,7 +223,6 @@ def _graph(module: nn.Module, spots: Sequence[Spot]) -> fx.GraphModule:
     graph.erase_node(old)
     traced = fx.GraphModule(module, graph)
     traced.graph.eliminate_dead_code()
-    fold_norms(traced)
     return traced.eval()
 
 

@@ -108,9 +108,9 @@ class Choices:
                 plain_words.append(word)
 
         def look() -> list[str]:
-            from seamripper.measures.choosing import asked_for
+            from seamripper.comparing import requested_measures
 
-            measures, functional = asked_for(located)
+            measures, functional = requested_measures(located)
             return [*(measure.label for measure in measures), *functional]
 
         self.identities.choice("measures", [plain_words, shas], look)
@@ -122,7 +122,7 @@ class Choices:
         def look() -> dict[str, Any]:
             from dataclasses import asdict
 
-            from seamripper.measures.rule import Rule, batch_for
+            from seamripper.comparing import Rule, batch_for
 
             batch = part.batch or batch_for(n, part.folds)
             if part.parts > -(-n // batch):

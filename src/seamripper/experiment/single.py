@@ -26,9 +26,9 @@ from seamripper.experiment.tensors import Tensors
 if TYPE_CHECKING:
     from seamripper.audits import Audit, Audited
     from seamripper.audits.interventions import Intervention
+    from seamripper.comparing import Comparison
     from seamripper.cut import Split
     from seamripper.data import Samples
-    from seamripper.measures import Comparison
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 
 from seamripper.errors import MeasureError
-from seamripper.measures._rows import directions
 from seamripper.measures.base import SHAPE, Claims, Measure
+from seamripper.measures.distances import directions
 from seamripper.measures.pair import Pair
 
 
@@ -51,7 +51,7 @@ class AlignedCosine(Measure):
     def of(self, pair: Pair) -> float:
         """The mean cosine."""
         centred = self.about == "mean"
-        x, y = (pair.x.centred, pair.y.centred) if centred else (pair.x.kept, pair.y.kept)
+        x, y = (pair.x.centred, pair.y.centred) if centred else (pair.x.matrix, pair.y.matrix)
         cross = pair.sxy if centred else x.T @ y
         u, values, vt = torch.linalg.svd(cross, full_matrices=False)
         rank = int((values > max(cross.shape) * torch.finfo(torch.float64).eps * values[0]).sum())

@@ -85,7 +85,7 @@ class Measure(Choice):
         """The value, or an error that says why there is none."""
         self._require(pair)
         if self.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
-            pair = pair.turned
+            pair = pair.compact
         # A user's own may come as numpy's or torch's, which no file could keep.
         value = float(self.of(pair))
         if not math.isfinite(value):
@@ -117,7 +117,7 @@ class Measure(Choice):
                 "Use a sampling with fewer columns: 'positions' or 'pool'."
             )
         if claims.needs == "rows":
-            pair.x.kept, pair.y.kept  # noqa: B018  (raises if they were not kept)
+            pair.x.matrix, pair.y.matrix  # noqa: B018  (raises if they were not kept)
         for name, side in (("sender", pair.x), ("receiver", pair.y)) if claims.varying else ():
             if constant(side):
                 raise MeasureError(f"{self.label} is not defined here: the {name}'s activations are constant.")
@@ -134,6 +134,24 @@ measures: Registry[Measure] = Registry(
     },
 )
 """Every measure by name. `measures.make("svcca?dims=20")` makes one; `mine.py:MyMeasure` makes one of a user's file."""
+
+
+@dataclass(frozen=True)
+class Difference(Measure):
+    """|f(x) − f(y)|. It says that the sides differ in f; that they agree in f does not make them alike."""
+
+    @abc.abstractmethod
+    def figure(self, side: Side, *, name: str) -> float:
+        """f of one side; `name` is what an error calls it."""
+
+    def sides(self, pair: Pair) -> tuple[float, float]:
+        """f(x) and f(y)."""
+        return self.figure(pair.x, name="sender"), self.figure(pair.y, name="receiver")
+
+    def of(self, pair: Pair) -> float:
+        """|f(x) − f(y)|."""
+        x, y = self.sides(pair)
+        return abs(x - y)
 
 
 def constant(side: Side) -> bool:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seamripper.measures._by_stitching import FUNCTIONAL
 from seamripper.measures.base import Measure, measures
+
+DIRECT, TASK = "direct_functional", "task_functional"
+FUNCTIONAL: dict[str, str] = {
+    DIRECT: "Relative accuracy of the two networks joined by least squares, on samples that were not fitted on.",
+    TASK: "Relative accuracy of the two networks joined by a stitch trained on the task, from the direct one on.",
+}
+"""The matrices that `compare` fills by stitching the models, with a line on each: no measure may have their names."""
 
 
 def chosen(choices: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
@@ -23,14 +29,3 @@ def chosen(choices: Iterable[Measure | str] | Measure | str) -> tuple[Measure, .
     for need in ("moments", "batches", "rows"):
         groups[need] = [measure for measure in variants if measure.claims.needs == need]
     return tuple(measures.many(choices, groups))
-
-
-def asked_for(choices: Iterable[str | Measure] | str | Measure) -> tuple[tuple[Measure, ...], tuple[str, ...]]:
-    """The measures that were asked for, and the names of the matrices that are filled by stitching.
-
-    >>> asked_for(["linear_cka,direct_functional", "linear_cka"])
-    ((LinearCKA(),), ('direct_functional',))
-    """
-    words = measures.several(choices)
-    functional = tuple(dict.fromkeys(word for word in words if isinstance(word, str) and word in FUNCTIONAL))
-    return chosen([word for word in words if word not in functional]), functional

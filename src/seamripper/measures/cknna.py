@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from seamripper.measures._distances import both, cosines
-from seamripper.measures._kept import kept
-from seamripper.measures._neighbours import OfCosines, neighbours
+from seamripper.measures.distances import both, cosines
+from seamripper.measures.memo import recall
+from seamripper.measures.neighbours import OfCosines, neighbours
 from seamripper.measures.pair import Pair, Side
 
 
@@ -41,7 +41,7 @@ class CKNNA(OfCosines):
     def _local(self, side: Side, who: str) -> Tensor:
         """The centred kernel where j is a neighbour of i, and 0 elsewhere, at norm 1."""
         near = neighbours(side, self.k, "cosine", who)
-        values = kept(side, (self.name, self.k), lambda: _unit(_centred_rows(cosines(side, who)).gather(1, near)))
+        values = recall(side, (self.name, self.k), lambda: _unit(_centred_rows(cosines(side, who)).gather(1, near)))
         return values.new_zeros(side.n, side.n).scatter_(1, near, values)
 
 

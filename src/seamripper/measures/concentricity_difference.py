@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 
 from seamripper.errors import MeasureError
-from seamripper.measures._difference import Difference
-from seamripper.measures._rows import directions
-from seamripper.measures._shape import ROUNDING
-from seamripper.measures.base import Claims
+from seamripper.measures.alignment import ROUNDING
+from seamripper.measures.base import Claims, Difference
+from seamripper.measures.distances import directions
 from seamripper.measures.pair import Side
 
 
@@ -49,11 +48,11 @@ class ConcentricityDifference(Difference):
     def figure(self, side: Side, *, name: str) -> float:
         """The mean cosine of a row with the mean row."""
         square = float(side.mean @ side.mean)
-        # Turning rows into their span (Side.turned) leaves of a zero mean the rounding of their inner products.
+        # Turning rows into their span (Side.compact) leaves of a zero mean the rounding of their inner products.
         if side.n * square <= max(4 * side.noise, ROUNDING * side.total):
             raise MeasureError(
                 f"{self.label} is not defined here: the mean of the {name}'s rows is zero, and so has no direction. "
                 "Use rows that were not centred."
             )
-        units, some = directions(side.kept)
+        units, some = directions(side.matrix)
         return float((units[some] @ side.mean).mean()) / math.sqrt(square)

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures._as_moments import as_batches, as_moments
-from seamripper.measures._draws import draws, few_rows, transformed
 from seamripper.measures.base import TRANSFORMATIONS, Claims, Measure, Transformation
+from seamripper.measures.draws import as_batches, as_moments, draws, few_rows, transformed
 from seamripper.measures.pair import Pair
 
 TOLERANCE = 1e-6
@@ -29,7 +28,7 @@ _SINGLE = 1e-3
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClauseResult:
     """What came of one clause: whether the measure keeps it, and a sentence with what was expected and what came."""
 
     clause: str
@@ -50,7 +49,7 @@ class _Clause:
     broken: Callable[[Measure], str | None]
 
 
-def check(measure: Measure) -> tuple[Finding, ...]:
+def check(measure: Measure) -> tuple[ClauseResult, ...]:
     """Hold the measure to every clause.
 
     >>> from seamripper.measures.linear_cka import LinearCKA
@@ -67,7 +66,7 @@ def check(measure: Measure) -> tuple[Finding, ...]:
     return (first, *(_found(clause, measure) for clause in _clauses(measure.claims)))
 
 
-def _found(clause: _Clause, measure: Measure) -> Finding:
+def _found(clause: _Clause, measure: Measure) -> ClauseResult:
     before = _randomness()
     try:
         came = clause.broken(measure)
@@ -79,7 +78,7 @@ def _found(clause: _Clause, measure: Measure) -> Finding:
     finally:
         _restore(before)
     ending = "." if came is None else f", but {came.rstrip('.')}."
-    return Finding(clause.name, came is None, f"Expected {clause.expected}{ending}")
+    return ClauseResult(clause.name, came is None, f"Expected {clause.expected}{ending}")
 
 
 def _clauses(claims: Claims) -> Iterator[_Clause]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.measures._hsic import aligned, hsic
+import torch
+
 from seamripper.measures.base import SHAPE, Claims, Measure
+from seamripper.measures.hsic import cka_of_hsic, hsic
 from seamripper.measures.pair import Pair
 
 
@@ -37,11 +39,10 @@ class DebiasedCKA(Measure):
 
     def of(self, pair: Pair) -> float:
         """The three HSIC₁."""
-        n, x, y = pair.n, pair.x, pair.y
-        cross, own_x, own_y = (float((s * s).sum()) for s in (pair.sxy, x.s, y.s))
-        return aligned(
-            hsic(n, own_x, x.total, x.total, x.quartic),
-            hsic(n, cross, x.total, y.total, pair.quartic),
-            hsic(n, own_y, y.total, y.total, y.quartic),
-            label=self.label,
-        )
+        x, y = pair.x, pair.y
+        # For (x, x), (x, y) and (y, y): ‖S‖², the two totals, and the quartic sum.
+        crosses = [float((s * s).sum()) for s in (x.s, pair.sxy, y.s)]
+        totals = [[x.total, x.total, y.total], [x.total, y.total, y.total]]
+        terms = torch.tensor([crosses, *totals, [x.quartic, pair.quartic, y.quartic]], dtype=torch.float64)
+        own_x, cross, own_y = hsic(pair.n, *terms).tolist()
+        return cka_of_hsic(own_x, cross, own_y, label=self.label)

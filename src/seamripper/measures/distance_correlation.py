@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from seamripper.measures._centring import aligned, claims_of
-from seamripper.measures._distances import both, chords, square
-from seamripper.measures._kept import kept
 from seamripper.measures.base import Claims, Measure
+from seamripper.measures.distances import both, chords, square
+from seamripper.measures.hsic import alignment_claims, unit_centred
+from seamripper.measures.memo import recall
 from seamripper.measures.pair import Pair, Side
 
 
@@ -38,7 +38,7 @@ class DistanceCorrelation(Measure):
     @property
     def claims(self) -> Claims:
         """Symmetric, between 0 and 1; below 0 as well if debiased."""
-        return claims_of(debiased=self.debiased)
+        return alignment_claims(debiased=self.debiased)
 
     def of(self, pair: Pair) -> float:
         """√⟨A, B⟩ with both at norm 1, or without the root if debiased."""
@@ -49,6 +49,6 @@ class DistanceCorrelation(Measure):
 
     def _matrix(self, side: Side, who: str) -> Tensor:
         def make() -> Tensor:
-            return aligned(square(chords(side, "euclidean", who), side.n), who, debiased=self.debiased)
+            return unit_centred(square(chords(side, "euclidean", who), side.n), who, debiased=self.debiased)
 
-        return kept(side, (self.name, self.debiased), make)
+        return recall(side, (self.name, self.debiased), make)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from seamripper.errors import MeasureError
-from seamripper.measures._difference import Difference
-from seamripper.measures.base import SHAPE, Claims, constant
+from seamripper.measures.base import SHAPE, Claims, Difference, constant
 from seamripper.measures.pair import Side
 
 
@@ -26,7 +25,7 @@ def effective_rank(side: Side) -> float:
     """
     if constant(side):
         raise MeasureError("The effective rank of constant rows is not defined.")
-    side = side if side.rows is None else side.turned
+    side = side if side.rows is None else side.compact
     # What is below rounding is no direction, and the root would make much of it.
     sigma = side.eigen[0][: side.rank].sqrt()
     return math.exp(float(torch.special.entr(sigma / sigma.sum()).sum()))

@@ -52,20 +52,18 @@ class GULP(Measure):
 
     def of(self, pair: Pair) -> float:
         """The distance, from the eigenvectors of either side."""
-        (own_x, half_x, worst_x), (own_y, half_y, worst_y) = self._damped(pair.x), self._damped(pair.y)
-        cross = float((half_x.T @ pair.sxy @ half_y).square().sum())
+        (own_x, scale_x, worst_x), (own_y, scale_y, worst_y) = self._damped(pair.x), self._damped(pair.y)
+        cross = float((pair.rotated / torch.outer(scale_x, scale_y)).square().sum())
         square = own_x + own_y - 2 * cross
         # Below this float64 cannot tell the difference from none, and its root would make it look like one.
         eps = (pair.x.width + pair.y.width) * torch.finfo(torch.float64).eps * max(worst_x, worst_y)
         return math.sqrt(square) if square > eps * (own_x + own_y) else 0.0
 
     def _damped(self, side: Side) -> tuple[float, torch.Tensor, float]:
-        """tr(A Σ A Σ), A^½ (for rows that are not yet scaled), and the condition of A.
+        """tr(A Σ A Σ), the roots of the eigenvalues of A⁻¹ (for rows that are not yet scaled), and the condition of A.
 
         All on the directions that vary by more than rounding.
         """
-        values, vectors = (part[..., : side.rank] for part in side.eigen)
-        values = values / side.total
+        values = side.eigen[0][: side.rank] / side.total
         damped = values + self.ridge
-        half = vectors / (damped * side.total).sqrt()
-        return float((values / damped).square().sum()), half, float(damped[0] / damped[-1])
+        return float((values / damped).square().sum()), (damped * side.total).sqrt(), float(damped[0] / damped[-1])

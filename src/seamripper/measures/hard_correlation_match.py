@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.measures._units import UNITS, assigned, correlations
+from seamripper.measures.alignment import UNITS, best_assignment, correlations
 from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair
 
@@ -35,4 +35,4 @@ class HardCorrelationMatch(Measure):
 
     def of(self, pair: Pair) -> float:
         """The mean over the pairs of the best assignment."""
-        return float(assigned(correlations(pair)).mean())
+        return float(best_assignment(correlations(pair), pair.hints, self.name).mean())

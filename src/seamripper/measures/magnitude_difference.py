@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from seamripper.measures._difference import Difference
-from seamripper.measures.base import Claims
+from seamripper.measures.base import Claims, Difference
 from seamripper.measures.pair import Side
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seamripper.errors import MeasureError
-from seamripper.measures._hsic import aligned, hsic_of_rows
 from seamripper.measures.base import SHAPE, Claims, Measure
+from seamripper.measures.hsic import FEWEST, cka_of_hsic, hsic_of_rows
 from seamripper.measures.pair import Pair
-
-FEWEST = 4
-"""HSIC₁ is defined for no fewer rows than this."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +46,10 @@ class MinibatchCKA(Measure):
         """The sums that the pass made, or those of the rows."""
         parts = self._of_rows(pair) if pair.batched is None else pair.batched.sums
         own_x, cross, own_y = (sum(column) for column in zip(*parts, strict=True))
-        return aligned(own_x, cross, own_y, label=self.label)
+        return cka_of_hsic(own_x, cross, own_y, label=self.label)
 
     def _of_rows(self, pair: Pair) -> list[tuple[float, float, float]]:
         if pair.x.rows is None:
             raise MeasureError(f"{self.label} needs sums that this pass did not make: ask for it before the pass.")
         parts = (slice(start, start + self.batch) for start in range(0, pair.n - FEWEST + 1, self.batch))
-        return [hsic_of_rows(pair.x.kept[rows], pair.y.kept[rows]) for rows in parts]
+        return [hsic_of_rows(pair.x.matrix[rows], pair.y.matrix[rows]) for rows in parts]

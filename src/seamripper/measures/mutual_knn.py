@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.measures._neighbours import OfNeighbours
+from seamripper.measures.neighbours import OfNeighbours
 from seamripper.measures.pair import Pair
 
 

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from seamripper.errors import MeasureError
-from seamripper.measures._difference import Difference
-from seamripper.measures.base import SHAPE, Claims, constant
+from seamripper.measures.base import SHAPE, Claims, Difference, constant
 from seamripper.measures.pair import Side
 
 THRESHOLD = 1e-3
@@ -25,7 +24,7 @@ def numerical_rank(side: Side, *, threshold: float = THRESHOLD) -> int:
     """
     if constant(side):
         return 0
-    values, _ = (side if side.rows is None else side.turned).eigen
+    values, _ = (side if side.rows is None else side.compact).eigen
     return int((values > threshold * values[0]).sum())
 
 

@@ -6,6 +6,7 @@ Both come in folds (disjoint groups of samples). Leaving one out gives intervals
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,16 +15,17 @@ from torch import Tensor
 
 from seamripper._doors import require
 from seamripper.errors import MeasureError
-from seamripper.measures._once import once
+from seamripper.matching.moments import Moments
+from seamripper.measures.memo import once, recall
 
 FOLDS = 5
 """Into how many folds samples are dealt, unless the caller says otherwise."""
 
-_EPS = torch.finfo(torch.float64).eps
+_EPS, _TINY = torch.finfo(torch.float64).eps, torch.finfo(torch.float64).tiny
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class FoldMoments:
     """Moments of one fold of one side: n rows, their mean (p), and S = Σ (x − mean)(x − mean)ᵀ."""
 
     n: int
@@ -32,7 +34,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class FoldCross:
     """What one fold of a pair holds beside the moments of its sides: Sxy = Σ (x − mean)(y − mean)ᵀ."""
 
     sxy: Tensor
@@ -71,7 +73,7 @@ class Side:
     """
 
     grain: float
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[FoldMoments, ...] = ()
     rows: Tensor | None = None
     fold_of: Tensor | None = None
     """With rows: the fold that each belongs to."""
@@ -79,7 +81,6 @@ class Side:
     """What making S has added to any direction by its own rounding, as a share of tr S."""
     part_of: tuple[Side, Tensor] | None = None
     """For some of the rows of a side: that side, and which rows these are. Distances need not be computed again."""
-    _left_out: dict[int, Side] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"Side(n = {self.n}, {self.width} columns, {self.folds} folds)"
@@ -133,10 +134,10 @@ class Side:
     @once
     def centred(self) -> Tensor:
         """The rows about their mean."""
-        return self.kept - self.mean
+        return self.matrix - self.mean
 
     @property
-    def kept(self) -> Tensor:
+    def matrix(self) -> Tensor:
         """The rows; an error if only moments were kept."""
         if self.rows is None:
             raise MeasureError("This measure needs the rows themselves, and only their moments were kept.")
@@ -147,8 +148,13 @@ class Side:
         """Σ (x − mean)(x − mean)ᵀ, (p, p)."""
         if self.rows is not None:
             return self.centred.T @ self.centred
-        shifts = [b.mean - self.mean for b in self.blocks]
-        return _sum([b.s + b.n * torch.outer(d, d) for b, d in zip(self.blocks, shifts, strict=True)])
+        shifts = self.shifts
+        return _merged([b.s for b in self.blocks], shifts, shifts, self.blocks)
+
+    @once
+    def shifts(self) -> Tensor:
+        """How far the mean of each fold is from the mean of all, (folds, p)."""
+        return torch.stack([b.mean for b in self.blocks]) - self.mean
 
     @once
     def total(self) -> float:
@@ -185,13 +191,11 @@ class Side:
 
     def without(self, fold: int) -> Side:
         """The side without one fold; made once, as every pair of this side asks for it."""
-        if fold not in self._left_out:
-            self._left_out[fold] = self._only(lambda k: k != fold)
-        return self._left_out[fold]
+        return recall(self, ("without", fold), lambda: self._only(lambda k: k != fold))
 
     def fold(self, fold: int) -> Side:
-        """One fold alone."""
-        return self._only(lambda k: k == fold)
+        """One fold alone; made once, as every pair of this side asks for it."""
+        return recall(self, ("fold", fold), lambda: self._only(lambda k: k == fold))
 
     def _only(self, wanted: Callable[[int], bool]) -> Side:
         if self.rows is None:
@@ -202,12 +206,12 @@ class Side:
         return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep], part_of=(self, keep))
 
     @once
-    def turned(self) -> Side:
+    def compact(self) -> Side:
         """The same rows in no more columns than rows: turned into their own span, every inner product kept.
 
         What is invariant to rotations is the same, and a flattened map of 65,536 columns becomes one that fits.
         """
-        rows = self.kept
+        rows = self.matrix
         if rows.shape[1] <= rows.shape[0]:
             return self
         # Not by the Gram matrix, which is three times as fast: where the mean is large, it loses the differences.
@@ -226,10 +230,11 @@ class Pair:
 
     x: Side
     y: Side
-    shared: tuple[Shared, ...] = ()
+    shared: tuple[FoldCross, ...] = ()
     batched: Batched | None = None
     """The sums over minibatches, where a pass made them; a pair may hold these alone."""
-    _left_out: dict[int, Pair] = field(default_factory=dict, repr=False)
+    hints: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    """Where a search may start in this pair and in its parts, which share it; no result depends on it."""
 
     def __repr__(self) -> str:
         return f"Pair(n = {self.n}, {self.x.width} and {self.y.width} columns, {self.folds} folds)"
@@ -265,8 +270,7 @@ class Pair:
         """Σ (x − mean)(y − mean)ᵀ, (p, q)."""
         if not self.shared:
             return self.x.centred.T @ self.y.centred
-        blocks = zip(self.shared, self.x.blocks, self.y.blocks, strict=True)
-        return _sum([s.sxy + b.n * torch.outer(b.mean - self.x.mean, c.mean - self.y.mean) for s, b, c in blocks])
+        return _merged([s.sxy for s in self.shared], self.x.shifts, self.y.shifts, self.x.blocks)
 
     @once
     def quartic(self) -> float:
@@ -279,33 +283,62 @@ class Pair:
         return float(torch.linalg.svdvals(self.sxy).sum())
 
     @once
+    def half_rotated(self) -> Tensor:
+        """Sxy between the principal directions of x and the columns of y, (rank x, q)."""
+        return self.x.eigen[1][:, : self.x.rank].T @ self.sxy
+
+    @once
+    def rotated(self) -> Tensor:
+        """Sxy between the principal directions of x and those of y, (rank x, rank y)."""
+        return self.half_rotated @ self.y.eigen[1][:, : self.y.rank]
+
+    @once
+    def whitened(self) -> Tensor:
+        """Wxᵀ Sxy Wy, (rank x, rank y): the correlations of the whitened columns of x with those of y."""
+        spreads = (side.eigen[0][: side.rank].sqrt() for side in (self.x, self.y))
+        return self.rotated / torch.outer(*spreads)
+
+    @once
     def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
         """Canonical correlations ρ (largest first, at most 1), and the directions U, V of either side's whitened rows.
 
         Column i of (x − mean) Wx U and of (y − mean) Wy V have unit length and correlation ρᵢ.
         """
-        u, rho, vt = torch.linalg.svd(self.x.whitener.T @ self.sxy @ self.y.whitener, full_matrices=False)
-        return u, rho.clamp(max=1.0), vt.T
+        u, rho, v = singular_vectors(self.whitened)
+        return u, rho.clamp(max=1.0), v
 
     @once
     def swapped(self) -> Pair:
         """The pair with its sides changed over."""
         batched = None if self.batched is None else self.batched.swapped
-        return Pair(self.y, self.x, tuple(Shared(s.sxy.T) for s in self.shared), batched)
+        return Pair(self.y, self.x, tuple(FoldCross(s.sxy.T) for s in self.shared), batched)
 
     @once
-    def turned(self) -> Pair:
-        """The pair with both sides in no more columns than rows (see `Side.turned`)."""
-        return self if self.shared else Pair(self.x.turned, self.y.turned)
+    def compact(self) -> Pair:
+        """The pair with both sides in no more columns than rows (see `Side.compact`)."""
+        return self if self.shared else Pair(self.x.compact, self.y.compact)
 
     def without(self, fold: int) -> Pair:
         """The pair without one fold; made once, as every measure asks for it."""
-        if fold not in self._left_out:
-            rest = tuple(s for k, s in enumerate(self.shared) if k != fold)
-            batched = None if self.batched is None else self.batched.without(fold)
-            sides = (self.x.without(fold), self.y.without(fold)) if self.whole else (self.x, self.y)
-            self._left_out[fold] = Pair(*sides, rest, batched)
-        return self._left_out[fold]
+        return recall(self, ("without", fold), lambda: self._without(fold))
+
+    def _without(self, fold: int) -> Pair:
+        rest = tuple(s for k, s in enumerate(self.shared) if k != fold)
+        batched = None if self.batched is None else self.batched.without(fold)
+        sides = (self.x.without(fold), self.y.without(fold)) if self.whole else (self.x, self.y)
+        return Pair(*sides, rest, batched, self.hints)
+
+    @property
+    def moments(self) -> Moments:
+        """The pair as direct matching sees it."""
+        moments = Moments(self.x.width, self.y.width)
+        moments.n = self.n
+        moments.mean_x, moments.mean_y = self.x.mean, self.y.mean
+        moments.sxx, moments.sxy, moments.syy = self.x.s, self.sxy, self.y.total
+        # The grain by which their noise is the pair's own: float32 products leave more of it than the rows had.
+        size = self.x.total + self.n * float(self.x.mean @ self.x.mean)
+        moments.grain = math.sqrt(self.x.noise / size) if size > 0 else self.x.grain
+        return moments
 
     def fold(self, fold: int) -> Pair:
         """One fold alone."""
@@ -317,8 +350,29 @@ def grain_of(tensors: Sequence[Tensor]) -> float:
     return max(torch.finfo(t.dtype).eps if t.is_floating_point() else _EPS for t in tensors)
 
 
-def _sum(terms: Sequence[Tensor]) -> Tensor:
+def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """U, σ (largest first) and V of a matrix U σ Vᵀ whose singular values are of one size, like correlations.
+
+    From the eigenvectors of the smaller Gram matrix, which takes half the time of an SVD. σ is the length of M V and
+    not the root of an eigenvalue, so small ones keep their digits.
+
+    >>> u, values, v = singular_vectors(torch.tensor([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]], dtype=torch.float64))
+    >>> values.tolist()
+    [2.0, 1.0]
+    """
+    if matrix.shape[0] < matrix.shape[1]:
+        v, values, u = singular_vectors(matrix.T)
+        return u, values, v
+    v = torch.linalg.eigh(matrix.T @ matrix)[1].flip(1)
+    scaled = matrix @ v
+    values = scaled.norm(dim=0)
+    return scaled / values.clamp(min=_TINY), values, v
+
+
+def _merged(terms: Sequence[Tensor], x: Tensor, y: Tensor, blocks: Sequence[FoldMoments]) -> Tensor:
+    """Second moments of several folds about their common mean, from those about the folds' own, and the shifts."""
     total = terms[0].clone()
     for term in terms[1:]:
         total += term
-    return total
+    counts = torch.tensor([b.n for b in blocks], dtype=total.dtype, device=total.device)
+    return total.addmm_((x * counts[:, None]).T, y)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from seamripper.measures._shape import gap
-from seamripper.measures._units import UNITS, assigned
+from seamripper.measures.alignment import UNITS, best_assignment, gap
 from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair
 
@@ -40,4 +39,4 @@ class PermutationProcrustes(Measure):
 
     def of(self, pair: Pair) -> float:
         """√(2 − 2 m / (‖X‖ ‖Y‖))."""
-        return math.sqrt(2 * gap(pair, float(assigned(pair.sxy).sum())))
+        return math.sqrt(2 * gap(pair, float(best_assignment(pair.sxy, pair.hints, self.name).sum())))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.measures._cca import weights
+from seamripper.measures.alignment import projection_weights
 from seamripper.measures.base import TRANSFORMATIONS, Claims, Measure
 from seamripper.measures.pair import Pair
 
@@ -47,5 +47,5 @@ class DingPWCCA(Measure):
     def of(self, pair: Pair) -> float:
         """1 − Σ α ρ / Σ α."""
         rho = pair.canonical[1]
-        alpha = weights(pair.x, pair.canonical[0])
+        alpha = projection_weights(pair.x, pair.canonical[0])
         return float((alpha * (1 - rho)).sum() / alpha.sum())

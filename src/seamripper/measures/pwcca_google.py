@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from seamripper.measures._cca import weights
+from seamripper.measures.alignment import projection_weights
 from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair, Side
 
@@ -51,7 +51,7 @@ class GooglePWCCA(Measure):
         rho = pair.canonical[1]
         u, _, v = pair.canonical
         side, basis = (pair.x, u) if pair.x.rank <= pair.y.rank else (pair.y, v)
-        alpha = weights(side, _unwhitened(side, basis))
+        alpha = projection_weights(side, _unwhitened(side, basis))
         return float((alpha * rho).sum() / alpha.sum())
 
 

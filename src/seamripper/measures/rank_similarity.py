@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from seamripper.measures._neighbours import OfNeighbours
+from seamripper.measures.neighbours import OfNeighbours
 from seamripper.measures.pair import Pair
 
 

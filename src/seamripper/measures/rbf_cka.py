@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures._centring import aligned, claims_of
-from seamripper.measures._distances import both, chords, square
-from seamripper.measures._kept import kept
 from seamripper.measures.base import Claims, Measure
+from seamripper.measures.distances import both, chords, square
+from seamripper.measures.hsic import alignment_claims, unit_centred
+from seamripper.measures.memo import recall
 from seamripper.measures.pair import Pair, Side
 
 
@@ -46,7 +46,7 @@ class RBFCKA(Measure):
     @property
     def claims(self) -> Claims:
         """Symmetric, between 0 and 1; below 0 as well if debiased."""
-        return claims_of(debiased=self.debiased)
+        return alignment_claims(debiased=self.debiased)
 
     def of(self, pair: Pair) -> float:
         """⟨K', L'⟩ with both at norm 1."""
@@ -55,7 +55,7 @@ class RBFCKA(Measure):
 
     def _kernel(self, side: Side, who: str) -> Tensor:
         key = (self.name, self.sigma, self.debiased)
-        return kept(side, key, lambda: aligned(_gaussian(side, self.sigma, who), who, debiased=self.debiased))
+        return recall(side, key, lambda: unit_centred(_gaussian(side, self.sigma, who), who, debiased=self.debiased))
 
 
 def _gaussian(side: Side, sigma: float, who: str) -> Tensor:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from seamripper.measures._held_out import held_out
 from seamripper.measures.base import SHAPE, TRANSFORMATIONS, Claims, Measure
+from seamripper.measures.held_out import held_out
 from seamripper.measures.pair import Pair
 
 

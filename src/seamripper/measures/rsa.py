@@ -11,9 +11,9 @@ from scipy.stats import kendalltau, rankdata
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures._distances import INVARIANT, both, chords, distances, graded
-from seamripper.measures._kept import kept
 from seamripper.measures.base import Claims, Measure
+from seamripper.measures.distances import INVARIANT, both, chords, distances, grades
+from seamripper.measures.memo import recall
 from seamripper.measures.pair import Pair, Side
 
 _RDMS: tuple[Literal["correlation", "euclidean", "cosine"], ...] = ("correlation", "euclidean", "cosine")
@@ -74,10 +74,10 @@ class RSA(Measure):
             raise MeasureError(f"{self.label} is not defined here: the {who}'s rows are all as far from one another.")
         if self.compare == "pearson":
             return distances(side, self.rdm, who)
-        return kept(side, ("ranks", self.rdm), lambda: _twice_ranks(found))
+        return recall(side, ("ranks", self.rdm), lambda: _twice_ranks(found))
 
 
 def _twice_ranks(values: Tensor) -> Tensor:
     """Twice the average ranks: whole numbers, in half the bytes."""
-    ranks = torch.from_numpy(rankdata(graded(values).cpu().numpy()))
+    ranks = torch.from_numpy(rankdata(grades(values).cpu().numpy()))
     return (2 * ranks).to(values.device, torch.int32)

@@ -9,8 +9,8 @@ from typing import Literal
 
 from torch import Tensor
 
-from seamripper.measures._rows import directions, gram, square_distances
 from seamripper.measures.base import Claims, Measure, Transformation
+from seamripper.measures.distances import directions, gram, square_distances
 from seamripper.measures.pair import Pair, Side
 
 RSM = Literal["inner", "cosine", "euclidean"]
@@ -64,7 +64,7 @@ class RSMNormDifference(Measure):
     def _matrix(self, side: Side) -> Iterator[Tensor]:
         """K, block by block."""
         if self.rsm == "inner":
-            return gram(side.kept)
+            return gram(side.matrix)
         if self.rsm == "cosine":
-            return gram(directions(side.kept)[0])
-        return (squares.sqrt_() for squares in square_distances(side.kept))
+            return gram(directions(side.matrix)[0])
+        return (squares.sqrt_() for squares in square_distances(side.matrix))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +12,7 @@ from seamripper._doors import require
 from seamripper._notebook import card, draw_scale, facts, short
 from seamripper.activations.sampling import Sampling as Sampling
 from seamripper.errors import MeasureError
-from seamripper.measures._scale import claims_of
-from seamripper.measures.base import Measure, measures
+from seamripper.measures.base import Claims, Measure, measures
 from seamripper.measures.pair import Pair
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interva
     measure = measures.make(measure)
     if measure.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
         # Once for all folds: a flattened map has 65,536 columns.
-        pair = pair.turned
+        pair = pair.compact
     value = measure.value(pair)
     low, high = interval_of(measure, pair, value) if interval else (math.nan, math.nan)
     # The figures of either side, like the value, are those of rows that may be turned.
@@ -127,3 +128,32 @@ def interval_of(measure: Measure, pair: Pair, value: float) -> tuple[float, floa
     half = float(stdtrit(g - 1, 0.975)) * math.sqrt(weight * math.fsum((v - middle) ** 2 for v in parts))
     bottom, top = measure.claims.range
     return max(bottom, value - half), min(top, value + half)
+
+
+@functools.cache
+def claims_of(label: str) -> Claims | None:
+    """The claims of the measure with this label; None for one that is not to be found (a user's own, stitching).
+
+    >>> claims_of("procrustes").range[0], claims_of("my_own") is None
+    (0.0, True)
+    """
+    try:
+        # A label never names a file, which would be run.
+        return measures.make(label).claims if label.partition("?")[0] in measures else None
+    except Exception:
+        # A label may come from a file, and a third party's measure may raise anything: the score is there without it.
+        return None
+
+
+def ends_of(label: str, values: Iterable[float]) -> tuple[float, float]:
+    """The ends of the colours for these values: of the measure's range, where that is finite; else of the values.
+
+    A range that goes below zero begins at zero where no value is below it, as half of the colours would be unused.
+
+    >>> ends_of("linear_cka", [0.5, 0.7]), ends_of("debiased_cka", [0.5]), ends_of("my_own", [3.0, 5.0])
+    ((0.0, 1.0), (0.0, 1.0), (0.0, 5.0))
+    """
+    claims, known = claims_of(label), [value for value in values if math.isfinite(value)] or [0.0]
+    bottom, top = (-math.inf, math.inf) if claims is None else claims.range
+    low = 0.0 if min(known) >= 0 else bottom if math.isfinite(bottom) else min(known)
+    return min(low, *known), max(top if math.isfinite(top) else max(known), *known)

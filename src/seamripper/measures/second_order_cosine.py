@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.measures._distances import both, cosines
-from seamripper.measures._neighbours import OfCosines, ranks
+from seamripper.measures.distances import both, cosines
+from seamripper.measures.neighbours import OfCosines, ranks
 from seamripper.measures.pair import Pair, Side
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from seamripper.measures._shape import gap
+from seamripper.measures.alignment import gap
 from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair
 

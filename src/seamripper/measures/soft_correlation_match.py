@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.measures._units import UNITS, correlations
+from seamripper.measures.alignment import UNITS, correlations
 from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair
 

@@ -53,8 +53,7 @@ class SVCCA(Measure):
                 f"samples have {pair.n - 1} in all, so that some would agree by force. Give at least {k + m + 1} "
                 f"samples, or keep fewer: dims={max(1, (pair.n - 1) // 2)} or less."
             )
-        cross = pair.x.whitener[:, :k].T @ pair.sxy @ pair.y.whitener[:, :m]
-        return float(torch.linalg.svdvals(cross).clamp(max=1.0).mean())
+        return float(torch.linalg.svdvals(pair.whitened[:k, :m]).clamp(max=1.0).mean())
 
     def _kept(self, side: Side, name: str) -> int:
         """How many directions of a side are kept."""

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from seamripper.errors import MeasureError
-from seamripper.measures._difference import Difference
-from seamripper.measures._rows import blocks, directions, square_distances
-from seamripper.measures.base import Claims, Transformation
+from seamripper.measures.base import Claims, Difference, Transformation
+from seamripper.measures.distances import blocks, directions, square_distances
 from seamripper.measures.pair import Side
 
 _LEAST = 1e-6
@@ -69,7 +68,7 @@ class UniformityDifference(Difference):
 
     def figure(self, side: Side, *, name: str) -> float:
         """log mean exp(−t |xᵢ − xⱼ|²)."""
-        rows = side.kept
+        rows = side.matrix
         if self.rows == "unit":
             units, some = directions(rows)
             rows = units[some]

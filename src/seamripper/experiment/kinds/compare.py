@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
 
 if TYPE_CHECKING:
+    from seamripper.comparing import Prepared
     from seamripper.experiment.desk import Desk
-    from seamripper.measures.compare import Prepared
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Compare(Kind):
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """The comparison, as its own record has it."""
         from seamripper._files import load_tensors
-        from seamripper.measures.sums import Sums
+        from seamripper.comparing import Sums
 
         ready = prepared(content, desk)
         if content["parts"] == 1:
@@ -39,7 +39,7 @@ class Compare(Kind):
             sums, *others = (Sums.of_tensors(ready.plan, *part) for part in parts)
             for other in others:
                 sums.merge(other)
-        record = ready.finished(sums).as_record()
+        record = ready.comparison(sums).as_record()
         # Of the surroundings, and no part of the result.
         del record["record"]["seconds"]
         return Found(plain(record))
@@ -67,15 +67,14 @@ def prepared(content: Mapping[str, Any], desk: Desk) -> Prepared:
     import hashlib
     from pathlib import Path
 
+    from seamripper.comparing import Prepared, Request, Rule
     from seamripper.errors import ExperimentError
-    from seamripper.measures import Rule
-    from seamripper.measures.compare import Prepared
 
     for path, sha in zip(desk.where.get("files", []), content["files"], strict=True):
         if hashlib.sha256(Path(path).read_bytes()).hexdigest() != sha:
             raise ExperimentError(f"{path} was changed since the experiment was planned: run it again.")
     sender, receiver = desk.model(content["sender"]), desk.model(content["receiver"])
-    return Prepared.of(
+    request = Request(
         sender,
         receiver,
         desk.samples(content["data"]),
@@ -84,3 +83,4 @@ def prepared(content: Mapping[str, Any], desk: Desk) -> Prepared:
         receiver_cuts=content["receiver_cuts"],
         rule=Rule(**content["rule"]),
     )
+    return Prepared.of(request)

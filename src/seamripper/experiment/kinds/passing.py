@@ -24,11 +24,10 @@ class Passing(Kind):
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Add up, and keep the sums in one file."""
         from seamripper._files import save_tensors
-        from seamripper.measures._footprint import available
-        from seamripper.measures.sums import Sums
+        from seamripper.comparing import Sums
 
         ready = prepared(content, desk)
-        ready.plan.footprint.require(available())
+        ready.require_memory()
         sums = Sums(ready.plan)
         ready.add_to(sums, part=content["part"], parts=content["parts"])
         tensors, record = sums.as_tensors()

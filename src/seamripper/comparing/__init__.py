@@ -1,0 +1,28 @@
+"""Comparing: every measure between all cuts of two models, from one pass over the data.
+
+`compare` does it all and gives a `Comparison`. To do it in steps: `Prepared.of(Request(...))` cuts the models and plans
+the pass, `Prepared.add_to` makes the pass, or a part of it, into `Sums`, and `Prepared.comparison` makes their values.
+"""
+
+from seamripper.comparing.compare import Prepared, compare
+from seamripper.comparing.comparison import Comparison, Matrix, load_comparison
+from seamripper.comparing.pairing import Pairing, pair_activations
+from seamripper.comparing.request import Request, requested_measures
+from seamripper.comparing.rule import Rule, Stitching, batch_for
+from seamripper.comparing.sums import Sums
+
+__all__ = [
+    "Comparison",
+    "Matrix",
+    "Pairing",
+    "Prepared",
+    "Request",
+    "Rule",
+    "Stitching",
+    "Sums",
+    "batch_for",
+    "compare",
+    "load_comparison",
+    "pair_activations",
+    "requested_measures",
+]

@@ -1,0 +1,84 @@
+"""The pass itself: both models run over the samples, batch by batch, and what they show is added up."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from seamripper._progress import Watcher, nobody
+from seamripper.activations.collect import require_finite
+from seamripper.comparing.forms import Batch
+from seamripper.comparing.memory import available
+from seamripper.comparing.order import order_of
+from seamripper.comparing.rule import SLICE
+from seamripper.comparing.sums import PassPlan, Sums
+from seamripper.comparing.threads import Tally, run_lanes
+from seamripper.cut.many import Heads
+from seamripper.data.padding import tokens_that_count
+from seamripper.data.samples import Samples
+
+_LANES = 2
+"""More would take as many times the memory, and networks use some threads well."""
+
+
+def accumulate(
+    sums: Sums,
+    a: Heads,
+    b: Heads,
+    samples: Samples,
+    *,
+    order: Tensor | None = None,
+    first: int = 0,
+    watch: Watcher = nobody,
+) -> None:
+    """Run both models over the samples, batch by batch, and add up.
+
+    A machine that shares the work takes a part of the `order`, and `first` is the number of its first batch. Fused
+    networks are run in lanes side by side (see `lanes_of`), each over a stretch of the order with sums of its own,
+    which `Sums.settle` merges.
+    """
+    rule = sums.plan.rule
+    if not sums.plan.adds:
+        return
+    inputs = a.model.present(samples), b.model.present(samples)
+    order = order_of(samples.ids, seed=rule.seed) if order is None else order
+    batches = torch.split(order, rule.batch)
+    lanes = lanes_of(a, b, sums.plan, len(batches))
+    ends = [len(batches) * k // lanes for k in range(lanes + 1)]
+    tally = Tally(watch, "the pass", len(batches))
+
+    def lane(k: int) -> None:
+        for number in range(ends[k], ends[k + 1]):
+            _add_batch(sums.lane(k), (a, b), inputs, batches[number], fold=(first + number) % rule.folds)
+            tally.count()
+
+    run_lanes(lane, lanes, tally)
+
+
+def _add_batch(
+    sums: Sums, models: tuple[Heads, Heads], samples: tuple[Samples, Samples], batch: Tensor, *, fold: int
+) -> None:
+    (a, b), (ours, theirs) = models, samples
+    for part in torch.split(batch, SLICE):
+        inputs, ids = ours.batch(part), ours.ids[part]
+        sent = a(inputs)
+        # A model compared with itself runs once.
+        received = sent if a is b else b(inputs if theirs is ours else theirs.batch(part))
+        for half, values in ((a, sent),) if a is b else ((a, sent), (b, received)):
+            for cut, activations in zip(half.cuts, values, strict=True):
+                require_finite(activations, cut.name, ids)
+        sums.add(Batch(sent, received, ids, fold, tokens_that_count(inputs)))
+
+
+def lanes_of(a: Heads, b: Heads, plan: PassPlan, batches: int) -> int:
+    """In how many lanes a pass is made: two where there are two threads, and room for twice the sums.
+
+    A lane computes by itself, so that threads wait for each other once a pass and not at every layer. The plain way of
+    running a network (by hooks) is not made for two at a time.
+    """
+    if not (a.way.startswith("fused") and b.way.startswith("fused")):
+        return 1
+    lanes, room = min(_LANES, torch.get_num_threads(), batches), available()
+    while lanes > 1 and room is not None and plan.footprint.in_lanes(lanes).total > room:
+        lanes -= 1
+    return max(lanes, 1)

@@ -1,0 +1,186 @@
+"""compare: every measure between all cuts of two models, from one pass over the data for both."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ParamSpec
+
+from torch import nn
+
+from seamripper._doors import several
+from seamripper.comparing.accumulate import accumulate, lanes_of
+from seamripper.comparing.comparison import Comparison
+from seamripper.comparing.functional import FunctionalMatrices
+from seamripper.comparing.memory import available
+from seamripper.comparing.order import order_of
+from seamripper.comparing.request import Request, requested_measures
+from seamripper.comparing.rule import SLICE, as_rule
+from seamripper.comparing.sums import PassPlan, Sums
+from seamripper.comparing.values import score_matrices
+from seamripper.cut.frozen import sealed
+from seamripper.cut.many import Heads, heads
+from seamripper.cut.split import as_model
+from seamripper.cut.values import first_of
+from seamripper.data.padding import padded_length, trim
+from seamripper.data.samples import Samples, batches_in
+from seamripper.errors import CutError, LeakError, MeasureError
+from seamripper.measures.base import Measure
+from seamripper.models._version import versions
+from seamripper.models.model import Model
+
+_Arguments = ParamSpec("_Arguments")
+
+
+def _with_arguments_of(
+    request: Callable[_Arguments, Request],
+) -> Callable[[Callable[[Request], Comparison]], Callable[_Arguments, Comparison]]:
+    """Let a function of a request be called with the arguments of the request itself."""
+
+    def wrap(run: Callable[[Request], Comparison]) -> Callable[_Arguments, Comparison]:
+        @functools.wraps(run)
+        def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> Comparison:
+            return run(request(*args, **options))
+
+        call.__signature__ = inspect.signature(request)  # type: ignore[attr-defined]
+        return call
+
+    return wrap
+
+
+@_with_arguments_of(Request)
+def compare(request: Request) -> Comparison:
+    """Every measure between the cuts of two models (by default behind each block), from one pass over the samples.
+
+    `direct_functional` and `task_functional` among the measures fill matrices by stitching, with a stitch from the
+    moments of the pass, and with one trained as `stitching` says; `all` does not stand for them. With a `folder` their
+    finished cells are kept there, and are not computed again. `announce` is called with the planned memory before the
+    pass; a pass that would not fit is refused. Tokens that are padding make no rows (see `seamripper.data.padding`).
+    """
+    prepared = Prepared.of(request)
+    prepared.require_memory(request.announce)
+    seconds: dict[str, float] = {}
+    sums = Sums(prepared.plan)
+    with _timed("pass", seconds):
+        prepared.add_to(sums)
+    return prepared.comparison(sums, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A comparison before its pass. The pass may be made in parts, which are merged: see `add_to`."""
+
+    request: Request
+    a: Heads
+    b: Heads
+    measures: tuple[Measure, ...]
+    functional: FunctionalMatrices
+    plan: PassPlan
+
+    @classmethod
+    def of(cls, request: Request) -> Prepared:
+        """Cut both models and plan the pass."""
+        rule = as_rule(request.rule, len(request.samples))
+        measures, words = requested_measures(request.measures)
+        request = replace(request, samples=trim(request.samples))
+        samples = request.samples
+        a = _heads(request.sender, request.sender_cuts, samples, "sender", optimise=rule.optimise)
+        b = _heads(request.receiver, request.receiver_cuts, samples, "receiver", optimise=rule.optimise)
+        if request.sender is request.receiver and a.cuts == b.cuts:
+            b = a
+        functional = FunctionalMatrices(words, a, b, request, rule)
+        plan = PassPlan.of(
+            a.cuts, b.cuts, measures, rule, moments=functional.needs_moments, padded=padded_length(samples)
+        )
+        return cls(request, a, b, measures, functional, plan)
+
+    def require_memory(self, announce: Callable[[str], None] = lambda _: None) -> None:
+        """Announce what the pass will take in memory, and refuse one that would not fit."""
+        plan = self.plan
+        batches = batches_in(len(self.request.samples), plan.rule.batch)
+        footprint = plan.footprint.in_lanes(lanes_of(self.a, self.b, plan, batches))
+        size = f"{len(plan.senders)} × {len(plan.receivers)}"
+        announce(f"memory for {size} cuts, whatever the number of samples: {footprint}")
+        footprint.require(available())
+
+    def add_to(self, sums: Sums, *, part: int = 0, parts: int = 1) -> None:
+        """The pass, or one of its parts: so many whole batches of the order in which it takes the samples."""
+        rule, samples = self.plan.rule, self.request.samples
+        order = order_of(samples.ids, seed=rule.seed)
+        batches = batches_in(len(order), rule.batch)
+        if not 0 <= part < parts <= batches:
+            raise MeasureError(
+                f"Expected part {part} to be one of {parts}, and no more parts than the {batches} batches of "
+                f"{rule.batch} that the {len(order)} samples make."
+            )
+        first, last = batches * part // parts, batches * (part + 1) // parts
+        mine = order[first * rule.batch : last * rule.batch]
+        with sealed(self._models):
+            accumulate(sums, self.a, self.b, samples, order=mine, first=first, watch=self.request.watch)
+
+    @property
+    def _models(self) -> dict[str, nn.Module]:
+        return {"sender": self.a.model.module, "receiver": self.b.model.module}
+
+    def comparison(self, sums: Sums, seconds: dict[str, float] | None = None) -> Comparison:
+        """The comparison that the sums of all parts come to."""
+        functional, folder = self.functional, self.request.folder
+        seconds = {} if seconds is None else seconds
+        with _timed("measures", seconds):
+            matrices = score_matrices(sums, self.measures, self.request.watch)
+        names = tuple(c.name for c in self.a.cuts), tuple(c.name for c in self.b.cuts)
+        if folder is not None and functional.words and matrices:
+            # Before the stitching, which takes long: what is there is not lost with it.
+            Comparison(*names, matrices, self._record(sums)).save(folder)
+        with _timed("functional", seconds), sealed(self._models if functional.words else {}):
+            matrices |= functional.matrices(sums.moments)
+        record = self._record(sums) | functional.as_record() | {"seconds": seconds}
+        return Comparison(*names, matrices, record)
+
+    def _record(self, sums: Sums) -> dict[str, Any]:
+        samples, plan = self.request.samples, self.plan
+        return {
+            "sender": _model_record(self.a),
+            "receiver": _model_record(self.b),
+            "data": {"name": samples.name, "fingerprint": samples.fingerprint, "source": samples.source},
+            "n": len(samples),
+            "rule": asdict(plan.rule),
+            "dtype": f"activations {sums.dtype}, products {plan.rule.products}, sums float64",
+            "ranks": sums.ranks(),
+            "memory": plan.footprint.total,
+            "versions": versions(),
+        }
+
+
+def _model_record(half: Heads) -> dict[str, Any]:
+    return {
+        "source": half.model.source,
+        "fingerprint": half.fingerprint,
+        "cuts": [cut.as_record() for cut in half.cuts],
+        "forward": half.way,
+    }
+
+
+def _heads(
+    model: nn.Module | Model | str, cuts: Sequence[str] | str | None, samples: Samples, role: str, *, optimise: bool
+) -> Heads:
+    names = None if cuts is None else several(cuts, str, f"{role}_cuts", error=CutError)
+    known = as_model(model)
+    trial = known.present(samples).batch(slice(0, SLICE))
+    try:
+        return heads(known, names, first_of(trial, 2), optimise=optimise, trial=trial)
+    except LeakError as e:
+        raise LeakError(f"The {role}: {e}", around=e.around) from e
+    except CutError as e:
+        raise CutError(f"The {role}: {e}") from e
+
+
+@contextlib.contextmanager
+def _timed(stage: str, seconds: dict[str, float]) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[stage] = time.perf_counter() - start

@@ -1,0 +1,208 @@
+"""Comparison: what a pass over two models found, a matrix a measure, with the rule it was made by."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seamripper._doors import require_path
+from seamripper._files import atomic
+from seamripper._notebook import Html, card, draw_matrix, line, one_line, short, spread_out, table, told
+from seamripper._words import did_you_mean
+from seamripper.errors import FileError, MeasureError
+from seamripper.measures.score import Score, ends_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FILE = "comparison.json"
+"""The file in a run's folder that holds the comparison."""
+
+_KIND = "comparison"
+_TABLES, _CUTS = 4, 12
+"""How many matrices a notebook shows of itself, and how many cuts of each model."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The scores of one measure: cuts of the sender (rows) × cuts of the receiver (columns).
+
+    A cell whose score could not be had is None, and `failed` says why.
+    """
+
+    measure: str
+    direction: str
+    scores: tuple[tuple[Score | None, ...], ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Reasons, with the cells `sender's cut × receiver's cut` that they are about."""
+
+    def __repr__(self) -> str:
+        size = f"{len(self.scores)} × {len(self.scores[0]) if self.scores else 0}"
+        return f"Matrix({short(self.measure, 60)!r}, {self.direction}, {size}, {len(self.failed)} without a score)"
+
+    @property
+    def values(self) -> list[list[float]]:
+        """The values, NaN where there is none."""
+        return [[math.nan if s is None else s.value for s in row] for row in self.scores]
+
+    def as_record(self) -> dict[str, Any]:
+        """The matrix as JSON has it."""
+        cells = [[None if s is None else s.as_record() for s in row] for row in self.scores]
+        return {"direction": self.direction, "scores": cells, "failed": dict(self.failed)}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every measure between all cuts of a sender and all cuts of a receiver, from one pass.
+
+    `record` says what was compared and how: models, data, sampling, n, folds, precision, versions.
+    """
+
+    senders: tuple[str, ...]
+    receivers: tuple[str, ...]
+    matrices: Mapping[str, Matrix]
+    record: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        size = f"{len(self.senders)} × {len(self.receivers)} cuts"
+        told = f"{len(self.matrices)} matrices of {size}, n = {self.record.get('n')}"
+        return one_line(f"Comparison({self._compared()}: {told})")
+
+    def __getitem__(self, measure: str) -> Matrix:
+        if measure not in self.matrices:
+            raise MeasureError(f"This comparison has no {measure!r}: {did_you_mean(measure, list(self.matrices))}")
+        return self.matrices[measure]
+
+    def score(self, measure: str, sender: str, receiver: str) -> Score:
+        """One cell, by the names of its cuts."""
+        at = []
+        for name, known in ((sender, self.senders), (receiver, self.receivers)):
+            if name not in known:
+                raise MeasureError(f"This comparison has no cut {name!r}: {did_you_mean(name, known)}")
+            at.append(known.index(name))
+        found = self[measure].scores[at[0]][at[1]]
+        if found is None:
+            raise MeasureError(
+                f"{measure} has no score at {sender} × {receiver}: {self._why(measure, sender, receiver)}"
+            )
+        return found
+
+    def _why(self, measure: str, sender: str, receiver: str) -> str:
+        failed = self[measure].failed
+        return failed.get(f"{sender} × {receiver}", "no reason was kept.")
+
+    def as_record(self) -> dict[str, Any]:
+        """The comparison as JSON has it."""
+        return {
+            "kind": _KIND,
+            "senders": list(self.senders),
+            "receivers": list(self.receivers),
+            "record": dict(self.record),
+            "matrices": {name: matrix.as_record() for name, matrix in self.matrices.items()},
+        }
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write `comparison.json` into the folder, whole or not at all."""
+        path = Path(require_path(folder, "folder", error=FileError)) / FILE
+        with atomic(path) as file:
+            file.write(json.dumps(self.as_record(), allow_nan=False).encode())
+        return path
+
+    def plot(self, measure: str | None = None) -> Figure:
+        """The matrix of a measure (the first, if none is named), as a matplotlib figure; bright is similar.
+
+        Outlined is the diagonal: the cell of a cut with its counterpart.
+        """
+        if not self.matrices:
+            raise MeasureError("This comparison has no matrix to be drawn: it was made with no measure.")
+        found = self[next(iter(self.matrices)) if measure is None else measure]
+        label = f"{short(found.measure, 60)} ({found.direction})"
+        return draw_matrix(
+            f"{self._compared()}: {label}",
+            (self.senders, self.receivers),
+            found.values,
+            ends=ends_of(found.measure, (value for row in found.values for value in row)),
+            label=label,
+            bright="low" if found.direction == "distance" else "high",
+            marked=self._diagonal(),
+        )
+
+    def _repr_html_(self) -> str:
+        shown = list(self.matrices.values())[:_TABLES]
+        rows, columns = (spread_out(len(names), _CUTS) for names in (self.senders, self.receivers))
+        parts = [line(self._told(len(rows), len(columns)), faint=True)]
+        for matrix in shown:
+            parts += [line(f"{matrix.measure} ({matrix.direction})"), self._table(matrix, rows, columns)]
+            if matrix.failed:
+                parts.append(line(f"Cells without a score: {len(matrix.failed)}.", faint=True))
+        others = list(self.matrices)[_TABLES:]
+        if others:
+            parts.append(line(f"And {len(others)} more: {', '.join(others)}.", faint=True))
+        return card(self._compared(), *parts)
+
+    def _table(self, matrix: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Html:
+        values = matrix.values
+        low, high = ends_of(matrix.measure, (value for row in values for value in row))
+        similar = [[_share(values[i][j], low, high, matrix.direction) for j in columns] for i in rows]
+        cells = [(self.senders[i], *(values[i][j] for j in columns)) for i in rows]
+        return table(("", *(self.receivers[j] for j in columns)), cells, shades=similar)
+
+    def _compared(self) -> str:
+        sources = ((self.record.get(role) or {}).get("source", role) for role in ("sender", "receiver"))
+        return " × ".join(short(str(source), 60) for source in sources)
+
+    def _told(self, rows: int, columns: int) -> str:
+        """What the rows and columns are, and whether they are all there are."""
+        data = (self.record.get("data") or {}).get("name", "samples")
+        all_of = f"{len(self.senders)} × {len(self.receivers)}"
+        some = f"{all_of} cuts" if f"{rows} × {columns}" == all_of else f"{rows} × {columns} of {all_of} cuts"
+        n = told(self.record.get("n"))
+        return f"{data}, n = {n}; {some}: the sender's in rows, the receiver's in columns"
+
+    def _diagonal(self) -> list[tuple[int, int]]:
+        """The cells of counterparts: cuts of one name where there are any, else of one place in equally many."""
+        named = [(i, self.receivers.index(name)) for i, name in enumerate(self.senders) if name in self.receivers]
+        same = range(len(self.senders)) if len(self.senders) == len(self.receivers) else ()
+        return named or [(k, k) for k in same]
+
+
+def load_comparison(folder: str | os.PathLike[str]) -> Comparison:
+    """Read back what `Comparison.save` wrote."""
+    path = Path(require_path(folder, "folder", error=FileError)) / FILE
+    try:
+        record = json.loads(path.read_bytes())
+        if record.get("kind") != _KIND:
+            raise FileError(f"{path} is no comparison of seamripper's.")
+        matrices = {name: _matrix(name, one) for name, one in record["matrices"].items()}
+        return Comparison(tuple(record["senders"]), tuple(record["receivers"]), matrices, record["record"])
+    except OSError as e:
+        raise FileError(f"Could not read {path}: {e.strerror or e}.") from e
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+        raise FileError(f"{path} is damaged, or no comparison of seamripper's: {e}") from e
+
+
+def _share(value: float, low: float, high: float, direction: str) -> float:
+    """How similar a value is on its scale, 0 … 1; NaN if there is no value."""
+    if math.isnan(value):
+        return math.nan
+    share = (value - low) / (high - low) if high > low else 0.5
+    return 1 - share if direction == "distance" else share
+
+
+def _matrix(name: str, record: dict[str, Any]) -> Matrix:
+    scores = tuple(tuple(None if cell is None else read_score(cell) for cell in row) for row in record["scores"])
+    return Matrix(name, record["direction"], scores, record["failed"])
+
+
+def read_score(record: dict[str, Any]) -> Score:
+    """The score that `Score.as_record` wrote down."""
+    low, high = record["interval"] or (math.nan, math.nan)
+    sides = tuple(record["sides"]) if "sides" in record else None
+    return Score(
+        record["measure"], record["value"], low, high, record["n"], record["sampling"], record["direction"], sides
+    )

@@ -1,0 +1,129 @@
+"""What a pass will take in memory, told before it begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from seamripper.comparing.forms import RowForm
+from seamripper.comparing.rule import SLICE
+from seamripper.errors import MeasureError
+from seamripper.measures.memo import MOST
+
+_SHARE = 0.8
+"""Of the memory that is free, how much a pass may plan with: the networks themselves need some."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes for the sums, for one batch on its way through, for kept rows, and for what the measures make of it all.
+
+    >>> print(Footprint(10**9, 2 * 10**8, 0))
+    1.20 GB (sums 1.00 GB, a batch 200 MB, kept rows 0 MB, the measures 0 MB)
+    """
+
+    sums: int
+    batch: int
+    rows: int
+    work: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.sums + self.batch + self.rows + self.work
+
+    def in_lanes(self, lanes: int) -> Footprint:
+        """The same with so many passes side by side, each over a part of the samples, with sums of its own.
+
+        >>> Footprint(10, 2, 3, 4).in_lanes(2).total
+        34
+        """
+        return Footprint(lanes * self.sums, lanes * self.batch, lanes * self.rows, self.work)
+
+    def __str__(self) -> str:
+        parts = {"sums": self.sums, "a batch": self.batch, "kept rows": self.rows, "the measures": self.work}
+        return f"{_shown(self.total)} ({', '.join(f'{name} {_shown(size)}' for name, size in parts.items())})"
+
+    def require(self, room: int | None) -> None:
+        """Refuse a pass that would not fit, and say what to change."""
+        if room is None or self.total <= room:
+            return
+        advice = {
+            self.work: "Keep fewer rows, choose fewer cuts, the sampling 'pool', or fewer folds",
+            self.sums: "Choose fewer cuts, the sampling 'pool', or fewer folds",
+            self.batch: "Use a smaller batch, fewer cuts, or the sampling 'pool'",
+            self.rows: "Keep fewer rows, use the sampling 'pool', or leave out the measures that need rows",
+        }[max(self.sums, self.batch, self.rows, self.work)]
+        raise MeasureError(f"The pass would take {self}, but there is room for {_shown(room)}. {advice}.")
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 10**9 else f"{size / 1e6:.0f} MB"
+
+
+def plan_memory(
+    senders: Sequence[RowForm],
+    receivers: Sequence[RowForm],
+    *,
+    batch: int,
+    folds: int,
+    moments: bool,
+    keep: int,
+    width: int = 4,
+) -> Footprint:
+    """The footprint of a pass over these cuts, with products of numbers of `width` bytes."""
+    targets = {form.grid for form in receivers}
+    wide, high = sum(form.width for form in senders), sum(form.width for form in receivers)
+    own = [len(targets) * (f.width**2 + f.width) for f in senders] + [f.width**2 + f.width for f in receivers]
+    sizes = [form.width * form.grid[0] * form.grid[1] for form in (*senders, *receivers)]
+    # A slice is held as it comes; a batch on the grids that it is multiplied on: resized, at most twice over.
+    moving = 4 * min(batch, SLICE) * sum(sizes) + (2 * width * batch * sum(sizes) if moments else 0)
+    rows = keep * (len(targets) * wide + high) * (4 if targets == {(1, 1)} else 8)
+    sums = 8 * folds * (wide * high + sum(own)) if moments else 0
+    return Footprint(sums, moving, rows, _work(senders, receivers, folds + 1, moments=moments, keep=keep))
+
+
+def _work(senders: Sequence[RowForm], receivers: Sequence[RowForm], times: int, *, moments: bool, keep: int) -> int:
+    """What the measures hold at once, whole and with each fold left out: all senders, and one receiver."""
+    sides = [form.width for form in senders] + [max(form.width for form in receivers)]
+    numbers = 0
+    if moments:
+        # S, its eigenvectors and the whitened ones of every side; and a few products of each pair that is measured.
+        pairs = torch.get_num_threads() * 4 * max(sides[:-1]) * sides[-1]
+        numbers += times * (3 * sum(width**2 for width in sides) + pairs)
+    if keep:
+        # The rows, turned to no more columns than rows; and the distances that are kept, of which there is a limit.
+        numbers += sum(keep * width + times * keep * min(width, keep) for width in sides)
+        numbers += min(times * len(sides) * 2 * keep**2, MOST // 8)
+    return 8 * numbers
+
+
+def available() -> int | None:
+    """Bytes of memory that a pass may plan with here; None if that cannot be told."""
+    free = [size for size in (_free(), _left_in_group()) if size is not None]
+    return int(_SHARE * min(free)) if free else None
+
+
+def _free() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        try:
+            return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (ValueError, OSError, AttributeError):
+            return None
+
+
+def _left_in_group() -> int | None:
+    """What a container's limit leaves, if there is one."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = (group / "memory.max").read_text().strip()
+        return None if limit == "max" else int(limit) - int((group / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,190 @@
+"""Sums: what a pass over the data adds up for the measures between all cuts of two models, and the plan for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seamripper.comparing.forms import Batch, RowForm, forms
+from seamripper.comparing.grids import Grid
+from seamripper.comparing.memory import Footprint, plan_memory
+from seamripper.comparing.moments import CutMoments
+from seamripper.comparing.rule import Rule
+from seamripper.comparing.sample_rows import SampleRows
+from seamripper.cut.place import Cut
+from seamripper.errors import MeasureError
+from seamripper.measures.base import Measure
+from seamripper.measures.pair import Pair
+from seamripper.measures.score import Sampling
+
+
+@dataclass(frozen=True)
+class PassPlan:
+    """What a pass adds up for these cuts, measures and rule, and what that takes in memory."""
+
+    senders: tuple[RowForm, ...]
+    receivers: tuple[RowForm, ...]
+    rule: Rule
+    moments: bool
+    batches: bool
+    keep: int
+    footprint: Footprint
+    padded: int | None = None
+    """How many tokens the samples have, where some of them are padding."""
+
+    @property
+    def adds(self) -> bool:
+        """Whether there is anything to add up; trained stitches, say, need nothing of a pass."""
+        return self.moments or self.batches or self.keep > 0
+
+    @classmethod
+    def of(
+        cls,
+        senders: Sequence[Cut],
+        receivers: Sequence[Cut],
+        measures: Sequence[Measure],
+        rule: Rule,
+        *,
+        moments: bool = False,
+        padded: int | None = None,
+    ) -> PassPlan:
+        """The plan for these cuts; with `moments`, these are added up even if no measure needs them."""
+        x, y = forms(senders, receivers, rule.sampling, padded=padded)
+        needs = {source(m, rule.sampling) for m in measures}
+        if "batches" in needs and rule.batch < 4:
+            raise MeasureError(f"Minibatches need 4 samples or more, but the rule's batch is {rule.batch}.")
+        moments, keep = moments or "moments" in needs, rule.keep if "rows" in needs else 0
+        width = 4 if rule.products == "float32" else 8
+        footprint = plan_memory(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep, width=width)
+        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, padded)
+
+
+def source(measure: Measure, sampling: Sampling) -> str:
+    """What a measure is computed from: a map flattened has too many columns for moments, so there it is from rows."""
+    needs = measure.claims.needs
+    return "rows" if sampling == "flatten" and needs == "moments" else needs
+
+
+class Sums:
+    """What a pass adds up. Two halves of the data added up apart and merged are the same as one pass over both."""
+
+    def __init__(self, plan: PassPlan) -> None:
+        self.plan = plan
+        folds, (x, y) = plan.rule.folds, (plan.senders, plan.receivers)
+        self.moments: CutMoments | None = None
+        if plan.moments:
+            self.moments = CutMoments(
+                x, y, folds=folds, batch=plan.rule.batch, products=getattr(torch, plan.rule.products)
+            )
+        batch = plan.rule.batch if plan.batches else None
+        self.sample_rows = SampleRows(x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed)
+        self.n = 0
+        self.dtype = "float32"
+        self._lanes: list[Sums] = []
+
+    def lane(self, k: int) -> Sums:
+        """The sums of lane k of a pass: these for the first, others for the rest, until `settle` merges them."""
+        while len(self._lanes) < k:
+            self._lanes.append(Sums(self.plan))
+        return self if k == 0 else self._lanes[k - 1]
+
+    def add(self, batch: Batch) -> None:
+        """Add the activations of some samples at every cut."""
+        self.dtype = str(batch.sent[0].dtype).removeprefix("torch.")
+        x = [form.maps(values, batch.mask) for form, values in zip(self.plan.senders, batch.sent, strict=True)]
+        y = [form.maps(values, batch.mask) for form, values in zip(self.plan.receivers, batch.received, strict=True)]
+        self.n += len(batch.ids)
+        # An average has left padding out already; by positions a token that does not count makes no row.
+        mask = batch.mask if self.plan.rule.sampling == "positions" else None
+        maps = Batch(x, y, batch.ids, batch.fold, mask)
+        if self.moments is not None:
+            self.moments.add(maps)
+        self.sample_rows.add(maps)
+
+    def merge(self, other: Sums) -> None:
+        """Take in what was added up over the samples that come after these."""
+        if self.plan != other.plan:
+            raise MeasureError("Sums merge only if they were made by one plan: the same cuts, measures and rule.")
+        self.settle()
+        other.settle()
+        self.n += other.n
+        if self.moments is not None and other.moments is not None:
+            self.moments.merge(other.moments)
+        self.sample_rows.merge(other.sample_rows)
+
+    def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """All of it as tensors and a record of JSON, from which `Sums.of_tensors` makes it again, elsewhere."""
+        self.settle()
+        tensors, record = self.sample_rows.as_tensors()
+        if self.moments is not None:
+            more, counts = self.moments.as_tensors()
+            tensors, record = tensors | more, record | counts
+        return tensors, {**record, "n": self.n, "dtype": self.dtype}
+
+    @classmethod
+    def of_tensors(cls, plan: PassPlan, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> Sums:
+        """What `as_tensors` wrote down of sums by this plan."""
+        sums = cls(plan)
+        sums.n, sums.dtype = int(record["n"]), str(record["dtype"])
+        sums.sample_rows.take_tensors(tensors, record)
+        if sums.moments is not None:
+            sums.moments.take_tensors(tensors, record)
+        return sums
+
+    def settle(self) -> None:
+        """Merge the lanes, and add up what waits for a full batch: pairs measured side by side find nothing to do."""
+        lanes, self._lanes = self._lanes, []
+        for lane in lanes:
+            self.merge(lane)
+        if self.moments is not None:
+            self.moments.settle()
+        self.sample_rows.settle()
+
+    def pair(self, kind: str, i: int, j: int) -> Pair:
+        """Sender i and receiver j as a measure of this kind (see `source`) sees them."""
+        if self._lanes:
+            self.settle()
+        a, b = self.plan.senders[i], self.plan.receivers[j]
+        if self.plan.padded is not None and a.grid != b.grid:
+            raise MeasureError(
+                f"{a.cut.name!r} and {b.cut.name!r} have no positions in common: one has tokens, of which some are "
+                "padding, and the other a vector. Use the sampling 'pool'."
+            )
+        if kind == "rows":
+            return self.sample_rows.pair(i, j)
+        if kind == "batches":
+            return self.sample_rows.batched(i, j)
+        assert self.moments is not None
+        return self.moments.pair(i, j)
+
+    def forget(self, j: int) -> None:
+        """Let go of the sides of other receivers, and of those on grids that receiver j does not have."""
+        if self.moments is not None:
+            self.moments.forget(j)
+        self.sample_rows.forget(j)
+
+    def ranks(self) -> dict[str, list[int | None]] | None:
+        """The rank of each cut's rows, the sender's on its own grid if a receiver has one like it."""
+        if self.moments is None:
+            return None
+        plan, sums = self.plan, self.moments
+        grids = {form.grid for form in plan.receivers}
+        own = [form.grid if form.grid in grids else min(grids) for form in plan.senders]
+        # Padding cannot be left out of tokens that are brought to another grid.
+        known = [plan.padded is None or form.grid in grids for form in plan.senders]
+        return {
+            "sender": [_rank(sums, "x", i, grid) if known[i] else None for i, grid in enumerate(own)],
+            "receiver": [_rank(sums, "y", j, form.grid) for j, form in enumerate(plan.receivers)],
+        }
+
+
+def _rank(sums: CutMoments, which: str, k: int, grid: Grid) -> int | None:
+    """The rank of one side; None if its sums are not fit to have one."""
+    try:
+        return sums.side(which, k, grid).rank
+    except (MeasureError, RuntimeError):
+        return None

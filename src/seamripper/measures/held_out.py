@@ -1,0 +1,46 @@
+"""Least squares from x to y, fitted on all folds but one and put to that one, fold by fold, from moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seamripper.errors import MeasureError
+from seamripper.measures.memo import recall
+from seamripper.measures.pair import Pair
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Of each fold, left out once: Σ|y − ŷ|², Σ|y − mean of the fitted y|² and Σ|y|²."""
+
+    errors: tuple[float, ...]
+    variations: tuple[float, ...]
+    norms: tuple[float, ...]
+
+
+def held_out(pair: Pair, *, label: str) -> HeldOut:
+    """What y = W x + b leaves over on the folds that it was not fitted on.
+
+    W is the least-squares solution of least norm: directions in which the fitted x varies by no more than rounding
+    are left out, by the same rule as in `seamripper.matching.solve`.
+    """
+    if pair.folds < 2:
+        raise MeasureError(f"{label} fits on some samples and scores on others: expected 2 folds or more, but got 1.")
+    # Two measures ask for the same fits.
+    return recall(pair, "held out", lambda: _held_out(pair))
+
+
+def _held_out(pair: Pair) -> HeldOut:
+    parts = [_of_fold(pair.without(k), pair.fold(k)) for k in range(pair.folds)]
+    errors, variations, norms = zip(*parts, strict=True)
+    return HeldOut(errors, variations, norms)
+
+
+def _of_fold(fitted: Pair, other: Pair) -> tuple[float, float, float]:
+    """Error, variation and norm of y on `other` for the map found on `fitted`."""
+    spreads = fitted.x.eigen[0][: fitted.x.rank, None].sqrt()
+    weight = (fitted.x.whitener @ (fitted.half_rotated / spreads)).T
+    bias = fitted.y.mean - weight @ fitted.x.mean
+    mean, shift = other.y.mean, other.y.mean - fitted.y.mean
+    about = [other.y.total + other.n * float(d @ d) for d in (shift, mean)]
+    return other.moments.error(weight, bias), about[0], about[1]
