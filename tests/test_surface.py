@@ -41,7 +41,6 @@ PUBLIC = [
     "Run",
     "Samples",
     "Schedule",
-    "Score",
     "SeamripperError",
     "Split",
     "Store",

@@ -26,7 +26,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seamripper._stats import Estimate as Estimate
     from seamripper.activations import Activations as Activations
     from seamripper.activations import collect as collect
     from seamripper.activations import load_activations as load_activations
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from seamripper.data import clustered_noise as clustered_noise
     from seamripper.data import load_data as load_data
     from seamripper.errors import SeamripperError as SeamripperError
+    from seamripper.estimate import Estimate as Estimate
     from seamripper.experiment import Experiment as Experiment
     from seamripper.experiment import Store as Store
     from seamripper.experiment import plan as plan
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from seamripper.measures import Comparison as Comparison
     from seamripper.measures import Measure as Measure
     from seamripper.measures import Pair as Pair
-    from seamripper.measures import Score as Score
     from seamripper.measures import compare as compare
     from seamripper.measures import load_comparison as load_comparison
     from seamripper.measures import measure_named as measure_named
@@ -83,7 +82,7 @@ _HOME = {
     "Control": "controls",
     "Cut": "cut",
     "Direct": "matching",
-    "Estimate": "_stats",
+    "Estimate": "estimate",
     "Experiment": "experiment",
     "Functional": "matching",
     "Intervention": "audits.interventions",
@@ -96,7 +95,6 @@ _HOME = {
     "Run": "report",
     "Samples": "data",
     "Schedule": "matching",
-    "Score": "measures",
     "SeamripperError": "errors",
     "Split": "cut",
     "Store": "experiment",

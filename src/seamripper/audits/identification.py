@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from seamripper._options import require_options
-from seamripper._stats import Estimate, proportion
 from seamripper.audits._identified import Found
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.controls import Case
 from seamripper.cut.many import heads
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MeasureError
+from seamripper.estimate import Estimate, proportion
 from seamripper.matching.task import Task
 from seamripper.measures import Comparison, Rule, Stitching, compare
 from seamripper.measures._by_stitching import FUNCTIONAL
@@ -112,9 +112,9 @@ def identified(comparison: Comparison, label: str) -> Verdict:
     share = (rows + columns that do) / 2k, with Wilson's interval for k layers, which is too narrow in so far as layers
     are not independent of each other. p is that of as many hits under random matchings of the layers (see `Found.p`).
 
-    >>> from seamripper.measures import Matrix, Score
+    >>> from seamripper.measures import Matrix
     >>> rows = ((0.9, 0.2, 0.1), (0.3, 0.8, 0.4), (0.2, 0.5, 0.6))
-    >>> scores = tuple(tuple(Score("cka", v, v, v, 9, "rows", "similarity") for v in row) for row in rows)
+    >>> scores = tuple(tuple(Estimate(v) for v in row) for row in rows)
     >>> cuts = ("a", "b", "c")
     >>> print(identified(Comparison(cuts, cuts, {"cka": Matrix("cka", "similarity", scores)}, {}), "cka").observed)
     1.000 [0.439, 1.000]
@@ -134,9 +134,9 @@ def identified(comparison: Comparison, label: str) -> Verdict:
     p, share, chance = found.p(), _share(found), 1 / k
     figures = _figures(comparison, found, values)
     answer: Answer = "no" if share.value < 1 else "yes" if p <= _LEVEL else "unknown"
-    effect = Estimate(share.value - chance, share.low - chance, share.high - chance, k)
+    effect = Estimate(share.value - chance, share.low - chance, share.high - chance, k, "layers")
     said = _said(label, found, figures, share, p)
-    controls = {"chance": (Estimate(chance, chance, chance, k),)}
+    controls = {"chance": (Estimate(chance, chance, chance, k, "layers"),)}
     return Verdict(Identification.name, Identification.question, answer, share, controls, effect, said, p, figures)
 
 
@@ -144,7 +144,7 @@ def _share(found: Found) -> Estimate:
     k = len(found.rows)
     one, other = (proportion(hits, k) for hits in found.hits)
     # Rows and columns are of the same layers: their intervals are averaged, and not that of 2k layers taken.
-    return Estimate(sum(found.hits) / (2 * k), (one.low + other.low) / 2, (one.high + other.high) / 2, k)
+    return Estimate(sum(found.hits) / (2 * k), (one.low + other.low) / 2, (one.high + other.high) / 2, k, "layers")
 
 
 def _figures(comparison: Comparison, found: Found, values: Any) -> dict[str, Any]:

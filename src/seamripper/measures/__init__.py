@@ -10,7 +10,7 @@ from seamripper.measures.comparison import Comparison, Matrix, load_comparison
 from seamripper.measures.functional import Stitching
 from seamripper.measures.pair import Pair, Side
 from seamripper.measures.rule import Rule
-from seamripper.measures.score import Score, score
+from seamripper.measures.score import score
 
 __all__ = [
     "Claims",
@@ -19,7 +19,6 @@ __all__ = [
     "Measure",
     "Pair",
     "Rule",
-    "Score",
     "Side",
     "Stitching",
     "chosen",

@@ -23,6 +23,7 @@ from seamripper.cut.values import first_of
 from seamripper.data.padding import padded_length, tokens_that_count, trimmed
 from seamripper.data.samples import Samples, batches_in, require_samples
 from seamripper.errors import CutError, DataError, FileError, LeakError, MeasureError, ModelError
+from seamripper.estimate import Estimate
 from seamripper.measures._footprint import available
 from seamripper.measures._order import order_of
 from seamripper.measures._side_by_side import Tally, in_lanes, side_by_side
@@ -32,7 +33,7 @@ from seamripper.measures.comparison import Comparison, Matrix
 from seamripper.measures.functional import FunctionalMatrices, Stitching
 from seamripper.measures.pair import Pair
 from seamripper.measures.rule import SLICE, Rule, as_rule
-from seamripper.measures.score import Score, reason, score
+from seamripper.measures.score import reason, score
 from seamripper.measures.sums import Plan, Sums, source
 from seamripper.models._version import versions
 from seamripper.models.model import Model
@@ -278,7 +279,7 @@ def scored(sums: Sums, measures: Sequence[Measure], watch: Watcher = nobody) -> 
     if not measures:
         return {}
     high, wide = len(sums.plan.senders), len(sums.plan.receivers)
-    found: dict[tuple[int, int], list[Score | str]] = {}
+    found: dict[tuple[int, int], list[Estimate | str]] = {}
     sums.settle()
     with side_by_side() as workers:
         # Grid by grid, as a sender has one side for all the receivers of a grid.
@@ -292,9 +293,9 @@ def scored(sums: Sums, measures: Sequence[Measure], watch: Watcher = nobody) -> 
     }
 
 
-def _of_pair(sums: Sums, measures: Sequence[Measure], j: int, i: int) -> list[Score | str]:
+def _of_pair(sums: Sums, measures: Sequence[Measure], j: int, i: int) -> list[Estimate | str]:
     """Every measure's score for sender i and receiver j, or why it has none."""
-    rule, pairs, scores = sums.plan.rule, dict[str, Pair](), list[Score | str]()
+    rule, pairs, scores = sums.plan.rule, dict[str, Pair](), list[Estimate | str]()
     for measure in measures:
         try:
             kind = source(measure, rule.sampling)
@@ -307,9 +308,9 @@ def _of_pair(sums: Sums, measures: Sequence[Measure], j: int, i: int) -> list[Sc
     return scores
 
 
-def _matrix(plan: Plan, measure: Measure, found: dict[tuple[int, int], Score | str]) -> Matrix:
+def _matrix(plan: Plan, measure: Measure, found: dict[tuple[int, int], Estimate | str]) -> Matrix:
     high, wide = range(len(plan.senders)), range(len(plan.receivers))
-    cells = tuple(tuple(s if isinstance(s := found[i, j], Score) else None for j in wide) for i in high)
+    cells = tuple(tuple(s if isinstance(s := found[i, j], Estimate) else None for j in wide) for i in high)
     failed = {
         f"{plan.senders[i].cut.name} × {plan.receivers[j].cut.name}": why
         for (i, j), why in found.items()
