@@ -39,7 +39,6 @@ PUBLIC = [
     "Regression",
     "Run",
     "Samples",
-    "Score",
     "SeamripperError",
     "Split",
     "Store",

@@ -26,7 +26,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seamripper._stats import Estimate as Estimate
     from seamripper.activations import Activations as Activations
     from seamripper.activations import collect as collect
     from seamripper.activations import load_activations as load_activations
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from seamripper.data import clustered_noise as clustered_noise
     from seamripper.data import load_data as load_data
     from seamripper.errors import SeamripperError as SeamripperError
+    from seamripper.estimate import Estimate as Estimate
     from seamripper.experiment import Experiment as Experiment
     from seamripper.experiment import Store as Store
     from seamripper.experiment import plan as plan
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from seamripper.matching import match as match
     from seamripper.measures import Measure as Measure
     from seamripper.measures import Pair as Pair
-    from seamripper.measures import Score as Score
     from seamripper.measures import score as score
     from seamripper.models import Model as Model
     from seamripper.models import Training as Training
@@ -79,7 +78,7 @@ _HOME = {
     "Control": "controls",
     "Cut": "cut",
     "Direct": "matching",
-    "Estimate": "_stats",
+    "Estimate": "estimate",
     "Experiment": "experiment",
     "Functional": "matching",
     "Intervention": "audits.interventions",
@@ -90,7 +89,6 @@ _HOME = {
     "Regression": "matching",
     "Run": "report",
     "Samples": "data",
-    "Score": "measures",
     "SeamripperError": "errors",
     "Split": "cut",
     "Store": "experiment",

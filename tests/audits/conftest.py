@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seamripper._stats import Estimate, proportion
 from seamripper.audits import Evidence
 from seamripper.controls import Case, Control, Counterpart, Known, Outcome
 from seamripper.cut import Split, split
 from seamripper.data import Samples
+from seamripper.estimate import Estimate, proportion
 from seamripper.matching import Functional, Task, Training
 from seamripper.models._seeded import seeded
 
@@ -138,7 +138,11 @@ class Make:
         agreements = more.pop("agreements", [None] * len(accuracies))
         pairs = zip(accuracies, agreements, strict=True)
         results = [self.functional(one, agreement=other, **more) for one, other in pairs]
-        return tuple(Outcome(control, control, seed, result) for seed, result in enumerate(results))
+        draws = control in ("random_sender", "clustered_noise")
+        return tuple(
+            Outcome(control, control, seed, result, known=KNOWN.get(control), draws=draws)
+            for seed, result in enumerate(results)
+        )
 
     def planted(
         self,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import test_conflict as planted
@@ -13,9 +15,11 @@ import torch
 from seamripper._progress import Progress
 from seamripper.audits import Audited, audit
 from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN
-from seamripper.controls import Case, controls
+from seamripper.controls import Case, Control, Counterpart, Known, controls
 from seamripper.errors import AuditError, DataError
 from seamripper.matching import Direct
+from seamripper.report.reading import Reading, Result
+from seamripper.report.verdict import headline
 from seamripper.stitches.low_rank import LowRank
 
 FIT, TEST = planted.cues(400, agree=True), planted.cues(300, agree=True, first_id=10_000)
@@ -52,6 +56,36 @@ def test_noise_is_never_called_the_same() -> None:
     assert found.conclusion == NOISE
     assert "does not look at the inputs" in found.skipped["conflict"]
     assert "random_sender" in found.skipped
+
+
+@dataclass(frozen=True)
+class Declared(Control):
+    """A control of a third party: the receiver itself, whatever it is declared to hold."""
+
+    name: ClassVar[str] = "declared"
+    about: ClassVar[str] = "the receiver itself, declared to hold nothing"
+    known: ClassVar[Known] = "nothing"
+
+    def counterparts(self, case: Case) -> Iterator[Counterpart]:
+        """The receiver, once for each seed."""
+        for seed in case.seeds:
+            yield Counterpart("a third party's", seed, case.receiver, case.fit, case.test)
+
+
+def test_a_control_of_a_third_party_counts_as_what_it_is_declared_to_be(tmp_path: Path) -> None:
+    """Declared to hold nothing, it reaches the rule, the margin audit and the first screen of the report."""
+    found = audited("second", conflict=None, interventions=(), controls=("self", Declared()), audits=("margin",))
+    assert found.conclusion == NOISE
+    assert "the control 'declared, a third party's' reaches" in found.judgement.reason
+    margin = found.verdicts["margin"]
+    assert (margin.answer, margin.figures["best"], margin.figures["n"]) == ("no", "declared, a third party's", 1)
+    record = json.loads(json.dumps(found.as_record()))
+    assert {outcome["known"] for outcome in record["outcomes"]} == {None, "same", "nothing"}
+    labels = {"sender": "a", "receiver": "b", "sender_cut": "1", "receiver_cut": "1"}
+    run = Reading(tmp_path, "study", {}, (Result("audit", "done", labels, record),), 1, {})
+    name, accuracy = headline(run).figures[-1]
+    assert name == "accuracy of the best that has learnt nothing (declared)"
+    assert accuracy.value > 0.9
 
 
 def test_what_cannot_be_stitched_gets_no_conclusion() -> None:

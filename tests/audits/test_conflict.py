@@ -12,7 +12,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from seamripper._stats import Estimate
 from seamripper.audits import Evidence
 from seamripper.audits._agreement import Agreement
 from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _placed
@@ -23,6 +22,7 @@ from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.data.samples import Inputs
 from seamripper.errors import AuditError, InapplicableError
+from seamripper.estimate import Estimate
 from seamripper.matching import Task, Training
 from seamripper.models._seeded import seeded
 

@@ -14,13 +14,13 @@ from planted_activations import case, changes, receiver, samples, sender
 from torch import Tensor
 
 from seamripper._options import read_options
-from seamripper._stats import Estimate
 from seamripper.audits import Evidence
 from seamripper.audits._detector_fast import FastDetector
 from seamripper.audits._detector_readings import Reader
 from seamripper.audits.distribution import Distribution
 from seamripper.controls import Counterpart, Outcome
 from seamripper.errors import AuditError, DataError, InapplicableError
+from seamripper.estimate import Estimate
 from seamripper.stitches import Layer
 
 
@@ -154,7 +154,8 @@ def test_a_trained_stitch_is_scored_seed_by_seed(make: Any, kind: Any) -> None:
     found, again = (Distribution(n=100).put(evidence) for _ in range(2))
     assert torch.equal(torch.get_rng_state(), before)
     assert found.as_record() == again.as_record()
-    assert (found.observed.n, len(found.controls["self"]), found.figures["n"]) == (3, 3, 100)
+    assert (found.observed.unit, len(found.controls["self"])) == ("samples × 3 stitch seeds", 3)
+    assert found.observed.n == found.figures["n"] == 100
     for told in found.figures["scores"].values():
         assert list(told) == ["classifier", "mahalanobis", "knn"]
         assert all(0 <= one["aupr"] <= 1 and 0 <= one["fpr95"] <= 1 for one in told.values())

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from planted_activations import case, changes, receiver, samples, sender
 
-from seamripper._stats import Estimate
 from seamripper.audits import Evidence
 from seamripper.audits._detector_readings import Reading, histogram
 from seamripper.audits._ood_figures import Scores, bin_edges, counts_between
 from seamripper.audits.distribution import Distribution
 from seamripper.controls import Counterpart
+from seamripper.estimate import Estimate
 
 BINS = 40
 NOTHING: dict[str, Estimate] = {}

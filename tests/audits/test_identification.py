@@ -11,13 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from seamripper._stats import proportion
 from seamripper.audits import identification
 from seamripper.audits._identified import Found
 from seamripper.audits.identification import Identification, corresponding, identified
 from seamripper.comparing import Comparison, Matrix
 from seamripper.errors import AuditError, InapplicableError, MeasureError
-from seamripper.measures import Score
+from seamripper.estimate import Estimate, proportion
 
 GOOD = np.eye(5) + np.linspace(0, 0.3, 25).reshape(5, 5)
 
@@ -25,10 +24,7 @@ GOOD = np.eye(5) + np.linspace(0, 0.3, 25).reshape(5, 5)
 def compared(values, *, direction: str = "similarity", receivers=None) -> Comparison:
     """A comparison whose one measure, "planted", has these values; NaN is a cell without a score."""
     cuts = tuple(f"layer{i}" for i in range(len(values)))
-    scores = tuple(
-        tuple(None if math.isnan(v) else Score("planted", float(v), v, v, 9, "rows", direction) for v in row)
-        for row in values
-    )
+    scores = tuple(tuple(None if math.isnan(v) else Estimate(float(v)) for v in row) for row in values)
     failed = {f"{cuts[i]} × {cuts[j]}": "no reason" for i, j in np.argwhere(np.isnan(np.asarray(values)))}
     matrix = Matrix("planted", direction, scores, failed)
     return Comparison(cuts, receivers or cuts, {"planted": matrix}, {})

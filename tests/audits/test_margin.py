@@ -12,10 +12,9 @@ import pytest
 import scipy.stats
 import torch
 
-from seamripper._stats import Estimate, over_seeds, proportion
-from seamripper.audits._differences import difference, mean_over
 from seamripper.audits.margin import Margin, chance, rank_p
 from seamripper.errors import InapplicableError
+from seamripper.estimate import Estimate, difference, mean_over, over_seeds, proportion
 from seamripper.matching import Direct, Task
 
 # ---- the answer
@@ -230,7 +229,9 @@ def test_mean_over_seeds_holds_both_intervals() -> None:
     assert (mean_over(few).low, mean_over(few).high) == (student.low, student.high)
     one = proportion(90, 100)
     assert mean_over([one]) == one
-    assert mean_over([one] * 3) == Estimate(pytest.approx(0.9), pytest.approx(one.low), pytest.approx(one.high), 3)
+    three = mean_over([one] * 3)
+    assert (three.value, three.low, three.high) == pytest.approx((0.9, one.low, one.high))
+    assert (three.n, three.unit) == (100, "samples × 3 stitch seeds")
 
 
 # ---- as it is used

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from seamripper._stats import Estimate
 from seamripper.audits import Verdict
 from seamripper.audits.margin import Margin
 from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN, judged
+from seamripper.estimate import Estimate
 
 FIGURE = Estimate(0.5, 0.4, 0.6, 100)
 WORKING, FAILING = [0.94, 0.95, 0.93], [0.35, 0.36, 0.34]

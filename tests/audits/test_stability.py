@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from seamripper._stats import Estimate
 from seamripper.audits.stability import Stability, spread_of
 from seamripper.errors import InapplicableError
+from seamripper.estimate import Estimate
 from seamripper.matching import Direct
 
 

@@ -15,7 +15,7 @@ from seamripper.audits.rule import DIFFERENT, NOISE, SAME, Conclusion, Judgement
 from seamripper.cli import _cast
 from seamripper.cli.demo_command import _Judged, _story
 from seamripper.controls import Outcome
-from seamripper.report.figures import Sheet
+from seamripper.figures import Sheet
 
 if TYPE_CHECKING:
     from conftest import Run

@@ -78,7 +78,7 @@ def test_a_cell_is_the_score_of_the_pair_alone(found: sr.Comparison, name: str, 
     # The fused forward differs from the plain one in the sixth digit, and so do the scores.
     assert got.value == pytest.approx(expected.value, abs=1e-5)
     assert (got.low, got.high) == (pytest.approx(expected.low, abs=1e-4), pytest.approx(expected.high, abs=1e-4))
-    assert (got.n, got.sampling) == (len(rows[0]), "positions")
+    assert (got.n, got.rule["sampling"]) == (len(rows[0]), "positions")
 
 
 def test_measures_of_rows_and_batches_say_their_own_n(found: sr.Comparison) -> None:
@@ -189,7 +189,7 @@ def test_flattened_maps_are_measured_by_their_rows() -> None:
     expected = float((k * m).sum() / ((k * k).sum() * (m * m).sum()).sqrt())
     got = flat.score("linear_cka", "layer1", "layer2")
     assert got.value == pytest.approx(expected, abs=1e-5)
-    assert (got.n, got.sampling) == (50, "flatten")
+    assert (got.n, got.rule["sampling"]) == (50, "flatten")
 
 
 def test_networks_of_different_kinds() -> None:

@@ -84,11 +84,11 @@ def alone(
     return found, evaluate(found, held_out)
 
 
-def same(got: sr.Score, expected: Functional) -> None:
+def same(got: sr.Estimate, expected: Functional) -> None:
     figure = expected.relative_accuracy
     assert (got.value, got.low, got.high) == pytest.approx((figure.value, figure.low, figure.high), abs=1e-6)
-    assert got.sides == pytest.approx((expected.top1.value, expected.receiver_here.value))
-    assert (got.n, got.sampling, got.direction) == (expected.n, "positions", "similarity")
+    assert got.rule["sides"] == pytest.approx((expected.top1.value, expected.receiver_here.value))
+    assert (got.n, got.rule["sampling"], got.rule["direction"]) == (expected.n, "positions", "similarity")
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> list[Any]:

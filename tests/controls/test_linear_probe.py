@@ -10,13 +10,13 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from seamripper._stats import proportion
 from seamripper.controls import Case, controls
 from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls._logistic import _fitted, logistic_answers
 from seamripper.controls.linear_probe import LinearProbe
 from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, DataError, InapplicableError
+from seamripper.estimate import proportion
 from seamripper.matching import Task
 
 PROBE = LinearProbe()

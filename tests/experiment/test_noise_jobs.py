@@ -14,10 +14,10 @@ from torch import nn
 
 import seamripper as sr
 from seamripper._files import load_tensors
-from seamripper._stats import proportion
 from seamripper.data import clustered_noise
 from seamripper.data.paired import Paired
 from seamripper.errors import CutError, DataError, ExperimentError
+from seamripper.estimate import proportion
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.desk import Desk
 from seamripper.experiment.expand import expand

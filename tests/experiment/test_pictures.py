@@ -12,9 +12,9 @@ import torch
 
 import seamripper as sr
 from seamripper._files import load_tensors
-from seamripper._stats import over_seeds, proportion
 from seamripper.data.paired import Paired
 from seamripper.errors import ExperimentError
+from seamripper.estimate import over_seeds, proportion
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.desk import Desk
 from seamripper.experiment.expand import expand
@@ -256,7 +256,7 @@ def test_one_image_has_no_interval(bench: Bench) -> None:
     job, *_ = bench.of(**NET, matching="direct")
     found = bench.do(Job("pictures", {**job.content, "images": 1}, {}, job.needs, job.where))
     assert (found.record["n"], found.record["error"]["n"]) == (1, 1)
-    assert found.record["error"]["interval"] == [None, None]
+    assert found.record["error"]["interval"] is None
     (row,) = kind_named("pictures").rows(found.record)
     assert (row["low"], row["high"]) == (None, None)
 
@@ -287,6 +287,7 @@ def test_rows_of_the_table(bench: Bench) -> None:
             "low": error["interval"][0],
             "high": error["interval"][1],
             "n": 8,
+            "unit": "images",
             "status": found.record["status"],
         }
     ]

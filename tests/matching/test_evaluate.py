@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from seamripper._progress import Progress
-from seamripper._stats import proportion
 from seamripper.data import Samples
 from seamripper.errors import DataError
+from seamripper.estimate import proportion
 from seamripper.matching import Direct, Match, Task, Training, evaluate, match
 
 
@@ -94,7 +94,7 @@ def test_a_receiver_that_is_never_right_has_no_relative_accuracy(make) -> None:
     result = evaluate(permuting(make, [1, 0, 2]), saying([0] * 20, [1] * 20, 3))
     assert math.isnan(result.relative_accuracy.value)
     record = json.loads(json.dumps(result.as_record(), allow_nan=False))
-    assert record["relative_accuracy"] == {"value": None, "interval": [None, None], "n": 20}
+    assert record["relative_accuracy"] == {"value": None, "interval": None, "n": 20, "unit": "samples"}
     assert record["top1"]["value"] == 1.0
 
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from seamripper.experiment import Experiment
 from seamripper.experiment.spec import Calling
+from seamripper.figures import Lines, Picture, Pictures, Series, Sheet, png
 from seamripper.papers import Claim, Finding, Item, Paper, Reproduction
 from seamripper.papers.cells import Cells
 from seamripper.papers.checks import above, claim
 from seamripper.papers.reproduce import Outcome
 from seamripper.papers.smith2025._setting import share
-from seamripper.report.figures import Lines, Picture, Pictures, Series, Sheet
-from seamripper.report.png import png
 
 MINE = '''
 """Called for a size and a seed, it says so; 13 it does not like, and longer ones take their time."""
@@ -56,7 +55,7 @@ def read(cells: Cells, sizes: tuple[int, ...], *, says: str, beyond: bool = Fals
     lines = Lines(
         f"Lines by size, {names[0]} to {names[-1]}",
         names,
-        (Series(EVIL, tuple(one.point for one in found.values())),),
+        (Series(EVIL, tuple(one.as_share for one in found.values())),),
         "accuracy",
         x="size",
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from seamripper._stats import Estimate, over_seeds
 from seamripper.errors import ExperimentError
-from seamripper.papers.cells import Cells, Spread
+from seamripper.estimate import Estimate, over_seeds
+from seamripper.papers.cells import Cells, over_parts
 
 
 def row(value: float | None, **labels: Any) -> dict[str, Any]:
@@ -25,8 +26,8 @@ def test_units_are_the_receivers_training_seeds() -> None:
     rows = [row(0.9 + 0.01 * k, receiver_seed=4 + k, sender_seed=7, seed=0) for k in range(3)]
     found = Cells(rows).of("top1")
     assert found.values == pytest.approx({4: 0.90, 5: 0.91, 6: 0.92})
-    assert found.estimate == over_seeds(list(found.values.values()))
-    assert (found.estimate.n, round(found.value, 3)) == (3, 0.91)
+    assert (found.low, found.high) == (over_seeds(found.values).low, over_seeds(found.values).high)
+    assert (found.n, round(found.value, 3)) == (3, 0.91)
 
 
 def test_where_the_receiver_has_none_they_are_the_senders() -> None:
@@ -46,66 +47,64 @@ def test_stitch_seeds_are_averaged_within_a_network() -> None:
             for s, value in enumerate(pair)]  # fmt: skip
     found = Cells(rows).of("top1")
     assert found.values == pytest.approx({0: 0.9, 1: 0.65})
-    assert found.estimate.n == 2, "two networks, and not four stitches"
+    assert found.n == 2, "two networks, and not four stitches"
 
 
 def test_of_one_network_the_stitches_are_the_units() -> None:
     found = Cells([row(0.8, receiver_seed=4, seed=0), row(0.9, receiver_seed=4, seed=1)]).of("top1")
-    assert (found.estimate.n, found.value) == (2, pytest.approx(0.85))
+    assert (found.n, found.value) == (2, pytest.approx(0.85))
 
 
 def test_of_one_result_the_interval_is_over_its_samples() -> None:
     found = Cells([row(0.9, receiver_seed=0)]).of("top1")
-    assert found.estimate == Estimate(0.9, 0.89, 0.91, 500)
-    assert found.told == "0.900 [0.890, 0.910], one seed, n = 500"
-    assert found.point.note == "one seed, interval over samples"
+    assert found.describe() == "0.9 [0.89, 0.91], n = 500 samples (one seed, interval over samples)"
 
 
 def test_of_one_result_without_an_interval_there_is_none() -> None:
     rank = {"figure": "rank", "value": 42.0, "n": 500, "receiver_seed": 0}
     found = Cells([rank]).of("rank")
-    assert math.isnan(found.estimate.low)
-    assert "[" not in found.told
+    assert not found.has_interval
+    assert "[" not in found.describe()
 
 
 def test_several_seeds_are_told_as_such() -> None:
     found = Cells([row(v, receiver_seed=k) for k, v in enumerate((0.90, 0.92, 0.94))]).of("top1")
-    assert found.told == "0.920 [0.870, 0.970], 3 seeds"
-    assert (found.point.n, found.point.note) == (3, "mean over 3 seeds")
-    assert (found.point.low, found.point.high) == (found.estimate.low, found.estimate.high)
+    assert str(found) == "0.920 [0.870, 0.970]"
+    assert found.describe() == "0.92 [0.87, 0.97], n = 3 seeds (mean over 3 seeds)"
+    assert found.as_share == found
 
 
 # ---- differences
 
 
 def test_differences_are_paired_by_seed() -> None:
-    a = Spread({0: 0.70, 1: 0.80, 2: 0.90})
-    b = Spread({2: 0.895, 1: 0.79, 0: 0.694})
+    a = over_seeds({0: 0.70, 1: 0.80, 2: 0.90})
+    b = over_seeds({2: 0.895, 1: 0.79, 0: 0.694})
     gap = a.minus(b)
     assert gap == over_seeds([a.values[k] - b.values[k] for k in range(3)])
     # Networks differ far more than the two figures of one network do: unpaired, nothing could be told.
-    halves = [(one.estimate.high - one.estimate.low) / 2 for one in (a, b)]
+    halves = [(one.high - one.low) / 2 for one in (a, b)]
     assert gap.low > 0
     assert gap.value - math.hypot(*halves) < -0.2
 
 
 def test_only_seeds_that_both_have_are_paired() -> None:
-    a, b = Spread({0: 0.9, 1: 0.8, 2: 0.0}), Spread({1: 0.7, 0: 0.8, 5: 1.0})
+    a, b = over_seeds({0: 0.9, 1: 0.8, 2: 0.0}), over_seeds({1: 0.7, 0: 0.8, 5: 1.0})
     assert a.minus(b).value == pytest.approx(0.1)
     assert a.minus(b).n == 2
 
 
 def test_networks_of_other_seeds_are_not_paired() -> None:
-    a, b = Spread({0: 0.9, 1: 0.8}), Spread({2: 0.5, 3: 0.6})
-    gap, halves = a.minus(b), [(one.estimate.high - one.estimate.low) / 2 for one in (a, b)]
+    a, b = over_seeds({0: 0.9, 1: 0.8}), over_seeds({2: 0.5, 3: 0.6})
+    gap, halves = a.minus(b), [(one.high - one.low) / 2 for one in (a, b)]
     assert gap.value == pytest.approx(0.3)
     assert (gap.value - gap.low, gap.high - gap.value) == pytest.approx((math.hypot(*halves),) * 2)
 
 
 def test_uneven_intervals_count_towards_the_end_that_they_widen() -> None:
     """Newcombe's: the interval of 1.0 goes down alone, so a difference from it can hardly be larger than it looks."""
-    full = Spread({0: 1.0}, Estimate(1.0, 0.96, 1.0, 100))
-    less = Spread({0: 0.9}, Estimate(0.9, 0.82, 0.95, 100))
+    full = Estimate(1.0, 0.96, 1.0, 100, values={0: 1.0})
+    less = Estimate(0.9, 0.82, 0.95, 100, values={0: 0.9})
     gap = full.minus(less)
     assert (gap.low, gap.high) == pytest.approx((0.1 - math.hypot(0.04, 0.05), 0.1 + 0.08))
     back = less.minus(full)
@@ -113,7 +112,7 @@ def test_uneven_intervals_count_towards_the_end_that_they_widen() -> None:
 
 
 def test_two_figures_without_intervals_differ_by_nobody_knows_how_much() -> None:
-    gap = Spread({0: 42.0}).minus(Spread({0: 142.0}))
+    gap = over_seeds({0: 42.0}).minus(over_seeds({0: 142.0}))
     assert gap.value == -100
     assert math.isnan(gap.low)
     assert math.isnan(gap.high)
@@ -188,24 +187,23 @@ def test_a_stitch_that_still_learns_is_known_by_its_job() -> None:
     rows = [row(0.5, receiver_seed=0, key="a"), row(0.6, receiver_seed=1, key="b"), row(0.7, receiver_seed=2, key="c")]
     falls = [row(0.01, key="a") | {"figure": "falling"}, row(0.1, key="b") | {"figure": "falling"}]
     cells = Cells([*rows, *falls])
-    assert cells.of("top1").learning
-    assert not cells.of("top1", receiver_seed=0).learning
-    assert not cells.of("top1", receiver_seed=2).learning, "nothing is told of it"
+    assert cells.of("top1").lower_bound
+    assert not cells.of("top1", receiver_seed=0).lower_bound
+    assert not cells.of("top1", receiver_seed=2).lower_bound, "nothing is told of it"
     small = [row(0.02, key="b") | {"figure": "loss_end"}]
-    assert not Cells([*rows, *falls, *small]).of("top1").learning, "a tenth of next to nothing"
-    assert not Cells([one | {"figure": "receiver_here"} for one in rows] + falls).of("receiver_here").learning
+    assert not Cells([*rows, *falls, *small]).of("top1").lower_bound, "a tenth of next to nothing"
+    assert not Cells([one | {"figure": "receiver_here"} for one in rows] + falls).of("receiver_here").lower_bound
 
 
 def test_what_still_learns_is_a_lower_bound() -> None:
-    settled, learning = Spread({0: 0.5, 1: 0.6}), Spread({0: 0.5, 1: 0.6}, learning=True)
-    base = Spread({0: 0.9, 1: 0.92})
-    assert learning.estimate == settled.estimate, "as it is drawn and written"
-    assert learning.possible == Estimate(0.55, settled.estimate.low, math.inf, 2)
-    assert settled.possible == settled.estimate
+    settled = over_seeds({0: 0.5, 1: 0.6})
+    learning, base = replace(settled, lower_bound=True), over_seeds({0: 0.9, 1: 0.92})
+    assert str(learning) == f"{settled} ↑"
+    assert learning.possible == replace(learning, high=math.inf)
+    assert settled.possible == settled
     gap = settled.minus(base)
-    assert learning.minus(base) == Estimate(gap.value, gap.low, math.inf, gap.n)
-    assert base.minus(learning) == Estimate(-gap.value, -math.inf, -gap.low, gap.n)
-    assert learning.told.endswith("2 seeds, still learning")
-    assert learning.point.note.endswith("still learning")
-    assert not learning.at_rest.learning
-    assert Spread.over({"a": settled, "b": learning}).learning
+    assert learning.minus(base) == replace(gap, high=math.inf)
+    assert base.minus(learning) == replace(gap, value=-gap.value, low=-math.inf, high=-gap.low)
+    both = over_parts({"a": settled, "b": learning})
+    assert both.lower_bound
+    assert both.note == "mean over 2 seeds, still learning"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seamripper._stats import Estimate
 from seamripper.errors import ExperimentError
-from seamripper.papers.cells import Spread
+from seamripper.estimate import Estimate, over_seeds
 from seamripper.papers.checks import (
     Check,
     above,
@@ -31,19 +31,19 @@ from seamripper.papers.checks import (
 YES, NO, UNSURE = "reproduced", "not reproduced", "not decided at this size"
 
 
-def seeds(*values: float) -> Spread:
+def seeds(*values: float) -> Estimate:
     """A figure of several training seeds."""
-    return Spread(dict(enumerate(values)))
+    return over_seeds(dict(enumerate(values)))
 
 
-def one(value: float, low: float, high: float, n: int = 1000) -> Spread:
+def one(value: float, low: float, high: float, n: int = 1000) -> Estimate:
     """A figure of one seed, with its interval over samples."""
-    return Spread({0: value}, Estimate(value, low, high, n))
+    return Estimate(value, low, high, n, values={0: value})
 
 
-def bare(value: float) -> Spread:
+def bare(value: float) -> Estimate:
     """A figure without any interval: one seed, and no samples to speak of."""
-    return Spread({0: value})
+    return over_seeds({0: value})
 
 
 # ---- two figures
@@ -64,7 +64,7 @@ TORN = seeds(0.80, 0.99, 0.95)
     ids=["above", "no_worse", "below", "differ"],
 )
 def test_two_figures_of_several_seeds(
-    check: Callable[[Spread, Spread], Check], high_low: str, low_high: str, torn: str, tie: str
+    check: Callable[[Estimate, Estimate], Check], high_low: str, low_high: str, torn: str, tie: str
 ) -> None:
     found = [check(a, b)[0] for a, b in ((HIGH, LOW), (LOW, HIGH), (TORN, LOW), (seeds(1, 1, 1), seeds(1, 1, 1)))]
     assert found == [high_low, low_high, torn, tie]
@@ -81,14 +81,14 @@ def test_two_figures_of_several_seeds(
     ids=["above", "no_worse", "below", "differ"],
 )
 def test_two_figures_of_one_seed_each(
-    check: Callable[[Spread, Spread], Check], apart: str, turned: str, near: str
+    check: Callable[[Estimate, Estimate], Check], apart: str, turned: str, near: str
 ) -> None:
     high, low, close = one(0.95, 0.94, 0.96), one(0.90, 0.89, 0.91), one(0.945, 0.935, 0.955)
     assert [check(high, low)[0], check(low, high)[0], check(high, close)[0]] == [apart, turned, near]
 
 
 @pytest.mark.parametrize("check", [above, no_worse, below, differ])
-def test_without_any_interval_nothing_is_decided(check: Callable[[Spread, Spread], Check]) -> None:
+def test_without_any_interval_nothing_is_decided(check: Callable[[Estimate, Estimate], Check]) -> None:
     assert check(bare(0.99), bare(0.10)) == (UNSURE, "0.990 against 0.100: +0.890")
     assert check(bare(0.10), bare(0.99))[0] == UNSURE
 
@@ -120,13 +120,13 @@ def test_the_figures_that_decided_are_told() -> None:
         (bare(0.01), 0.5, UNSURE),
     ],
 )
-def test_a_figure_and_a_bound(found: Spread, bound: float, status: str) -> None:
-    assert reaches(found, bound)[0] == status == at_least(found.estimate, bound)
+def test_a_figure_and_a_bound(found: Estimate, bound: float, status: str) -> None:
+    assert reaches(found, bound)[0] == status == at_least(found, bound)
 
 
 def test_the_bound_is_told_with_the_seeds() -> None:
-    assert reaches(seeds(0.90, 0.92, 0.94), 0.8)[1] == "0.920 [0.870, 0.970], 3 seeds (bound 0.8)"
-    assert reaches(one(0.9, 0.88, 0.92, 2000), 0.8)[1] == "0.900 [0.880, 0.920], one seed, n = 2,000 (bound 0.8)"
+    assert reaches(seeds(0.90, 0.92, 0.94), 0.8)[1] == "0.92 [0.87, 0.97], n = 3 seeds (bound 0.8)"
+    assert reaches(one(0.9, 0.88, 0.92, 2000), 0.8)[1] == "0.9 [0.88, 0.92], n = 2,000 (bound 0.8)"
 
 
 # ---- several checks
@@ -226,7 +226,7 @@ WIDTHS = st.floats(0, 1)
 
 
 @st.composite
-def widened(draw: st.DrawFn) -> tuple[Spread, Spread]:
+def widened(draw: st.DrawFn) -> tuple[Estimate, Estimate]:
     """A figure with its interval, and the same figure with one that holds the first."""
     value, left, right, more_left, more_right = draw(NUMBERS), *(draw(WIDTHS) for _ in range(4))
     tight = one(value, value - left, value + right)
@@ -239,7 +239,7 @@ OPPOSITE = {YES: NO, NO: YES}
 @settings(max_examples=300, deadline=None)
 @given(widened(), widened(), NUMBERS)
 def test_a_wider_interval_never_turns_a_status_into_its_opposite(
-    a: tuple[Spread, Spread], b: tuple[Spread, Spread], bound: float
+    a: tuple[Estimate, Estimate], b: tuple[Estimate, Estimate], bound: float
 ) -> None:
     for check in (above, below, no_worse, differ):
         tight, wide = check(a[0], b[0])[0], check(a[1], b[1])[0]
@@ -250,7 +250,7 @@ def test_a_wider_interval_never_turns_a_status_into_its_opposite(
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(widened(), NUMBERS), min_size=1, max_size=5))
-def test_nor_do_several_checks_with_wider_intervals(found: list[tuple[tuple[Spread, Spread], float]]) -> None:
+def test_nor_do_several_checks_with_wider_intervals(found: list[tuple[tuple[Estimate, Estimate], float]]) -> None:
     tight, wide = ([(f"{k}", reaches(pair[w], x)) for k, (pair, x) in enumerate(found)] for w in (0, 1))
     for several in (every, some, most):
         before, after = several(tight)[0], several(wide)[0]
@@ -267,14 +267,14 @@ def test_the_property_catches_a_check_that_is_turned_by_its_width() -> None:
     assert hopeful(wide) == OPPOSITE[hopeful(tight)]
     assert at_least(wide, 0.5) == UNSURE
     assert at_least(tight, 0.5) == NO
-    assert math.isnan(bare(0.4).estimate.low)
+    assert math.isnan(bare(0.4).low)
 
 
 # ---- what is still learning
 
 
 def test_a_stitch_that_still_learns_can_be_high_enough_but_not_too_low() -> None:
-    high, low = (Spread(dict(enumerate(values)), learning=True) for values in ((0.95, 0.96, 0.97), (0.3, 0.31, 0.32)))
+    high, low = (replace(seeds(*values), lower_bound=True) for values in ((0.95, 0.96, 0.97), (0.3, 0.31, 0.32)))
     base = seeds(0.90, 0.905, 0.91)
     assert reaches(high, 0.9)[0] == YES
     assert reaches(low, 0.9)[0] == UNSURE

@@ -11,11 +11,12 @@ import pytest
 from planted_paper import EVIL, ROWS, hostile, paper, read
 
 from seamripper.errors import FileError
+from seamripper.estimate import Estimate
+from seamripper.figures import Sheet
 from seamripper.papers import Claim, Finding, Item, papers
 from seamripper.papers.cells import Cells
 from seamripper.papers.page import PAGE, TEXT, _cell, command, markdown, page, save, save_docs, story
 from seamripper.papers.reproduce import Outcome, Reproduction
-from seamripper.report.figures import Point, Sheet
 
 
 def outcome(one: Item, *, says: str = "The smaller, the better", trouble: str = "", **more: Any) -> Outcome:
@@ -158,16 +159,16 @@ def test_pipes_of_titles_and_cells_do_not_break_the_text(found: Reproduction) ->
 @pytest.mark.parametrize(
     ("point", "told"),
     [
-        (Point(0.9141, 0.905, 0.923), "0.914 [0.905, 0.923]"),
-        (Point(0.8371, 0.4951, 1.0, at_least=True), "0.837 [0.495, 1.000] ↑"),
-        (Point(0.9141), "0.914"),
-        (Point(142.4, 140.0, 145.0), "142 [140, 145]"),
-        (Point(142.4), "142"),
-        (Point(float("nan")), "–"),
+        (Estimate(0.9141, 0.905, 0.923), "0.914 [0.905, 0.923]"),
+        (Estimate(0.8371, 0.4951, 1.0, lower_bound=True), "0.837 [0.495, 1.000] ↑"),
+        (Estimate(0.9141), "0.914"),
+        (Estimate(142.4, 140.0, 145.0), "142 [140, 145]"),
+        (Estimate(142.4), "142"),
+        (Estimate(float("nan")), "–"),
     ],
 )
-def test_a_point_in_a_table(point: Point, told: str) -> None:
-    assert point.written == told
+def test_a_point_in_a_table(point: Estimate, told: str) -> None:
+    assert str(point) == told
 
 
 def test_drawn_figures_are_named_in_the_text(found: Reproduction) -> None:

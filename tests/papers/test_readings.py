@@ -13,14 +13,15 @@ import pytest
 from planted_worlds import Labels, World, jobs_of, rows_of
 
 from seamripper.errors import ExperimentError
+from seamripper.estimate import Estimate
 from seamripper.experiment import Experiment
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.kinds import Row
 from seamripper.experiment.spec import Auditing, Controlling, Data, Network, Noising, Picturing, Stitching, Way
+from seamripper.figures import Lines, Sheet, describe
 from seamripper.papers import Claim, Finding, papers
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import claim, every, reaches
-from seamripper.report.figures import Lines, Sheet, alternative
 
 ITEMS = {item.name: item for item in papers()["smith2025"].items}
 PROFILES = ("quick", "paper")
@@ -295,7 +296,7 @@ def test_tables_and_figures_are_full(name: str, profile: Any) -> None:
     assert found.figures
     assert len({figure.title for figure in found.figures}) == len(found.figures), "files of figures go by their title"
     for figure in found.figures:
-        assert alternative(figure)
+        assert describe(figure)
         if isinstance(figure, Sheet):
             assert {len(row) for row in figure.rows} == {len(figure.columns)}
             assert not any("nan" in str(value).split() for row in figure.rows for value in row)
@@ -360,7 +361,7 @@ class Watched(Cells):
     def mixed(self) -> list[str]:
         return []
 
-    def some(self, figure: str, **labels: Any) -> Spread | None:
+    def some(self, figure: str, **labels: Any) -> Estimate | None:
         asked = {key: value for key, value in labels.items() if not isinstance(value, (set, frozenset))}
         free = _SEEDS | _FIGURES | _OF_RECEIVER.get(figure, frozenset()) | (labels.keys() - asked.keys())
         known = self._figures.get(figure, [])
@@ -382,7 +383,7 @@ def test_no_figure_is_an_average_over_different_things(name: str, profile: Any) 
 
 def test_an_average_over_different_things_is_caught() -> None:
     cells = Watched(planted("table-c2", "quick", True))
-    assert cells.of("receiver_here", receiver="greyscale").estimate.n == 3
+    assert cells.of("receiver_here", receiver="greyscale").n == 3
     assert cells.mixed == []
     cells.of("top1", sender="correlated")
     assert cells.mixed == ["top1 with {'sender': 'correlated'} is of several ['receiver_cut', 'sender_cut']"]
@@ -459,4 +460,4 @@ def test_planted_rows_have_the_labels_of_real_jobs() -> None:
 def test_planted_figures_differ_from_seed_to_seed() -> None:
     one = Cells(planted("table-c2", "quick", True)).of("top1", sender="correlated", receiver_cut="conv1")
     assert len(set(one.values.values())) == 3
-    assert 0 < one.estimate.high - one.estimate.low < 0.01
+    assert 0 < one.high - one.low < 0.01

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from seamripper.experiment import Experiment, Local, run
+from seamripper.figures import Pictures
 from seamripper.report import page
-from seamripper.report.figures import Pictures
 from seamripper.report.reading import Reading
 from seamripper.report.sections.pictures import _caption, pictures
 
@@ -71,4 +71,4 @@ def test_a_caption_has_what_there_is() -> None:
         "Distance to the nearest of the receiver's train images: 0.5 [0.4, 0.6], n = 10 images; of what is shown "
         "0.5 [0.4, 0.6], n = 10 images."
     )
-    assert _caption({"error": None}) == "Stitched and shown images are not of one shape."
+    assert _caption({"error": None}) == "Stitched and shown images do not have the same shape."

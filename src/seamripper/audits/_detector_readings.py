@@ -11,16 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seamripper._stats import Estimate
 from seamripper.activations.collect import require_finite
 from seamripper.audits._detector import Detector
-from seamripper.audits._differences import Seeded, mean_over
 from seamripper.audits._ood_figures import Scores, bin_edges, counts_between
 from seamripper.controls import Case, Outcome
 from seamripper.cut.on_data import views_of
 from seamripper.data.padding import tokens_that_count
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs
+from seamripper.estimate import BySeed, Estimate, mean_over
 from seamripper.matching.match import Match
 
 _BATCH = 256
@@ -68,7 +67,7 @@ class Reader:
         return None if self.cut.layout == "nd" else tokens_that_count(inputs)
 
 
-def headlines(readings: Sequence[Reading], score: str) -> Seeded:
+def headlines(readings: Sequence[Reading], score: str) -> BySeed:
     """The AUROC of one score, seed by seed."""
     return [(one.seed, one.aurocs[score]) for one in readings]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from seamripper._stats import Estimate
 from seamripper.errors import AuditError
+from seamripper.estimate import Estimate, bootstrap
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class Scores:
 
     def estimate(self, *, seed: int = 0) -> Estimate:
         """The AUROC with a 95 % interval over samples, both versions of a sample drawn together."""
-        return interval(self.auroc, self.resampled(seed=seed), len(self.native))
+        return bootstrap(self.auroc, self.resampled(seed=seed), len(self.native))
 
     def p_values(self, *, seed: int = 0) -> list[float]:
         """For each fold, how often its AUROC is reached when native and stitched change places at random."""
@@ -107,16 +107,6 @@ class Scores:
             scale = deviation if deviation > _ROUNDING * abs(centre) else 1.0
             native[fold], stitched[fold] = ((kind[fold] - centre) / scale for kind in (self.native, self.stitched))
         return native, stitched
-
-
-def interval(value: float, spread: Array, n: int) -> Estimate:
-    """A figure with the 95 % interval of its resamples.
-
-    >>> print(interval(0.5, np.linspace(0, 1, 1001), 40))
-    0.500 [0.025, 0.975]
-    """
-    low, high = np.quantile(spread, [0.025, 0.975])
-    return Estimate(value, min(float(low), value), max(float(high), value), n)
 
 
 def auroc(native: Array, stitched: Array) -> float:

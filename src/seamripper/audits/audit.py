@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from seamripper._doors import require, require_function
 from seamripper._files import atomic
-from seamripper._notebook import card, draw_words, line, one_line, short, table
+from seamripper._notebook import card, line, one_line, short, table
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.interventions import Intervention, chosen_interventions
@@ -21,6 +21,7 @@ from seamripper.cut.split import Split
 from seamripper.data.paired import Paired, require_samples
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError, SeamripperError
+from seamripper.figures import Words, plot
 from seamripper.matching import Functional, Match, Matching, Regression, Task, matchings
 from seamripper.models._version import versions
 from seamripper.models.training import Training
@@ -78,7 +79,7 @@ class Audited:
         told = self.conclusion in (SAME, DIFFERENT) and "decided_by" in self.judgement.figures
         verdict = self.verdicts.get("conflict" if told else "margin") or next(iter(self.verdicts.values()), None)
         if verdict is None:
-            return draw_words(self.conclusion, f"No audit could be put to this case. {self.judgement.reason}")
+            return plot(Words(self.conclusion, f"No audit could be put to this case. {self.judgement.reason}"))
         return verdict.plot()
 
     def _repr_html_(self) -> str:

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from seamripper._notebook import card, draw_strip, facts, line, table, told
-from seamripper._stats import Estimate
+from seamripper._notebook import card, facts, line, table, text_of
 from seamripper.audits.interventions.base import Intervention
 from seamripper.controls import Case, Control, Known, Outcome
 from seamripper.controls import controls as every_control
 from seamripper.data.padding import trim
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
+from seamripper.estimate import BySeed, Estimate
+from seamripper.figures import Strip, plot
 from seamripper.matching.match import require_inputs, shared
 from seamripper.matching.task import require_classes
 from seamripper.registry import Choice, Registry
@@ -68,7 +69,7 @@ class Verdict:
     def plot(self) -> Figure:
         """Each control's figures around the observed one, with their intervals, as a matplotlib figure."""
         label = f"{self.audit}: observed, and the same of each control (95 % intervals)"
-        return draw_strip(f"{self.question} {self.answer}", self.observed, self.controls, x=label)
+        return plot(Strip(f"{self.question} {self.answer}", tuple(self.controls.items()), self.observed, label))
 
     def _repr_html_(self) -> str:
         rows = [("observed", self.observed), *((name, _several(each)) for name, each in self.controls.items())]
@@ -84,7 +85,7 @@ class Verdict:
 def _several(estimates: Sequence[Estimate], most: int = 4) -> str:
     """Some estimates in words, and how many more there are."""
     more = len(estimates) - most
-    return "; ".join(map(told, estimates[:most])) + (f"; and {more} more" if more > 0 else "")
+    return "; ".join(map(text_of, estimates[:most])) + (f"; and {more} more" if more > 0 else "")
 
 
 class Evidence:
@@ -186,6 +187,11 @@ def chosen_audits(choices: Iterable[Audit | str] | Audit | str) -> tuple[Audit, 
 def accuracies(outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:
     """The accuracy of each outcome."""
     return tuple(outcome.result.top1 for outcome in outcomes)
+
+
+def by_seed(outcomes: Sequence[Outcome], figure: str = "top1") -> BySeed:
+    """A figure of each outcome, by default its accuracy, with its seed."""
+    return [(outcome.seed, getattr(outcome.result, figure)) for outcome in outcomes]
 
 
 def by_control(outcomes: Sequence[Outcome]) -> dict[str, tuple[Estimate, ...]]:

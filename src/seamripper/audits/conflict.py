@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seamripper._options import require_options
-from seamripper._stats import Estimate, proportion
 from seamripper.audits._agreement import Agreement, Resampled, answers, mean_kappa
-from seamripper.audits._differences import share_over
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.controls import Outcome
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
+from seamripper.estimate import Estimate, bootstrap, mean_over, proportion
 from seamripper.matching.match import Match
 
 HALF_WAY = 0.5
@@ -176,8 +175,8 @@ class Conflict(Audit):
             kept,
             blind / theirs if theirs > 0 else math.nan,
             position,
-            share_over(_shares(found["sender"])),
-            share_over(right),
+            mean_over(_shares(found["sender"])).as_share,
+            mean_over(right).as_share,
             shown,
         )
 
@@ -214,10 +213,8 @@ def _placed(
 def _ratio(a: NDArray[np.float64], b: NDArray[np.float64], n: int) -> Estimate:
     """a / b of the first, with the interval of the others; NaN where there is nothing to divide by."""
     if b[0] <= 0:
-        return Estimate(math.nan, math.nan, math.nan, n)
-    spread = np.clip(a[1:] / np.clip(b[1:], 1e-9, None), -9, 9)
-    low, high = np.quantile(spread, [0.025, 0.975])
-    return Estimate(float(a[0] / b[0]), float(low), float(high), n)
+        return Estimate(math.nan, n=n, unit="samples")
+    return bootstrap(float(a[0] / b[0]), np.clip(a[1:] / np.clip(b[1:], 1e-9, None), -9, 9), n)
 
 
 def _answer(worst: Told) -> Answer:
@@ -229,7 +226,7 @@ def _answer(worst: Told) -> Answer:
 
 
 def _sentence(answer: Answer, told: Told, worst: Told, control: str) -> str:
-    theirs = share_over(told.controls[control])
+    theirs = mean_over(told.controls[control]).as_share
     said = (
         f"On the {_named(told)} the stitched network gives the receiver's answer in {told.agreement}, the control "
         f"{control!r} in {theirs}: it keeps {told.kept} of that agreement beyond chance"

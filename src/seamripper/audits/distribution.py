@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
 
 from seamripper._options import require_options
-from seamripper._stats import Estimate
 from seamripper.audits._detector import Detector
 from seamripper.audits._detector_auxiliary import auxiliary_samples
 from seamripper.audits._detector_energy import EnergyDetector, EnergyTraining, usual_epochs
 from seamripper.audits._detector_fast import FastDetector
 from seamripper.audits._detector_readings import Reader, Reading, figures_of, headlines, histogram
-from seamripper.audits._differences import difference, mean_over
 from seamripper.audits._ood_figures import combined_p
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.controls import Case
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
+from seamripper.estimate import Estimate, difference, mean_over
 from seamripper.matching.match import shared
 
 _CHANCE = 0.5
@@ -215,4 +214,4 @@ class Distribution(Audit):
 
 def _above_chance(observed: Estimate) -> Estimate:
     low, high = observed.low - _CHANCE, observed.high - _CHANCE
-    return Estimate(observed.value - _CHANCE, low, high, observed.n)
+    return replace(observed, value=observed.value - _CHANCE, low=low, high=high)

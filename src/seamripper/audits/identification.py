@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from seamripper._options import require_options
-from seamripper._stats import Estimate, proportion
 from seamripper.audits._identified import Found
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.comparing import Comparison, Rule, Stitching, batch_for, compare, requested_measures
@@ -17,6 +16,7 @@ from seamripper.controls import Case
 from seamripper.cut.many import heads
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MeasureError
+from seamripper.estimate import Estimate, proportion
 from seamripper.matching.task import Task
 from seamripper.measures.choosing import FUNCTIONAL
 from seamripper.measures.score import Sampling
@@ -111,9 +111,8 @@ def identified(comparison: Comparison, label: str) -> Verdict:
     are not independent of each other. p is that of as many hits under random matchings of the layers (see `Found.p`).
 
     >>> from seamripper.comparing import Matrix
-    >>> from seamripper.measures import Score
     >>> rows = ((0.9, 0.2, 0.1), (0.3, 0.8, 0.4), (0.2, 0.5, 0.6))
-    >>> scores = tuple(tuple(Score("cka", v, v, v, 9, "rows", "similarity") for v in row) for row in rows)
+    >>> scores = tuple(tuple(Estimate(v) for v in row) for row in rows)
     >>> cuts = ("a", "b", "c")
     >>> print(identified(Comparison(cuts, cuts, {"cka": Matrix("cka", "similarity", scores)}, {}), "cka").observed)
     1.000 [0.439, 1.000]
@@ -133,9 +132,9 @@ def identified(comparison: Comparison, label: str) -> Verdict:
     p, share, chance = found.p(), _share(found), 1 / k
     figures = _figures(comparison, found, values)
     answer: Answer = "no" if share.value < 1 else "yes" if p <= _LEVEL else "unknown"
-    effect = Estimate(share.value - chance, share.low - chance, share.high - chance, k)
+    effect = Estimate(share.value - chance, share.low - chance, share.high - chance, k, "layers")
     said = _said(label, found, figures, share, p)
-    controls = {"chance": (Estimate(chance, chance, chance, k),)}
+    controls = {"chance": (Estimate(chance, chance, chance, k, "layers"),)}
     return Verdict(Identification.name, Identification.question, answer, share, controls, effect, said, p, figures)
 
 
@@ -143,7 +142,7 @@ def _share(found: Found) -> Estimate:
     k = len(found.rows)
     one, other = (proportion(hits, k) for hits in found.hits)
     # Rows and columns are of the same layers: their intervals are averaged, and not that of 2k layers taken.
-    return Estimate(sum(found.hits) / (2 * k), (one.low + other.low) / 2, (one.high + other.high) / 2, k)
+    return Estimate(sum(found.hits) / (2 * k), (one.low + other.low) / 2, (one.high + other.high) / 2, k, "layers")
 
 
 def _figures(comparison: Comparison, found: Found, values: Any) -> dict[str, Any]:

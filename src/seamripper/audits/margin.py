@@ -10,17 +10,12 @@ from typing import ClassVar
 
 import torch
 
-from seamripper._stats import Estimate
 from seamripper._words import listed
-from seamripper.audits._differences import accuracy, difference, mean_over, seeded_figures
-from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control
+from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control, by_seed
 from seamripper.controls import Case, Outcome
 from seamripper.errors import InapplicableError
-from seamripper.matching.evaluate import TELLING
+from seamripper.estimate import TELLING, Estimate, difference, mean_over
 from seamripper.matching.task import Task
-
-_DRAWN = ("random_sender", "clustered_noise")
-"""Controls whose counterparts are drawn anew by each seed."""
 
 _CLEARLY = 2.0
 """How many standard errors above chance a broken pairing must be to count as a leak."""
@@ -51,7 +46,7 @@ class Margin(Audit):
                 "Choose some: 'random_sender', 'clustered_noise', 'shuffled'."
             )
         ours, groups = mean_over(accuracies(evidence.observed)), by_counterpart(nothing or broken)
-        best = max(groups, key=lambda name: statistics.fmean(accuracy(o).value for o in groups[name]))
+        best = max(groups, key=lambda name: statistics.fmean(o.result.top1.value for o in groups[name]))
         effects = {name: _margin(evidence.observed, each) for name, each in groups.items()}
         rival, leaks = mean_over(accuracies(groups[best])), _leaks(broken, evidence.case)
         answer: Answer = "unknown"
@@ -95,7 +90,7 @@ def by_counterpart(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 
 
 def _margin(ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> Estimate:
-    return difference(seeded_figures(ours, accuracy), seeded_figures(theirs, accuracy))
+    return difference(by_seed(ours), by_seed(theirs))
 
 
 def _p(ours: Sequence[Outcome], nothing: Sequence[Outcome]) -> float | None:
@@ -106,7 +101,7 @@ def _p(ours: Sequence[Outcome], nothing: Sequence[Outcome]) -> float | None:
     """
     if not nothing:
         return None
-    middle = statistics.median_low([accuracy(one).value for one in ours])
+    middle = statistics.median_low([one.result.top1.value for one in ours])
     return rank_p(middle, independent(nothing))
 
 
@@ -118,8 +113,8 @@ def independent(nothing: Sequence[Outcome]) -> list[float]:
     """
     best: dict[tuple[str, int | None], float] = {}
     for one in nothing:
-        draw = one.control, one.seed if one.control in _DRAWN else None
-        best[draw] = max(accuracy(one).value, best.get(draw, 0.0))
+        draw = one.control, one.seed if one.draws else None
+        best[draw] = max(one.result.top1.value, best.get(draw, 0.0))
     return list(best.values())
 
 

@@ -9,14 +9,13 @@ from statistics import fmean
 from typing import Any, ClassVar, TypeAlias
 
 from seamripper._options import require_options
-from seamripper._stats import Estimate, over_seeds
-from seamripper.audits._differences import Seeded, difference
 from seamripper.audits._rank_reading import Ranks, Reader
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.errors import AuditError, InapplicableError
+from seamripper.estimate import BySeed, Estimate, difference, over_seeds
 from seamripper.measures.numerical_rank import THRESHOLD
 
-_NOISE = "clustered_noise"
+_NOISE, _SEEDS = "clustered_noise", "stitch seeds"
 _Read: TypeAlias = Sequence[tuple[int, Ranks]]
 """Ranks, seed by seed."""
 
@@ -63,7 +62,7 @@ class Rank(Audit):
         full = any(ranks.full for ranks in (native, *(ranks for _, ranks in sent)))
         answer: Answer = "unknown" if full else _answer(sent, native, list(same.values()))
         every: dict[str, _Read] = {"native": [(case.seeds[0], native)], **controls}
-        observed, effect = over_seeds([ranks.rank for _, ranks in sent]), _beyond(sent, every["native"])
+        observed, effect = over_seeds([ranks.rank for _, ranks in sent], _SEEDS), _beyond(sent, every["native"])
         figures = _figures(native, {"sender": sent, **every}, self.threshold)
         said = _said(observed, native, controls, effect) + _meaning(answer, bool(same), native if full else None)
         shown = {name: tuple(_estimate(ranks) for _, ranks in read) for name, read in every.items()}
@@ -85,12 +84,12 @@ def _beyond(sent: _Read, other: _Read) -> Estimate:
     return difference(_seeded(sent), _seeded(other))
 
 
-def _seeded(read: _Read) -> Seeded:
+def _seeded(read: _Read) -> BySeed:
     return [(seed, _estimate(ranks)) for seed, ranks in read]
 
 
 def _estimate(ranks: Ranks) -> Estimate:
-    return Estimate(ranks.rank, math.nan, math.nan, ranks.n)
+    return Estimate(ranks.rank, n=ranks.n, unit=ranks.unit)
 
 
 def _answer(sent: _Read, native: Ranks, same: Sequence[_Read]) -> Answer:
@@ -122,7 +121,9 @@ def _figures(native: Ranks, every: Mapping[str, _Read], threshold: float) -> dic
         "columns": native.columns,
         "n": native.n,
         "threshold": threshold,
-        "effective_rank": {name: over_seeds([r.effective for _, r in read]) for name, read in every.items()},
+        "effective_rank": {
+            name: over_seeds([r.effective for _, r in read], "stitch seeds") for name, read in every.items()
+        },
         "ranks": {name: [{"seed": seed, **asdict(ranks)} for seed, ranks in read] for name, read in every.items()},
     }
 

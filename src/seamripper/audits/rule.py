@@ -9,7 +9,7 @@
     conflict: does it follow the receiver where the cues disagree?
                                          no  → different information
                                         yes  → same information
-    does clustered noise, or a random sender, work as well?
+    does a control that is known to hold nothing of it (noise, a random sender ...) work as well?
                                         yes  → interchangeable, but so is noise: no evidence of similarity
                                          no  → interchangeable here, information unknown
 
@@ -24,14 +24,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from seamripper._stats import Estimate
-from seamripper.audits._differences import share_over
 from seamripper.audits.base import Evidence, Verdict, accuracies
 from seamripper.audits.margin import by_counterpart, chance
 from seamripper.controls import Outcome
+from seamripper.estimate import Estimate, mean_over
 
 Conclusion = Literal[
     "same information",
@@ -41,9 +40,6 @@ Conclusion = Literal[
     "not stitchable by this stitch: no conclusion",
 ]
 SAME, UNKNOWN, NOISE, DIFFERENT, NOT_STITCHABLE = get_args(Conclusion)
-
-_BLIND = ("clustered_noise", "random_sender")
-"""Controls that have nothing of the receiver's information."""
 
 WORKS = 0.8
 """The share of the receiver's accuracy above chance that a stitched network must recover to be interchangeable."""
@@ -93,9 +89,8 @@ def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
             return Judgement(SAME, conflict.sentence, figures, _OTHER_CUES)
     said = "" if conflict is None else f" {conflict.sentence}"
     nothing = by_counterpart(evidence.known("nothing"))
-    blind = {name: each for name, each in nothing.items() if name.startswith(_BLIND)}
-    figures |= {name: share_over(accuracies(each)) for name, each in blind.items()}
-    working = {name: figures[name] for name, each in blind.items() if _recovered(evidence, each).value >= WORKS}
+    figures |= {name: mean_over(accuracies(each)).as_share for name, each in nothing.items()}
+    working = {name: figures[name] for name, each in nothing.items() if _recovered(evidence, each).value >= WORKS}
     if working:
         best = max(working, key=lambda name: working[name].value)
         reason = (
@@ -103,7 +98,9 @@ def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
         )
         return Judgement(NOISE, f"{reason}{said}", figures, _CONFLICT)
     told = (
-        "No control that has learnt nothing was run." if not blind else "Counterparts that have learnt nothing do not."
+        "No control that has learnt nothing was run."
+        if not nothing
+        else "Counterparts that have learnt nothing do not."
     )
     return Judgement(UNKNOWN, f"The stitched network works. {told}{said}", figures, _CONFLICT)
 
@@ -122,13 +119,13 @@ def _figures(evidence: Evidence) -> dict[str, Any]:
     """The figures that say whether the stitched network works; where accuracy is unreadable, agreements beside it."""
     result, itself = evidence.observed[0].result, evidence.of("self")
     figures = {
-        "stitched": share_over(accuracies(evidence.observed)),
+        "stitched": mean_over(accuracies(evidence.observed)).as_share,
         "receiver": result.receiver_here,
         "chance": chance(evidence.case),
     }
-    figures |= {"self": share_over(accuracies(itself))} if itself else {}
+    figures |= {"self": mean_over(accuracies(itself)).as_share} if itself else {}
     if evidence.unreadable is not None:
-        figures["own_answers"] = share_over(_agreements(evidence.observed))
+        figures["own_answers"] = mean_over(_agreements(evidence.observed)).as_share
         figures["own_answers_by_chance"] = result.agreement_chance
     return figures
 
@@ -144,15 +141,15 @@ def _recovered(evidence: Evidence, outcomes: Sequence[Outcome]) -> Estimate:
     """
     known = _figures(evidence)
     if evidence.unreadable is None:
-        success, level = share_over(accuracies(outcomes)), known["chance"]
+        success, level = mean_over(accuracies(outcomes)).as_share, known["chance"]
         best = max(known[name].value for name in ("receiver", "self") if name in known)
     else:
-        success, level, best = share_over(_agreements(outcomes)), known["own_answers_by_chance"], 1.0
+        success, level, best = mean_over(_agreements(outcomes)).as_share, known["own_answers_by_chance"], 1.0
     if best <= level:
-        return Estimate(math.nan, math.nan, math.nan, success.n)
+        return replace(success, value=math.nan, low=math.nan, high=math.nan)
     ends = (success.value if math.isnan(end) else end for end in (success.value, success.low, success.high))
     value, low, high = ((end - level) / (best - level) for end in ends)
-    return Estimate(value, low, high, success.n)
+    return replace(success, value=value, low=low, high=high)
 
 
 _NOTHING = "nothing: it is one and the same network."

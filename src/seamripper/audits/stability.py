@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from scipy.special import chdtri
-
-from seamripper._stats import Estimate
-from seamripper.audits._differences import accuracy, difference, mean_over, seeded_figures
-from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control
+from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control, by_seed
 from seamripper.controls import Outcome
 from seamripper.errors import InapplicableError
+from seamripper.estimate import Estimate, deviation_over_seeds, difference, mean_over
 from seamripper.matching.direct import Direct
 
 
@@ -55,22 +50,18 @@ class Stability(Audit):
 def spread_of(estimates: Sequence[Estimate]) -> dict[str, Any]:
     """Smallest, largest, their distance, and the standard deviation with its interval over seeds.
 
-    The interval of a standard deviation s of n is s √((n − 1) / χ²), and wide for few seeds.
-
     >>> found = spread_of([Estimate(value, 0.0, 1.0, 100) for value in (0.90, 0.92, 0.97)])
     >>> print(f"{found['range']:.2f}", found["sd"])
     0.07 0.036 [0.019, 0.227]
     """
     values = [one.value for one in estimates]
-    sd, df = statistics.stdev(values), len(values) - 1
-    low, high = (sd * math.sqrt(df / float(chdtri(df, tail))) for tail in (0.025, 0.975))
     least, most = min(values), max(values)
-    return {"least": least, "most": most, "range": most - least, "sd": Estimate(sd, low, high, len(values))}
+    return {"least": least, "most": most, "range": most - least, "sd": deviation_over_seeds(values)}
 
 
 def _effect(ours: Sequence[Outcome], nothing: Sequence[Outcome]) -> Estimate:
     if nothing:
-        return difference(seeded_figures(ours, accuracy), seeded_figures(nothing, accuracy))
+        return difference(by_seed(ours), by_seed(nothing))
     return mean_over([outcome.result.penalty for outcome in ours])
 
 

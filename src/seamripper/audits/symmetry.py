@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from seamripper._stats import Estimate
-from seamripper.audits._differences import difference, mean_over, seeded_figures
-from seamripper.audits.base import Answer, Audit, Evidence, Verdict
+from seamripper.audits.base import Answer, Audit, Evidence, Verdict, by_seed
 from seamripper.controls import Case, Outcome
 from seamripper.errors import DataError, InapplicableError, MatchError, StitchError
+from seamripper.estimate import Estimate, difference, mean_over
 from seamripper.matching.task import Task, require_classes
 
 _LITTLE = 0.05
@@ -39,7 +38,7 @@ class Symmetry(Audit):
         """Both ways, side by side."""
         there, back = evidence.observed, _outcomes(turned(evidence.case))
         ways = {"forward": _way(there), "reversed": _way(back)}
-        effect = difference(seeded_figures(there, _relative), seeded_figures(back, _relative))
+        effect = difference(by_seed(there, "relative_accuracy"), by_seed(back, "relative_accuracy"))
         better = {name: way["penalty"].high < 0 for name, way in ways.items()}
         contradiction = all(better.values())
         answer = _answer([way["penalty"] for way in ways.values()], effect)

@@ -43,17 +43,18 @@ def show_audited(found: Audited) -> None:
 
 
 def _control_rows(found: Audited) -> list[list[str]]:
-    from seamripper.audits._differences import share_over
+    from seamripper.estimate import mean_over
 
-    known = {control["name"]: _KNOWN[control["known"]] for control in found.record["controls"]}
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for one in found.outcomes:
         groups.setdefault((one.control, one.label), []).append(one)
     rows = []
     for (name, label), each in groups.items():
-        means = [share_over([getattr(o.result, figure) for o in each]) for figure in ("top1", "agreement")]
+        means = [mean_over([getattr(o.result, figure) for o in each]).as_share for figure in ("top1", "agreement")]
         seeds = ", ".join(str(o.seed) for o in each)
-        shown = ["the sender", "itself", "to be judged"] if name == "sender" else [name, label, known[name]]
+        shown = (
+            ["the sender", "itself", "to be judged"] if name == "sender" else [name, label, _KNOWN[str(each[0].known)]]
+        )
         rows.append([*shown, seeds, *map(str, means)])
     return rows
 

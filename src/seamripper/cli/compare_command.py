@@ -153,7 +153,7 @@ def _show(found: Comparison, names: list[str]) -> None:
 
 def _rows(matrix: Matrix, samples: int) -> str:
     """How many rows a measure is of, where that is not the number of samples: positions are more, kept ones fewer."""
-    counts = sorted({score.n for row in matrix.scores for score in row if score is not None})
+    counts = sorted({score.n for row in matrix.scores for score in row if score is not None and score.n is not None})
     if counts in ([], [samples]):
         return ""
     return f", {counts[0]:,} rows" if len(counts) == 1 else f", {counts[0]:,} to {counts[-1]:,} rows"

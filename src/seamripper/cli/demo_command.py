@@ -18,10 +18,10 @@ from seamripper.cli._show import print_json, print_table, progress
 
 if TYPE_CHECKING:
     from seamripper._progress import Watcher
-    from seamripper._stats import Estimate
     from seamripper.audits import Audited
     from seamripper.cut import Split
     from seamripper.data import Samples
+    from seamripper.estimate import Estimate
     from seamripper.experiment.single import Single
 
 _FIT, _TEST = 2000, 1000

@@ -13,7 +13,8 @@ from seamripper.errors import MeasureError
 
 if TYPE_CHECKING:
     from seamripper.comparing import Pairing
-    from seamripper.measures import Measure, Score
+    from seamripper.estimate import Estimate
+    from seamripper.measures import Measure
 
 USUAL = ("linear_cka", "debiased_cka", "opd", "regression_r2", "mutual_knn")
 """One of each kind: alignment of Gram matrices, biased and not; shape; what a linear map finds; neighbours."""
@@ -47,8 +48,8 @@ def command(
         print_json([_record(measure, found, both.sampling) for measure, found in scored])
         return
     rows = [
-        [found.measure, f"{found.value:.4f}", _interval(found), f"{found.n:,}"]
-        for _, found in scored
+        [measure.label, f"{found.value:.4f}", _interval(found), f"{found.n:,}"]
+        for measure, found in scored
         if not isinstance(found, str)
     ]
     print_table(f"{a} and {b}, sampling: {both.sampling}", ["measure", "value", "95 % interval", "n"], rows)
@@ -57,7 +58,7 @@ def command(
             print(found)
 
 
-def _scored(measure: Measure, both: Pairing) -> Score | str:
+def _scored(measure: Measure, both: Pairing) -> Estimate | str:
     """The score, or why there is none."""
     from seamripper.measures import reason, score
 
@@ -67,13 +68,12 @@ def _scored(measure: Measure, both: Pairing) -> Score | str:
         return reason(measure, e)
 
 
-def _record(measure: Measure, found: Score | str, sampling: str) -> dict[str, Any]:
+def _record(measure: Measure, found: Estimate | str, sampling: str) -> dict[str, Any]:
     if not isinstance(found, str):
         return found.as_record()
     none = {"value": None, "n": None, "sampling": sampling, "interval": None, "direction": measure.claims.direction}
     return {"measure": measure.label, **none, "reason": found}
 
 
-def _interval(found: Score) -> str:
-    interval = found.as_record()["interval"]
-    return "–" if interval is None else f"[{found.low:.4f}, {found.high:.4f}]"
+def _interval(found: Estimate) -> str:
+    return "–" if not found.has_interval else f"[{found.low:.4f}, {found.high:.4f}]"

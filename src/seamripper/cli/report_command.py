@@ -31,11 +31,11 @@ def command(
     Exit code 1 says that tensors of the store are gone or damaged, and what is drawn from them is missing.
     """
     from seamripper.report import figures
-    from seamripper.report.html import written
+    from seamripper.report.html import write
     from seamripper.report.reading import Reading
 
     reading = Reading.open(folder, experiment=experiment)
-    path = written(reading, out)
+    path = write(reading, out)
     drawn = [] if folder_out is None else figures(folder, folder_out, format=format_, experiment=experiment)
     if as_json:
         sizes = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(one) for one in drawn]}

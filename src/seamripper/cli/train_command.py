@@ -39,8 +39,8 @@ def command(
 
     A run that was stopped goes on where it was. A checkpoint of another run is not written over, unless with --again.
     """
-    from seamripper._stats import proportion
     from seamripper.data import load_data
+    from seamripper.estimate import proportion
     from seamripper.models import Architecture, predict, train, training_for
 
     architecture = Architecture.parse(model)

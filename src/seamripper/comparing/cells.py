@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from seamripper._files import atomic
-from seamripper.comparing.comparison import read_score
 from seamripper.errors import FileError
-from seamripper.measures.score import Score
+from seamripper.estimate import Estimate
 
 FOLDER = "cells"
 """The folder, in a run's, that holds the cells."""
@@ -37,14 +36,14 @@ class CellFiles:
             except OSError as e:
                 raise FileError(f"{self.folder} cannot be made, where finished cells are kept: {e.strerror}.") from e
 
-    def read(self, made_from: Mapping[str, Any]) -> Score | None:
+    def read(self, made_from: Mapping[str, Any]) -> Estimate | None:
         """The score that was made from just this; None if there is none, or if its file is damaged."""
         path = self._path(made_from)
         if path is None or not path.exists():
             return None
         try:
             record = json.loads(path.read_bytes())
-            score = read_score(record["score"])
+            score = Estimate.from_record(record["score"])
             whole = record["seal"] == _digest([_KIND, made_from, record["score"]]) and math.isfinite(score.value)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             whole = False
@@ -53,7 +52,7 @@ class CellFiles:
             return None
         return score
 
-    def write(self, made_from: Mapping[str, Any], score: Score) -> None:
+    def write(self, made_from: Mapping[str, Any], score: Estimate) -> None:
         """Keep a finished score: its file is whole, or not there."""
         path = self._path(made_from)
         if path is None:

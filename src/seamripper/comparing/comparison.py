@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from seamripper._doors import require_path
 from seamripper._files import atomic
-from seamripper._notebook import Html, card, draw_matrix, line, one_line, short, spread_out, table, told
+from seamripper._notebook import Html, card, line, one_line, short, spread_out, table, text_of
 from seamripper._words import did_you_mean
 from seamripper.errors import FileError, MeasureError
-from seamripper.measures.score import Score, ends_of
+from seamripper.estimate import Estimate
+from seamripper.figures import Cell, Grid, plot
+from seamripper.measures.score import ends_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +39,7 @@ class Matrix:
 
     measure: str
     direction: str
-    scores: tuple[tuple[Score | None, ...], ...]
+    scores: tuple[tuple[Estimate | None, ...], ...]
     failed: Mapping[str, str] = field(default_factory=dict)
     """Reasons, with the cells `sender's cut × receiver's cut` that they are about."""
 
@@ -78,7 +80,7 @@ class Comparison:
             raise MeasureError(f"This comparison has no {measure!r}: {did_you_mean(measure, list(self.matrices))}")
         return self.matrices[measure]
 
-    def score(self, measure: str, sender: str, receiver: str) -> Score:
+    def score(self, measure: str, sender: str, receiver: str) -> Estimate:
         """One cell, by the names of its cuts."""
         at = []
         for name, known in ((sender, self.senders), (receiver, self.receivers)):
@@ -114,23 +116,23 @@ class Comparison:
         return path
 
     def plot(self, measure: str | None = None) -> Figure:
-        """The matrix of a measure (the first, if none is named), as a matplotlib figure; bright is similar.
+        """The matrix of a measure (the first, if none is named), as a matplotlib figure: bright is similar.
 
-        Outlined is the diagonal: the cell of a cut with its counterpart.
+        Cells of two cuts with the same name are framed.
         """
         if not self.matrices:
             raise MeasureError("This comparison has no matrix to be drawn: it was made with no measure.")
-        found = self[next(iter(self.matrices)) if measure is None else measure]
-        label = f"{short(found.measure, 60)} ({found.direction})"
-        return draw_matrix(
-            f"{self._compared()}: {label}",
-            (self.senders, self.receivers),
-            found.values,
-            ends=ends_of(found.measure, (value for row in found.values for value in row)),
-            label=label,
-            bright="low" if found.direction == "distance" else "high",
-            marked=self._diagonal(),
-        )
+        return plot(self.grid(next(iter(self.matrices)) if measure is None else measure))
+
+    def grid(self, measure: str) -> Grid:
+        """The matrix of a measure as a figure."""
+        matrix = self[measure]
+        title = f"{self._compared()}: {short(measure, 60)} ({matrix.direction})"
+        scale = ends_of(matrix.measure, (value for row in matrix.values for value in row))
+        missing = Estimate(math.nan)
+        cells = tuple(tuple(Cell(missing if score is None else score) for score in row) for row in matrix.scores)
+        tags = {"measure": measure}
+        return Grid(title, self.senders, self.receivers, cells, scale, matrix.direction, tags=tags)
 
     def _repr_html_(self) -> str:
         shown = list(self.matrices.values())[:_TABLES]
@@ -161,14 +163,8 @@ class Comparison:
         data = (self.record.get("data") or {}).get("name", "samples")
         all_of = f"{len(self.senders)} × {len(self.receivers)}"
         some = f"{all_of} cuts" if f"{rows} × {columns}" == all_of else f"{rows} × {columns} of {all_of} cuts"
-        n = told(self.record.get("n"))
+        n = text_of(self.record.get("n"))
         return f"{data}, n = {n}; {some}: the sender's in rows, the receiver's in columns"
-
-    def _diagonal(self) -> list[tuple[int, int]]:
-        """The cells of counterparts: cuts of one name where there are any, else of one place in equally many."""
-        named = [(i, self.receivers.index(name)) for i, name in enumerate(self.senders) if name in self.receivers]
-        same = range(len(self.senders)) if len(self.senders) == len(self.receivers) else ()
-        return named or [(k, k) for k in same]
 
 
 def load_comparison(folder: str | os.PathLike[str]) -> Comparison:
@@ -195,14 +191,7 @@ def _share(value: float, low: float, high: float, direction: str) -> float:
 
 
 def _matrix(name: str, record: dict[str, Any]) -> Matrix:
-    scores = tuple(tuple(None if cell is None else read_score(cell) for cell in row) for row in record["scores"])
-    return Matrix(name, record["direction"], scores, record["failed"])
-
-
-def read_score(record: dict[str, Any]) -> Score:
-    """The score that `Score.as_record` wrote down."""
-    low, high = record["interval"] or (math.nan, math.nan)
-    sides = tuple(record["sides"]) if "sides" in record else None
-    return Score(
-        record["measure"], record["value"], low, high, record["n"], record["sampling"], record["direction"], sides
+    scores = tuple(
+        tuple(None if cell is None else Estimate.from_record(cell) for cell in row) for row in record["scores"]
     )
+    return Matrix(name, record["direction"], scores, record["failed"])

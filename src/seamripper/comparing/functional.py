@@ -20,7 +20,6 @@ from torch import Tensor
 
 from seamripper._fingerprint import joined, tensor_fingerprint
 from seamripper._progress import Progress
-from seamripper._stats import Estimate, paired
 from seamripper.activations.collect import require_finite
 from seamripper.comparing.cells import CellFiles
 from seamripper.comparing.comparison import Matrix
@@ -37,10 +36,11 @@ from seamripper.cut.split import split
 from seamripper.data.padding import padded_length
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import CutError, DataError, MatchError, MeasureError, StitchError
+from seamripper.estimate import Estimate, paired
 from seamripper.matching import Direct, Matching, evaluate, match
 from seamripper.matching.task import require_classes
 from seamripper.measures.choosing import DIRECT, TASK
-from seamripper.measures.score import Score
+from seamripper.measures.score import rule_of
 from seamripper.models._call import answer_of
 from seamripper.models._version import versions
 
@@ -48,7 +48,7 @@ _DIRECT = Direct()
 _FAILURES = (CutError, StitchError, MatchError, MeasureError, DataError)
 """What may stop one cell and let the others go on."""
 
-_MakeCell = Callable[[int, Column], Score]
+_MakeCell = Callable[[int, Column], Estimate]
 
 
 class FunctionalMatrices:
@@ -119,7 +119,7 @@ class FunctionalMatrices:
         return {word: self._matrix(word, moments) for word in self.words}
 
     def _matrix(self, word: str, moments: CutMoments | None) -> Matrix:
-        scores: dict[tuple[int, int], Score] = dict(self.finished[word])
+        scores: dict[tuple[int, int], Estimate] = dict(self.finished[word])
         failed: dict[str, str] = {}
         a, b = self.senders.cuts, self.receivers.cuts
         if scores:
@@ -129,10 +129,10 @@ class FunctionalMatrices:
         for j in sorted(range(len(b)), key=lambda j: b[j].grid):
             for i, outcome in self._column(j, [i for i in range(len(a)) if (i, j) not in scores], make):
                 figures = {}
-                if isinstance(outcome, Score):
+                if isinstance(outcome, Estimate):
                     self.cells.write(self._made_from(word, i, j), outcome)
                     scores[i, j] = outcome
-                    figures = {"accuracy": outcome.sides[0] if outcome.sides else outcome.value}
+                    figures = {"accuracy": outcome.rule["sides"][0]}
                 else:
                     failed[f"{a[i].name} × {b[j].name}"] = outcome
                 self.watch(Progress(word, len(scores) + len(failed), len(self.all), figures))
@@ -141,7 +141,7 @@ class FunctionalMatrices:
         cells = tuple(tuple(scores.get((i, j)) for j in range(len(b))) for i in range(len(a)))
         return Matrix(word, "similarity", cells, failed)
 
-    def _column(self, j: int, senders: list[int], make: _MakeCell) -> Iterator[tuple[int, Score | str]]:
+    def _column(self, j: int, senders: list[int], make: _MakeCell) -> Iterator[tuple[int, Estimate | str]]:
         """The cells of one receiver cut: scores, or the reasons why there are none."""
         if not senders:
             return
@@ -154,7 +154,7 @@ class FunctionalMatrices:
             return
         with sealed({"receiver": column.tail.tail}):
             for i in senders:
-                outcome: Score | str
+                outcome: Estimate | str
                 try:
                     self._require_baseline()
                     outcome = make(i, column)
@@ -173,7 +173,7 @@ class FunctionalMatrices:
                 self.senders, wanted, self.held_out, batch=batch, announce=self.announce, watch=self.watch
             )
 
-        def make(i: int, column: Column) -> Score:
+        def make(i: int, column: Column) -> Estimate:
             j = column.number
             if (i, j) not in missing or sent[i].dtype != column.dtype:
                 return self._matched(DIRECT, i, column, _DIRECT, self.fit)
@@ -188,12 +188,12 @@ class FunctionalMatrices:
 
         return make
 
-    def _task_cell(self, i: int, column: Column) -> Score:
+    def _task_cell(self, i: int, column: Column) -> Estimate:
         n, fit = self.stitching.samples, self.fit
         fit = fit if n is None else fit.draw(n, seed=self.rule.seed)
         return self._matched(TASK, i, column, self.stitching.task, fit)
 
-    def _matched(self, word: str, i: int, column: Column, matching: Matching, fit: Samples) -> Score:
+    def _matched(self, word: str, i: int, column: Column, matching: Matching, fit: Samples) -> Estimate:
         """A cell whose stitch is found by a matching of its own."""
         half = split(self.senders.model, self.senders.cuts[i].name, self.senders.example)
         # Without samples held out, direct matching would put some of the fit aside.
@@ -204,10 +204,11 @@ class FunctionalMatrices:
         result = evaluate(stitched, self.held_out, batch=self.rule.batch, watch=self.watch)
         return self._score(word, result.relative_accuracy, result.top1.value, result.receiver_here.value)
 
-    def _score(self, word: str, relative: Estimate, stitched: float, receiver: float) -> Score:
+    def _score(self, word: str, relative: Estimate, stitched: float, receiver: float) -> Estimate:
         low, high = (relative.low, relative.high) if self.rule.interval else (math.nan, math.nan)
         sides = (stitched, receiver)
-        return Score(word, relative.value, low, high, relative.n, self.rule.sampling, "similarity", sides)
+        rule = rule_of(word, self.rule.sampling, "similarity", sides)
+        return Estimate(relative.value, low, high, relative.n, "held-out samples", rule=rule)
 
     @functools.cached_property
     def _native(self) -> Tensor:
@@ -248,7 +249,7 @@ class FunctionalMatrices:
                 "relative to its own. Choose data that it was trained for."
             )
 
-    def _finished(self, word: str) -> dict[tuple[int, int], Score]:
+    def _finished(self, word: str) -> dict[tuple[int, int], Estimate]:
         read = {cell: self.cells.read(self._made_from(word, *cell)) for cell in self.all}
         return {cell: score for cell, score in read.items() if score is not None}
 

@@ -9,9 +9,10 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper.comparing.comparison import Matrix
 from seamripper.comparing.sums import PassPlan, Sums, source
 from seamripper.comparing.threads import side_by_side
+from seamripper.estimate import Estimate
 from seamripper.measures.base import Measure
 from seamripper.measures.pair import Pair
-from seamripper.measures.score import Score, reason, score
+from seamripper.measures.score import reason, score
 
 
 def score_matrices(sums: Sums, measures: Sequence[Measure], watch: Watcher = nobody) -> dict[str, Matrix]:
@@ -22,7 +23,7 @@ def score_matrices(sums: Sums, measures: Sequence[Measure], watch: Watcher = nob
     if not measures:
         return {}
     high, wide = len(sums.plan.senders), len(sums.plan.receivers)
-    cells: dict[tuple[int, int], list[Score | str]] = {}
+    cells: dict[tuple[int, int], list[Estimate | str]] = {}
     sums.settle()
     order = _wide_and_narrow([form.width for form in sums.plan.senders])
     with side_by_side() as workers:
@@ -51,9 +52,9 @@ def _wide_and_narrow(widths: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(i for turn in turns for i in turn))
 
 
-def _scores(sums: Sums, measures: Sequence[Measure], j: int, i: int) -> list[Score | str]:
+def _scores(sums: Sums, measures: Sequence[Measure], j: int, i: int) -> list[Estimate | str]:
     """Every measure's score for sender i and receiver j, or why it has none."""
-    rule, pairs, scores = sums.plan.rule, dict[str, Pair](), list[Score | str]()
+    rule, pairs, scores = sums.plan.rule, dict[str, Pair](), list[Estimate | str]()
     for measure in measures:
         try:
             kind = source(measure, rule.sampling)
@@ -66,12 +67,12 @@ def _scores(sums: Sums, measures: Sequence[Measure], j: int, i: int) -> list[Sco
     return scores
 
 
-def _matrix(plan: PassPlan, measure: Measure, cells: dict[tuple[int, int], Score | str]) -> Matrix:
+def _matrix(plan: PassPlan, measure: Measure, cells: dict[tuple[int, int], Estimate | str]) -> Matrix:
     high, wide = range(len(plan.senders)), range(len(plan.receivers))
-    scores = tuple(tuple(s if isinstance(s := cells[i, j], Score) else None for j in wide) for i in high)
+    scores = tuple(tuple(s if isinstance(s := cells[i, j], Estimate) else None for j in wide) for i in high)
     failed = {
         f"{plan.senders[i].cut.name} × {plan.receivers[j].cut.name}": why
-        for (i, j), why in cells.items()
+        for (i, j), why in sorted(cells.items(), key=lambda cell: cell[0])
         if isinstance(why, str)
     }
     return Matrix(measure.label, measure.claims.direction, scores, failed)

@@ -91,16 +91,17 @@ class Case:
 
     def observed(self, seed: int) -> Outcome:
         """What the sender itself does, with the stitch of this seed."""
-        return self.outcome(Counterpart("sender", seed, self.sender, self.fit, self.test), "sender")
+        return Outcome(
+            "sender", "sender", seed, *self.scored(Counterpart("sender", seed, self.sender, self.fit, self.test))
+        )
 
-    def outcome(self, one: Counterpart, control: str) -> Outcome:
-        """The matching of this case with a counterpart, scored; from the memo if it was done before."""
-        key = self._key(one)
+    def scored(self, counterpart: Counterpart) -> tuple[Functional, Match]:
+        """The matching of this case with a counterpart, and its score; from the memo if it was done before."""
+        key = self._key(counterpart)
         if key not in self.memo:
-            found = self.joined(one.sender, fit=one.fit, seed=one.seed)
-            self.memo[key] = evaluate(found, one.test, watch=self.watch), found
-        result, match = self.memo[key]
-        return Outcome(control, one.label, one.seed, result, match)
+            match = self.joined(counterpart.sender, fit=counterpart.fit, seed=counterpart.seed)
+            self.memo[key] = evaluate(match, counterpart.test, watch=self.watch), match
+        return self.memo[key]
 
     def _key(self, one: Counterpart) -> str:
         """All that decides the outcome of a counterpart."""
@@ -131,17 +132,24 @@ class Counterpart:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What the stitched network of one counterpart and one seed does. `match` is None where there is no stitch."""
+    """What the stitched network of one counterpart and one seed does.
+
+    `match` is None where there is no stitch. `known` and `draws` are what the control declares; of the sender itself
+    nothing is known.
+    """
 
     control: str
     label: str
     seed: int
     result: Functional
     match: Match | None = field(default=None, repr=False)
+    known: Known | None = None
+    draws: bool = False
 
     def as_record(self) -> dict[str, Any]:
         """The outcome as JSON has it."""
-        return {"control": self.control, "label": self.label, "seed": self.seed, "result": self.result.as_record()}
+        parts = {"control": self.control, "label": self.label, "seed": self.seed, "known": self.known}
+        return {**parts, "result": self.result.as_record()}
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,8 @@ class Control(Choice):
     known: ClassVar[Known]
     of_sender: ClassVar[bool] = True
     """Whether its counterparts have to do with the sender; if not, they are the same for every sender."""
+    draws: ClassVar[bool] = False
+    """Whether each seed draws another counterpart."""
 
     @abc.abstractmethod
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
@@ -161,8 +171,12 @@ class Control(Choice):
 
     def outcomes(self, case: Case) -> Iterator[Outcome]:
         """The same matching with each counterpart, scored."""
-        for one in self.counterparts(case):
-            yield case.outcome(one, self.name)
+        for counterpart in self.counterparts(case):
+            yield self.outcome(counterpart, *case.scored(counterpart))
+
+    def outcome(self, counterpart: Counterpart, result: Functional, match: Match | None = None) -> Outcome:
+        """The outcome of a counterpart, with what this control declares."""
+        return Outcome(self.name, counterpart.label, counterpart.seed, result, match, self.known, self.draws)
 
     def as_record(self) -> dict[str, Any]:
         """The choice as JSON has it, with what is known of it."""

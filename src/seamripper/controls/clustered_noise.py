@@ -43,6 +43,7 @@ class ClusteredNoise(Control):
     name: ClassVar[str] = "clustered_noise"
     about: ClassVar[str] = "noise at the cut, a cluster a class: it knows the label and nothing of the input"
     known: ClassVar[Known] = "nothing"
+    draws: ClassVar[bool] = True
 
     radius: float = 0.1
     classes: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -60,8 +60,9 @@ class LinearProbe(Control):
 
     def outcomes(self, case: Case) -> Iterator[Outcome]:
         """The probe of each, scored against the receiver on the same samples."""
-        for one in self.counterparts(case):
-            yield Outcome(self.name, f"linear probe of the {one.label}", one.seed, self._probed(case, one))
+        for counterpart in self.counterparts(case):
+            probed = replace(counterpart, label=f"linear probe of the {counterpart.label}")
+            yield self.outcome(probed, self._probed(case, counterpart))
 
     def _probed(self, case: Case, one: Counterpart) -> Functional:
         seen = shared(one.fit.name, one.fit.ids, one.test)

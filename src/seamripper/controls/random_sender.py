@@ -31,6 +31,7 @@ class RandomSender(Control):
     name: ClassVar[str] = "random_sender"
     about: ClassVar[str] = "the sender with every parameter and buffer drawn anew: it has learnt nothing"
     known: ClassVar[Known] = "nothing"
+    draws: ClassVar[bool] = True
 
     seeds: int | None = None
 

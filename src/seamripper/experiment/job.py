@@ -12,7 +12,7 @@ from typing import Any
 
 from seamripper.errors import ExperimentError
 
-NUMBERS = 4
+NUMBERS = 5
 """Raised by whoever changes what a job's numbers come out as: results of other numbers are then not taken for these."""
 
 

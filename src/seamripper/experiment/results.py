@@ -17,7 +17,7 @@ from seamripper.experiment.store import Store
 from seamripper.experiment.tensors import whole
 
 FIRST = ("experiment", "kind", "state")
-LAST = ("measure", "figure", "value", "low", "high", "n", "status", "sampling", "error", "key")
+LAST = ("measure", "figure", "value", "low", "high", "n", "unit", "status", "sampling", "error", "key")
 """Columns that stand first and last; between them are the labels, in the order in which they are met."""
 
 _NUMBERS = {

@@ -13,7 +13,6 @@ from torch import Tensor
 from seamripper._doors import require, require_function, require_whole
 from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
-from seamripper._stats import Estimate, over_seeds, paired, proportion
 from seamripper.activations.collect import require_finite
 from seamripper.cut.frozen import sealed
 from seamripper.cut.on_data import prove_halves, views_of
@@ -22,13 +21,12 @@ from seamripper.data.padding import trim, trim_pair
 from seamripper.data.paired import Paired, require_samples
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import DataError, MatchError
+from seamripper.estimate import TELLING, Estimate, over_seeds, paired, proportion
 from seamripper.matching.match import Match, require_inputs, shared
 from seamripper.matching.padding import without_padding
 from seamripper.matching.task import Task, require_classes
 
 _BATCH = 512
-TELLING = 0.05
-"""An accuracy that is not known to within this is compared with no other in words."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +240,7 @@ def _divergence(answers: Tensor, receiver: Tensor) -> Estimate | None:
     if answers.shape != receiver.shape:
         return None
     ours, theirs = (scores.double().log_softmax(1) for scores in (answers, receiver))
-    return over_seeds((theirs.exp() * (theirs - ours)).sum(1).clamp(min=0).tolist())
+    return over_seeds((theirs.exp() * (theirs - ours)).sum(1).clamp(min=0).tolist(), "samples")
 
 
 def _overlap(answers: Tensor, receiver: Tensor) -> Estimate | None:
@@ -250,7 +248,7 @@ def _overlap(answers: Tensor, receiver: Tensor) -> Estimate | None:
     if answers.shape != receiver.shape or answers.shape[1] <= 5:
         return None
     ours, theirs = (scores.topk(5).indices for scores in (answers, receiver))
-    return over_seeds(((ours[:, :, None] == theirs[:, None]).any(2).double().mean(1)).tolist())
+    return over_seeds(((ours[:, :, None] == theirs[:, None]).any(2).double().mean(1)).tolist(), "samples")
 
 
 def _wanted(match: Match, samples: Samples) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import load_tensors, save_tensors, understood
-from seamripper._notebook import card, choice, draw_bars, draw_curves, draw_words, facts, one_line, short
+from seamripper._notebook import card, choice, facts, one_line, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
 from seamripper.activations.collect import AT_ONCE
@@ -25,6 +25,8 @@ from seamripper.data.base import check_seed
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, FileError, MatchError, StitchError
+from seamripper.estimate import Estimate
+from seamripper.figures import Strip, Words, curves, plot
 from seamripper.matching.base import Found, Matching, Problem, matchings
 from seamripper.matching.descent import DIVERGED
 from seamripper.matching.padding import require_no_padding, tokens_carried, without_padding
@@ -133,14 +135,14 @@ class Match:
     def plot(self) -> Figure:
         """The loss at each step, or the residuals of a matching that takes no steps, as a matplotlib figure."""
         title = self._title()
-        curves = {name: curve.flatten().tolist() for name, curve in self.curves.items() if curve.numel()}
-        if curves:
-            return draw_curves(title, curves, x="step")
+        steps = {name: curve.flatten().tolist() for name, curve in self.curves.items() if curve.numel()}
+        if steps:
+            return plot(curves(title, steps))
         known = {k: v for k, v in self.figures.items() if k.startswith("residual") and isinstance(v, float)}
-        bars = {k.replace("_", " "): v for k, v in known.items() if math.isfinite(v)}
-        if bars:
-            return draw_bars(title, bars, x="‖Y − s(X)‖² / ‖Y‖²")
-        return draw_words(title, f"No loss and no residual to be drawn ({self.status}).")
+        rows = tuple((k.replace("_", " "), (Estimate(v),)) for k, v in known.items() if math.isfinite(v))
+        if rows:
+            return plot(Strip(title, rows, None, "‖Y − s(X)‖² / ‖Y‖²"))
+        return plot(Words(title, f"No loss and no residual to be drawn ({self.status})."))
 
     def _repr_html_(self) -> str:
         fit = self.made_from.get("fit") or {}

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment
+from seamripper.figures import Figure, Sheet
 from seamripper.papers.cells import Cells
-from seamripper.report.figures import Figure, Sheet
 
 Profile = Literal["quick", "paper"]
 Status = Literal["reproduced", "not reproduced", "not decided at this size"]

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from seamripper._stats import Estimate
 from seamripper.errors import ExperimentError
+from seamripper.estimate import Estimate
 from seamripper.papers.base import Claim, Status
-from seamripper.papers.cells import Spread
 
 Check: TypeAlias = tuple[Status, str]
 """What came of one check, and the figures that decided it."""
@@ -28,7 +27,7 @@ def at_least(found: Estimate, bound: float) -> Status:
     return "not reproduced" if found.high < bound else "not decided at this size"
 
 
-def above(a: Spread, b: Spread) -> Check:
+def above(a: Estimate, b: Estimate) -> Check:
     """Whether one figure is above another."""
     gap = a.minus(b)
     status: Status = "not decided at this size"
@@ -39,16 +38,17 @@ def above(a: Spread, b: Spread) -> Check:
     return status, f"{_short(a)} against {_short(b)}: {_signed(gap)}"
 
 
-def no_worse(a: Spread, b: Spread, *, slack: float = 0.0) -> Check:
+def no_worse(a: Estimate, b: Estimate, *, slack: float = 0.0) -> Check:
     """Whether one figure is not below another, or by no more than `slack`: the paper's stitch compatibility."""
     gap = a.minus(b)
     return at_least(gap, -slack), f"{_short(a)} against {_short(b)}: {_signed(gap)}"
 
 
-def similar(a: Spread, b: Spread, bound: float) -> Check:
+def similar(a: Estimate, b: Estimate, bound: float) -> Check:
     """Whether two figures are no further apart than `bound`.
 
-    >>> similar(Spread({0: 0.91, 1: 0.91}), Spread({0: 0.90, 1: 0.90}), 0.02)[0]
+    >>> from seamripper.estimate import over_seeds
+    >>> similar(over_seeds({0: 0.91, 1: 0.91}), over_seeds({0: 0.90, 1: 0.90}), 0.02)[0]
     'reproduced'
     """
     gap = a.minus(b)
@@ -60,7 +60,7 @@ def similar(a: Spread, b: Spread, bound: float) -> Check:
     return status, f"{_short(a)} against {_short(b)}: {_signed(gap)}"
 
 
-def differ(a: Spread, b: Spread) -> Check:
+def differ(a: Estimate, b: Estimate) -> Check:
     """Whether two figures differ. They do not, where they are the same for every seed."""
     gap = a.minus(b)
     status: Status = "reproduced" if gap.low > 0 or gap.high < 0 else "not decided at this size"
@@ -69,15 +69,15 @@ def differ(a: Spread, b: Spread) -> Check:
     return status, f"{_short(a)} against {_short(b)}: {_signed(gap)}"
 
 
-def below(a: Spread, b: Spread) -> Check:
+def below(a: Estimate, b: Estimate) -> Check:
     """Whether one figure is below another."""
     status, _ = above(b, a)
     return status, f"{_short(a)} against {_short(b)}: {_signed(a.minus(b))}"
 
 
-def reaches(a: Spread, bound: float) -> Check:
+def reaches(a: Estimate, bound: float) -> Check:
     """Whether a figure is at least `bound`."""
-    return at_least(a.possible, bound), f"{a.told} (bound {bound:g})"
+    return at_least(a.possible, bound), f"{a.describe()} (bound {bound:g})"
 
 
 def denied(check: Check) -> Check:
@@ -191,7 +191,7 @@ def _given(checks: Iterable[tuple[str, Check]]) -> list[tuple[str, Check]]:
     return found
 
 
-def _short(one: Spread) -> str:
+def _short(one: Estimate) -> str:
     return f"{one.value:.3f}"
 
 

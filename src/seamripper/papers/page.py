@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from seamripper._files import atomic
+from seamripper.estimate import Estimate
+from seamripper.figures import Figure, Lines, Sheet, describe
 from seamripper.papers.base import claims_sheet
 from seamripper.papers.reproduce import Outcome, Reproduction
-from seamripper.report.figures import Figure, Lines, Point, Sheet, alternative
-from seamripper.report.html import laid_out, shown
-from seamripper.report.paper import written
+from seamripper.report.html import cell, lay_out
+from seamripper.report.paper import write_figures
 from seamripper.report.sections.base import Section
 from seamripper.report.story import Story
 from seamripper.report.verdict import Headline
@@ -38,7 +39,7 @@ def save_docs(found: Reproduction, path: Path) -> list[Path]:
     """Write the text to `path`, and its figures beside it in a folder of the same name; the paths."""
     folder = path.with_suffix("")
     drawn = [figure.title for _, figure in story(found).figures if figure.kind != "sheet"]
-    files = written(story(found), folder, format="svg")
+    files = write_figures(story(found), folder, format="svg")
     named = {title: f"{folder.name}/{file.name}" for title, file in zip(drawn, files, strict=True)}
     with atomic(path) as file:
         file.write(markdown(found, figures=named).encode())
@@ -47,7 +48,7 @@ def save_docs(found: Reproduction, path: Path) -> list[Path]:
 
 def page(found: Reproduction) -> str:
     """The reproduction as one HTML file."""
-    return laid_out(story(found), f"by {command(found)}. {_MARKS}")
+    return lay_out(story(found), f"by {command(found)}. {_MARKS}")
 
 
 def story(found: Reproduction) -> Story:
@@ -70,7 +71,7 @@ def _headline(found: Reproduction) -> Headline:
     counts = found.counts
     total = sum(counts.values())
     said = ", ".join(f"{counts[status]} {status}" for status in _ORDER if counts[status])
-    figures = tuple((status, Point(float(counts[status]), note=f"of {total} claims")) for status in _ORDER)
+    figures = tuple((status, Estimate(float(counts[status]), note=f"of {total} claims")) for status in _ORDER)
     apart = [
         (outcome.item, claim)
         for outcome in found.outcomes
@@ -138,11 +139,11 @@ def _with(found: Reproduction) -> str:
 def _figure(figure: Figure, files: dict[str, str]) -> Iterator[str]:
     yield from (f"**{figure.title}**", "")
     if figure.title in files:
-        yield from (f"![{alternative(figure)}]({files[figure.title]})", "")
+        yield from (f"![{describe(figure)}]({files[figure.title]})", "")
     if isinstance(figure, Sheet):
         yield from _table(figure.columns, figure.rows)
     elif isinstance(figure, Lines):
-        rows = [(one.name, *(point.written for point in one.points)) for one in figure.series]
+        rows = [(series.name, *map(str, series.points)) for series in figure.series]
         yield from _table((figure.y, *figure.places), rows)
     if figure.caption:
         yield from (figure.caption, "")
@@ -152,7 +153,7 @@ def _table(columns: Any, rows: Any) -> Iterator[str]:
     yield f"| {' | '.join(map(_cell, columns))} |"
     yield "|" + "---|" * len(columns)
     for row in rows:
-        yield f"| {' | '.join(_cell(shown(value)) for value in row)} |"
+        yield f"| {' | '.join(_cell(cell(value)) for value in row)} |"
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""A run as one HTML file: it opens offline, asks nobody for anything, and names of others cannot run in it."""
+"""A run as one HTML file: it opens offline, requests nothing, and no name in it can run as a script."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from seamripper._files import atomic
-from seamripper.report.figures import Figure, Grid, Histogram, Lines, Strip, alternative
+from seamripper.figures import Figure, describe, fragment, style
 from seamripper.report.reading import Reading
-from seamripper.report.story import Story, told
-from seamripper.report.svg import grid, histogram, lines, scale_bar, strip
+from seamripper.report.story import Story, story_of
 
 FILE = "report.html"
 
@@ -26,13 +25,13 @@ def report(
     folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, experiment: str | None = None
 ) -> Path:
     """Write the report of a store; by default as report.html in its folder. The path that was written."""
-    return written(Reading.open(folder, experiment=experiment), out)
+    return write(Reading.open(folder, experiment=experiment), out)
 
 
-def written(run: Reading, out: str | os.PathLike[str] | None = None) -> Path:
-    """Write the report of a run; what could not be read of its tensors is then in `run.damage`."""
+def write(run: Reading, out: str | os.PathLike[str] | None = None) -> Path:
+    """Write the report of a run. Afterwards `run.damage` says which of its tensors could not be read."""
     path = run.folder / FILE if out is None else Path(out)
-    text = rendered(run)
+    text = page_of(run)
     with atomic(path) as file:
         file.write(text.encode())
     return path
@@ -40,36 +39,34 @@ def written(run: Reading, out: str | os.PathLike[str] | None = None) -> Path:
 
 def page(folder: str | os.PathLike[str], *, experiment: str | None = None) -> str:
     """The report of a store, as text."""
-    return rendered(Reading.open(folder, experiment=experiment))
+    return page_of(Reading.open(folder, experiment=experiment))
 
 
-def rendered(run: Reading) -> str:
+def page_of(run: Reading) -> str:
     """The report of a run, as text."""
-    story = told(run)
-    # After the story: only whoever has read the tensors knows which of them are damaged.
-    return laid_out(story, f"from {len(run.results)} of {run.asked} results", incomplete=run.incomplete)
+    story = story_of(run)
+    # After the story: which tensors are damaged is known only once they have been read.
+    return lay_out(story, f"from {len(run.results)} of {run.asked} results", incomplete=run.incomplete)
 
 
-def laid_out(story: Story, made: str, *, incomplete: str | None = None) -> str:
+def lay_out(story: Story, made: str, *, incomplete: str | None = None) -> str:
     """A story as a page; `made` says what it was made from, and `incomplete` what is missing in it."""
-    style, script = (Markup(_file(name)) for name in ("report.css", "report.js"))
+    css, script = Markup(f"{style()}\n{_file('report.css')}"), Markup(_file("report.js"))
     details = {key: value for section in story.sections for key, value in section.details.items()}
     facts = {"story": story, "made": made, "incomplete": incomplete, "details": details}
-    return str(_template("report.html").render(**facts, style=style, script=script))
+    return str(_template("report.html").render(**facts, style=css, script=script))
 
 
 def card(run: Reading) -> str:
     """The first screen alone, for a notebook."""
-    return str(_template("card.html").render(run=run, story=told(run)))
+    return str(_template("card.html").render(run=run, story=story_of(run)))
 
 
 @functools.cache
 def _template(name: str) -> Any:
     # Whatever the file is called: everything that is not marked as safe is escaped.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(
-        drawn=drawn, alternative=alternative, data_url=data_url, scale_bar=_scale_bar, shown=shown
-    )
+    environment.globals.update(draw=draw, describe=describe, data_url=data_url, cell=cell)
     return environment.from_string(_file(name))
 
 
@@ -78,20 +75,9 @@ def _file(name: str) -> str:
     return (files("seamripper.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def drawn(figure: Figure) -> Markup:
-    """A figure as SVG. `svg` escapes every name itself."""
-    if isinstance(figure, Lines):
-        return Markup(lines(figure))
-    if isinstance(figure, Grid):
-        return Markup(grid(figure))
-    if isinstance(figure, Histogram):
-        return Markup(histogram(figure))
-    assert isinstance(figure, Strip)
-    return Markup(strip(figure))
-
-
-def _scale_bar(figure: Grid) -> Markup:
-    return Markup(scale_bar(figure.scale, figure.direction))
+def draw(figure: Figure) -> Markup:
+    """A figure as SVG, in which every name is escaped."""
+    return Markup(fragment(figure))
 
 
 def data_url(data: bytes) -> str:
@@ -99,7 +85,7 @@ def data_url(data: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(data).decode()}"
 
 
-def shown(value: Any) -> str:
+def cell(value: Any) -> str:
     """A value of a table: four digits of a number, nothing for nothing."""
     if value is None:
         return ""

@@ -9,10 +9,10 @@ from typing import Any
 from seamripper.errors import StoreError
 from seamripper.experiment.results import as_pandas
 from seamripper.experiment.store import Store
+from seamripper.figures import plot
 from seamripper.report.html import card
-from seamripper.report.paper import drawn
 from seamripper.report.reading import Reading, Result
-from seamripper.report.story import Story, told
+from seamripper.report.story import Story, story_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Run:
     @property
     def story(self) -> Story:
         """What the report tells: the first screen, and the sections with their figures."""
-        return told(self.reading)
+        return story_of(self.reading)
 
     def table(self) -> Any:
         """Every figure as a pandas DataFrame."""
@@ -53,4 +53,4 @@ class Run:
         figures = [figure for _, figure in self.story.figures if figure.kind != "sheet"]
         if not figures:
             raise StoreError(f"{self.reading.name} has nothing to draw yet.")
-        return drawn(figures[0])
+        return plot(figures[0])

@@ -1,10 +1,10 @@
-"""The story of a run, from the top down: question, verdict, what it rests on, what speaks against it, all else."""
+"""The story of a run: the question, the verdict, what it rests on, what speaks against it, and all the rest."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.report.figures import Figure
+from seamripper.figures import Figure
 from seamripper.report.reading import Reading
 from seamripper.report.sections import SECTIONS
 from seamripper.report.sections.base import Section
@@ -26,8 +26,8 @@ class Story:
         return [(section.name, figure) for section in self.sections for figure in section.figures]
 
 
-def told(run: Reading) -> Story:
-    """The story of a run; a section that has nothing to tell is left out."""
-    found = (make(run) for make in SECTIONS)
+def story_of(run: Reading) -> Story:
+    """The story of a run, without the sections that have nothing to say."""
+    sections = (make(run) for make in SECTIONS)
     about = str(run.description.get("about") or "")
-    return Story(run.name, about, headline(run), tuple(one for one in found if one is not None))
+    return Story(run.name, about, headline(run), tuple(section for section in sections if section is not None))

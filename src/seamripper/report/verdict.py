@@ -4,88 +4,87 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from seamripper.report.figures import Point, as_point
+from seamripper.estimate import TELLING, Estimate
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import audited_point, over, samples_of, score_point
+from seamripper.report.sections.base import accuracy_of, over, score_of
 from seamripper.report.sections.judgements import cues_of
 
-_BLIND = ("random_sender", "clustered_noise", "input")
-"""Controls that have learnt nothing of the receiver's information."""
-_TELLS = 0.05
-"""Accuracies whose difference is not known to within so much are not compared in words."""
 _NAMES = 8
 """More names than this are counted, not listed."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """What a reader is to know who reads no further."""
+    """What a reader should know who reads no further."""
 
     question: str
     verdict: str
-    figures: tuple[tuple[str, Point], ...]
+    figures: tuple[tuple[str, Estimate], ...]
     doubt: str
 
 
 def headline(run: Reading) -> Headline:
-    """From audits where there are any, else from stitches, comparisons, or whatever was found."""
+    """The headline of a run: from its audits if it has any, else from its stitches, its comparisons, or its counts."""
     if run.of("audit"):
-        return _audited(run, run.of("audit"))
+        return _of_audits(run, run.of("audit"))
     if run.of("stitch"):
-        return _stitched(run, run.of("stitch"))
+        return _of_stitches(run, run.of("stitch"))
     if run.of("compare"):
-        return _compared(run, run.of("compare"))
-    return _else(run)
+        return _of_comparisons(run, run.of("compare"))
+    return _counts(run)
 
 
 # ---- names
 
 
-def _joined(names: Sequence[str]) -> str:
+def _list_of(names: Sequence[str]) -> str:
     """Names in a sentence.
 
-    >>> _joined(["“a”"]), _joined(["“a”", "“b”", "“c”"])
+    >>> _list_of(["“a”"]), _list_of(["“a”", "“b”", "“c”"])
     ('“a”', '“a”, “b” and “c”')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _by_name(results: Sequence[Result], role: str) -> dict[str, list[Result]]:
-    groups: dict[str, list[Result]] = defaultdict(list)
+def _grouped(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
+    groups: dict[Any, list[Result]] = defaultdict(list)
     for result in results:
-        groups[str(result.labels[role])].append(result)
+        groups[key(result)].append(result)
     return groups
 
 
+def _names(results: Sequence[Result], role: str) -> list[str]:
+    return list(dict.fromkeys(str(result.labels[role]) for result in results))
+
+
+def _short_list(names: Sequence[str], what: str) -> str:
+    return _list_of(names) if len(names) <= _NAMES else f"{len(names)} {what}"
+
+
 def _receivers(results: Sequence[Result]) -> str:
-    names = [f"“{name}”" for name in _by_name(results, "receiver")]
-    return _joined(names) if len(names) <= _NAMES else f"{len(names)} receivers"
+    return _short_list([f"“{name}”" for name in _names(results, "receiver")], "receivers")
 
 
 def _senders(results: Sequence[Result]) -> str:
-    """The senders; one that goes by its receiver's name is told from it by its training seed."""
+    """The senders; one with the name of its receiver is named with how their training seeds compare."""
+    which = {(True,): " itself", (False,): " from another seed", (False, True): " from the same and other seeds"}
     names = []
-    for name, each in _by_name(results, "sender").items():
-        same = {
-            one.labels.get("sender_seed") == one.labels.get("receiver_seed")
-            for one in each
-            if str(one.labels["receiver"]) == name
-        }
-        which = {(True,): " itself", (False,): " from another seed", (False, True): " from the same and other seeds"}
-        names.append(f"“{name}”{which.get(tuple(sorted(same)), '')}")
-    return _joined(names) if len(names) <= _NAMES else f"{len(names)} senders"
+    for name, each in _grouped(results, lambda result: str(result.labels["sender"])).items():
+        own = [_seeds(result) for result in each if str(result.labels["receiver"]) == name]
+        names.append(f"“{name}”{which.get(tuple(sorted({a == b for a, b in own})), '')}")
+    return _short_list(names, "senders")
 
 
 def _pair_of_names(result: Result) -> str:
     return f"{result.labels['sender']} → {result.labels['receiver']}"
 
 
-def _does(results: Sequence[Result]) -> str:
-    return "Does" if len(_by_name(results, "sender")) == 1 else "Do"
+def _seeds(result: Result) -> tuple[Any, Any]:
+    return result.labels.get("sender_seed"), result.labels.get("receiver_seed")
 
 
 def _capital(sentence: str) -> str:
@@ -95,32 +94,34 @@ def _capital(sentence: str) -> str:
 # ---- audits
 
 
-def _audited(run: Reading, audits: Sequence[Result]) -> Headline:
-    worst = min(audits, key=lambda one: _share(one.record["judgement"]["figures"].get("agreement")))
+def _of_audits(run: Reading, audits: Sequence[Result]) -> Headline:
+    worst = min(audits, key=lambda audit: _share(audit.record["judgement"]["figures"].get("agreement")))
     record, place = worst.record, f"{worst.pair} at {worst.cut}" if len(audits) > 1 else ""
-    accuracy = audited_point(
-        record, record["judgement"]["figures"]["stitched"], record["outcomes"][0]["result"]["n"], place
-    )
-    figures = [("accuracy of the stitched network", accuracy)]
+    accuracy = Estimate.from_record(record["judgement"]["figures"]["stitched"])
+    figures = [("accuracy of the stitched network", _noted(accuracy, place))]
     conflict = record["verdicts"].get("conflict")
     if conflict is not None:
         note = f"{worst.pair} at {worst.cut}, {conflict['figures']['decided_by']}"
-        agreement = audited_point(record, conflict["observed"], samples_of(conflict, record), note)
+        agreement = _noted(Estimate.from_record(conflict["observed"]), note)
         figures.append(("agreement with the receiver where the cues disagree", agreement))
-    blind = _best_blind(record["outcomes"])
-    alone = as_point(record["outcomes"][0]["result"]["receiver_here"], place, unit="samples")
-    figures.append(blind if blind is not None else ("accuracy of the receiver alone", alone))
+    alone = Estimate.from_record(record["outcomes"][0]["result"]["receiver_here"], note=place)
+    figures.append(_best_nothing(record["outcomes"]) or ("accuracy of the receiver alone", alone))
     return Headline(_same_thing(audits), _conclusions(audits), tuple(figures), _doubt_audits(run, audits))
+
+
+def _noted(estimate: Estimate, note: str) -> Estimate:
+    """The estimate with a note before its own."""
+    return replace(estimate, note="; ".join(filter(None, (note, estimate.note))))
 
 
 def _same_thing(audits: Sequence[Result]) -> str:
     # The receiver's: noise is cut nowhere.
-    cuts = list(dict.fromkeys(str(one.labels["receiver_cut"]) for one in audits))
+    cuts, senders, receivers = (_names(audits, role) for role in ("receiver_cut", "sender", "receiver"))
     where = f"at {cuts[0]}" if len(cuts) == 1 else f"at {len(cuts)} cuts"
-    senders, receivers = _by_name(audits, "sender"), _by_name(audits, "receiver")
-    if len(senders) == len(receivers) == 1 and senders.keys() != receivers.keys():
+    if len(senders) == len(receivers) == 1 and senders != receivers:
         return f"Do {_senders(audits)} and {_receivers(audits)} represent the same thing {where}?"
-    return f"{_does(audits)} {_senders(audits)} represent the same thing as {_receivers(audits)} {where}?"
+    does = "Does" if len(senders) == 1 else "Do"
+    return f"{does} {_senders(audits)} represent the same thing as {_receivers(audits)} {where}?"
 
 
 def _share(estimate: Any) -> float:
@@ -128,33 +129,29 @@ def _share(estimate: Any) -> float:
 
 
 def _conclusions(audits: Sequence[Result]) -> str:
-    """What was concluded of each pair of names; apart for each way in which the cues were set against each other."""
-    ways: dict[str, list[Result]] = defaultdict(list)
-    for audit in audits:
-        ways[cues_of(audit.record)].append(audit)
-    if len(ways) == 1:
-        return f"{_capital(_concluded(audits))}."
-    same: dict[str, list[str]] = defaultdict(list)
-    for way, each in ways.items():
-        same[_concluded(each)].append(way)
-    return " ".join(f"{_capital(_joined(by))}: {conclusion}." for conclusion, by in same.items())
+    """The conclusion on each pair of names, apart for each way in which the cues were set against each other."""
+    ways: dict[str, list[str]] = defaultdict(list)
+    for way, each in _grouped(audits, lambda audit: cues_of(audit.record)).items():
+        ways[_conclusion(each)].append(way)
+    if sum(map(len, ways.values())) == 1:
+        return f"{_capital(next(iter(ways)))}."
+    return " ".join(f"{_capital(_list_of(by))}: {conclusion}." for conclusion, by in ways.items())
 
 
-def _concluded(audits: Sequence[Result]) -> str:
+def _conclusion(audits: Sequence[Result]) -> str:
     """The conclusions, each with the pairs that it is about, by how many audits said what."""
-    by_pair: dict[str, Counter[str]] = defaultdict(Counter)
-    for audit in audits:
-        by_pair[_pair_of_names(audit)][audit.record["judgement"]["conclusion"]] += 1
-    if len(by_pair) == 1:
-        return _counted(*by_pair.values())
-    short = len(_by_name(audits, "receiver")) == 1
+    by_pair = _grouped(audits, _pair_of_names)
+    short = len(_names(audits, "receiver")) == 1
     pairs: dict[str, list[str]] = defaultdict(list)
-    for pair, conclusions in by_pair.items():
-        pairs[_counted(conclusions)].append(f"“{pair.partition(' → ')[0]}”" if short else pair)
-    return "; ".join(f"{_joined(names)}: {conclusion}" for conclusion, names in pairs.items())
+    for pair, each in by_pair.items():
+        conclusions = Counter(audit.record["judgement"]["conclusion"] for audit in each)
+        pairs[_frequencies(conclusions)].append(f"“{pair.partition(' → ')[0]}”" if short else pair)
+    if len(by_pair) == 1:
+        return next(iter(pairs))
+    return "; ".join(f"{_list_of(names)}: {conclusion}" for conclusion, names in pairs.items())
 
 
-def _counted(conclusions: Counter[str]) -> str:
+def _frequencies(conclusions: Counter[str]) -> str:
     total = sum(conclusions.values())
     (first, n), *rest = conclusions.most_common()
     if not rest:
@@ -163,17 +160,14 @@ def _counted(conclusions: Counter[str]) -> str:
     return f"{first} in {n} of {total} audits ({others})"
 
 
-def _best_blind(outcomes: Sequence[Mapping[str, Any]]) -> tuple[str, Point] | None:
-    points = [
-        (as_point(one["result"]["top1"], f"{one['label']}, seed {one['seed']}", unit="samples"), one["control"])
-        for one in outcomes
-        if one["control"] in _BLIND
-    ]
-    known = [(point, name) for point, name in points if not math.isnan(point.value)]
+def _best_nothing(outcomes: Sequence[Mapping[str, Any]]) -> tuple[str, Estimate] | None:
+    """The best accuracy of a control that is known to have learnt nothing."""
+    nothing = [(accuracy_of(outcome), outcome["control"]) for outcome in outcomes if outcome.get("known") == "nothing"]
+    known = [(accuracy, name) for accuracy, name in nothing if not math.isnan(accuracy.value)]
     if not known:
         return None
-    point, name = max(known, key=lambda pair: pair[0].value)
-    return f"accuracy of the best that has learnt nothing ({name})", point
+    accuracy, name = max(known, key=lambda pair: pair[0].value)
+    return f"accuracy of the best that has learnt nothing ({name})", accuracy
 
 
 def _doubt_audits(run: Reading, audits: Sequence[Result]) -> str:
@@ -184,7 +178,8 @@ def _doubt_audits(run: Reading, audits: Sequence[Result]) -> str:
         leaks = (audit.record["verdicts"].get("margin") or {"figures": {}})["figures"].get("leaks")
         if leaks:
             return f"{audit.pair} at {audit.cut}: {leaks.removeprefix('But ')}"
-    undecided = [one for one in audits if one.record["judgement"]["conclusion"].endswith(("unknown", "no conclusion"))]
+    open_ends = ("unknown", "no conclusion")
+    undecided = [audit for audit in audits if audit.record["judgement"]["conclusion"].endswith(open_ends)]
     if undecided:
         judgement = undecided[0].record["judgement"]
         whose = f"{undecided[0].pair} at {undecided[0].cut}: " if len(audits) > 1 else ""
@@ -193,42 +188,27 @@ def _doubt_audits(run: Reading, audits: Sequence[Result]) -> str:
     return few or f"What would change it: {audits[0].record['judgement']['experiment']}"
 
 
+_DIFFER: tuple[tuple[str, Callable[[Result], Hashable]], ...] = (
+    ("the cut", lambda audit: audit.cut),
+    ("the training seeds", _seeds),
+    ("how cues are set against each other", lambda audit: cues_of(audit.record)),
+)
+"""In what audits of one pair of names may differ."""
+
+
 def _disagreement(audits: Sequence[Result]) -> str:
     """Whether audits of one pair of names come to different conclusions, and what else differs between them."""
-    by_pair: dict[str, list[Result]] = defaultdict(list)
-    for audit in audits:
-        by_pair[_pair_of_names(audit)].append(audit)
     torn = {
-        pair: each for pair, each in by_pair.items() if len({one.record["judgement"]["conclusion"] for one in each}) > 1
+        pair: each
+        for pair, each in _grouped(audits, _pair_of_names).items()
+        if len({audit.record["judgement"]["conclusion"] for audit in each}) > 1
     }
     if not torn:
         return ""
-    differ = [
-        words
-        for words, what in (
-            ("the cut", _cut),
-            ("the training seeds", _seeds),
-            ("how cues are set against each other", _cues),
-        )
-        if any(len({what(one) for one in each}) > 1 for each in torn.values())
-    ]
-    by = f", depending on {_joined(differ)}" if differ else " when it is audited again"
-    names = list(torn)
-    which = _joined(names) if len(names) <= _NAMES else f"{len(names)} pairs"
-    are = "is" if len(names) == 1 else "are"
-    return f"The audits do not agree: {which} {are} judged differently{by}. See the judgements."
-
-
-def _cut(result: Result) -> Hashable:
-    return result.cut
-
-
-def _seeds(result: Result) -> Hashable:
-    return result.labels.get("sender_seed"), result.labels.get("receiver_seed")
-
-
-def _cues(result: Result) -> Hashable:
-    return cues_of(result.record)
+    differ = [words for words, of in _DIFFER if any(len(set(map(of, each))) > 1 for each in torn.values())]
+    by = f", depending on {_list_of(differ)}" if differ else " when it is audited again"
+    which = f"{_short_list(list(torn), 'pairs')} {'is' if len(torn) == 1 else 'are'}"
+    return f"The audits do not agree: {which} judged differently{by}. See the judgements."
 
 
 # ---- what is missing
@@ -237,7 +217,7 @@ def _cues(result: Result) -> Hashable:
 def _unfinished(run: Reading) -> str:
     """What failed, or is not there."""
     missing = run.asked - len(run.results)
-    failed = sum(one.state == "failed" for one in run.results)
+    failed = sum(result.state == "failed" for result in run.results)
     if failed:
         more = f", and {missing} more have no result" if missing else ""
         return f"{failed} of {run.asked} jobs failed{more}: see the table at the end."
@@ -248,17 +228,11 @@ def _unfinished(run: Reading) -> str:
 
 def _few_networks(results: Sequence[Result]) -> str:
     """What too few trained networks leave open: counted for each pair of names, as each has a verdict of its own."""
-    seeds: dict[str, set[Hashable]] = defaultdict(set)
-    for result in results:
-        seeds[_pair_of_names(result)].add(_seeds(result))
-    least = min(len(each) for each in seeds.values())
-    few = [pair for pair, each in seeds.items() if len(each) == least]
-    if len(seeds) == 1:
-        rests = "It rests"
-    elif len(few) == len(seeds):
-        rests = "Each verdict rests"
-    else:
-        rests = f"The verdict on {few[0]} rests"
+    seeds = {pair: len(set(map(_seeds, each))) for pair, each in _grouped(results, _pair_of_names).items()}
+    least = min(seeds.values())
+    few = [pair for pair, n in seeds.items() if n == least]
+    rests = "Each verdict rests" if len(few) == len(seeds) else f"The verdict on {few[0]} rests"
+    rests = "It rests" if len(seeds) == 1 else rests
     if least < 2:
         return f"{rests} on one pair of trained networks: another training seed may differ, and intervals do not say."
     if least < 5:
@@ -269,18 +243,16 @@ def _few_networks(results: Sequence[Result]) -> str:
 # ---- stitches
 
 
-def _stitched(run: Reading, stitches: Sequence[Result]) -> Headline:
-    fronts = "the front of" if len(_by_name(stitches, "sender")) == 1 else "fronts of"
-    question = f"{_does(stitches)} {fronts} {_senders(stitches)} work with the back of {_receivers(stitches)}?"
-    scored = [one for one in stitches if (one.record["result"]["top1"] or {}).get("value") is not None]
+def _of_stitches(run: Reading, stitches: Sequence[Result]) -> Headline:
+    fronts = "Does the front of" if len(_names(stitches, "sender")) == 1 else "Do fronts of"
+    question = f"{fronts} {_senders(stitches)} work with the back of {_receivers(stitches)}?"
+    scored = [stitch for stitch in stitches if (stitch.record["result"]["top1"] or {}).get("value") is not None]
     if not scored:
         return Headline(question, "No stitched network has an accuracy.", (), "See the table for what there is.")
-    readable = [one for one in scored if not one.record["result"].get("unreadable")]
+    readable = [stitch for stitch in scored if not stitch.record["result"].get("unreadable")]
     if not readable:
         return _unreadable(run, question, scored)
-    settings: dict[Hashable, list[Result]] = defaultdict(list)
-    for stitch in readable:
-        settings[_setting(stitch)].append(stitch)
+    settings = _grouped(readable, _setting)
     alike = max(settings.values(), key=lambda each: math.fsum(map(_top1, each)) / len(each))
     # Of several stitch seeds the median, as the best of them is the best by luck.
     best = sorted(alike, key=_top1)[(len(alike) - 1) // 2]
@@ -290,16 +262,14 @@ def _stitched(run: Reading, stitches: Sequence[Result]) -> Headline:
         (f"accuracy, {best.pair} at {best.cut}", over(alike, "top1")),
         ("accuracy of the receiver alone", over(alike, "receiver_here")),
     ]
-    beside = [one for one in run.of("control") if _setting(one) == _setting(best)]
-    blind = _best_blind([outcome for one in beside for outcome in one.record["outcomes"]])
-    figures.append(blind if blind is not None else ("agreement with the receiver", over(alike, "agreement")))
+    beside = [control for control in run.of("control") if _setting(control) == _setting(best)]
+    nothing = _best_nothing([outcome for control in beside for outcome in control.record["outcomes"]])
+    figures.append(nothing or ("agreement with the receiver", over(alike, "agreement")))
     doubt = "A stitch that works is no evidence of the same information; add an [[audit]] with a conflict set."
     if not works:
-        doubt = (
-            "A stitch that fails may be at fault itself: another stitch or matching, or more training, may do better."
-        )
-    elif blind is not None and blind[1].value >= 0.8 * figures[0][1].value:
-        doubt = f"{_capital(blind[0])} is {blind[1].value:.3g}: what works for nothing proves nothing."
+        doubt = "The stitch itself may be at fault: another stitch or matching, or more training, may do better."
+    elif nothing is not None and nothing[1].value >= 0.8 * figures[0][1].value:
+        doubt = f"{_capital(nothing[0])} is {nothing[1].value:.3g}: what works for nothing proves nothing."
     doubt = f"{doubt} {_unfinished(run)}".rstrip()
     return Headline(question, verdict, tuple(figures), doubt)
 
@@ -308,7 +278,7 @@ def _unreadable(run: Reading, question: str, stitches: Sequence[Result]) -> Head
     """What is left to say where the receiver is at chance on the labels: how far its own answers are given."""
     best = max(stitches, key=lambda stitch: float(stitch.record["result"]["agreement"]["value"]))
     result, who = best.record["result"], f"{best.pair} at {best.cut}"
-    agreement = as_point(result["agreement"], unit="samples")
+    agreement = Estimate.from_record(result["agreement"])
     verdict = (
         f"Accuracy is unreadable: {result['unreadable']}. What can be read is how far the receiver's own answers are "
         f"given: {who} gives them on {agreement.value:.0%} of the samples, {result['agreement_chance']:.0%} by chance."
@@ -316,7 +286,7 @@ def _unreadable(run: Reading, question: str, stitches: Sequence[Result]) -> Head
     figures = [(f"agreement with the receiver, {who}", agreement)]
     for name, what in (("top5_overlap", "overlap of the first five classes"), ("kl", "divergence KL, nats")):
         if result.get(name) is not None:
-            figures.append((what, as_point(result[name], unit="samples")))
+            figures.append((what, Estimate.from_record(result[name])))
     doubt = f"The labels of {result['data']} may not be those of the receiver's task. {_unfinished(run)}"
     return Headline(question, verdict, tuple(figures), doubt.rstrip())
 
@@ -328,38 +298,35 @@ def _top1(stitch: Result) -> float:
 def _compared_with_receiver(best: Result, *, seeds: int, several: bool) -> tuple[str, bool]:
     """How the best stitched network does beside the receiver alone, and whether it works."""
     result = best.record["result"]
-    penalty, relative = (as_point(result[name], unit="samples") for name in ("penalty", "relative_accuracy"))
+    penalty, relative = (Estimate.from_record(result[name]) for name in ("penalty", "relative_accuracy"))
     lost, works = f"{100 * penalty.value:.1f} percentage points", relative.value >= 0.8
     who = f"{best.pair} at {best.cut}" + (f" (the median of {seeds} stitch seeds)" if seeds > 1 else "")
     if str(best.record.get("status", "")).startswith("diverged"):
         return f"The stitch of {who} has diverged, so that its scores tell nothing of the two networks.", False
     if math.isnan(relative.value) or not penalty.has_interval:
-        accuracy = as_point(result["top1"], unit="samples").short
+        accuracy = Estimate.from_record(result["top1"]).describe(note=False)
         return f"{who} reaches {accuracy}; there is no accuracy of the receiver to compare it with.", True
-    if penalty.high - penalty.low > 2 * _TELLS and penalty.low <= 0 <= penalty.high:
+    if penalty.high - penalty.low > 2 * TELLING and penalty.low <= 0 <= penalty.high:
         few = f"{result['n']:,} samples are too few to tell {who}"
         return f"{few}{', the best of them,' if several else ''} from the receiver alone.", True
     if penalty.low > 0:
         answer, does = "Nearly" if works else "Hardly", f"loses {lost} against the receiver alone"
+    elif penalty.high < 0:
+        answer, does = "Yes", "does better than the receiver alone"
     else:
-        better = (
-            "better than the receiver alone"
-            if penalty.high < 0
-            else "as well as the receiver alone, within the interval"
-        )
-        answer, does = "Yes", f"does {better}"
+        answer, does = "Yes", "does as well as the receiver alone, within the interval"
     return f"{answer}{', the best of them' if several else ''}: {who} {does}.", works
 
 
-def _setting(one: Result) -> tuple[Any, ...]:
+def _setting(result: Result) -> tuple[Any, ...]:
     """All but the seed of the stitch."""
-    return one.pair, one.cut, *(one.labels.get(name) for name in ("matching", "freeze", "stitch", "data"))
+    return result.pair, result.cut, *(result.labels.get(name) for name in ("matching", "freeze", "stitch", "data"))
 
 
 # ---- comparisons, and the rest
 
 
-def _compared(run: Reading, comparisons: Sequence[Result]) -> Headline:
+def _of_comparisons(run: Reading, comparisons: Sequence[Result]) -> Headline:
     first = comparisons[0]
     measure, matrix = next(iter(first.record["matrices"].items()))
     known = [
@@ -376,37 +343,29 @@ def _compared(run: Reading, comparisons: Sequence[Result]) -> Headline:
     names = first.record["senders"], first.record["receivers"]
     shared = [cell for cell in known if names[0][cell[1]] == names[1][cell[2]]]
     hits = sum(_is_best(cell, known, matrix["direction"]) for cell in shared)
-    (_, i, j, best), (_, a, b, worst) = order[0], order[-1]
-    verdict = f"By {measure} the most alike are {names[0][i]} and {names[1][j]}"
-    verdict += (
-        f"; of {len(shared)} layers with the same name, {hits} {'is' if hits == 1 else 'are'} most alike to their own"
-        if shared
-        else ""
-    )
+    verdict = f"By {measure} the most alike are {names[0][order[0][1]]} and {names[1][order[0][2]]}"
+    if shared:
+        are = "is" if hits == 1 else "are"
+        verdict += f"; of {len(shared)} layers with the same name, {hits} {are} most alike to their own"
     verdict += f" ({first.pair}, the first of {len(comparisons)} comparisons)." if len(comparisons) > 1 else "."
-    figures = [(f"{measure}, most alike: {names[0][i]} × {names[1][j]}", score_point(best, first.record))]
-    if len(order) > 1:
-        figures.append((f"{measure}, least alike: {names[0][a]} × {names[1][b]}", score_point(worst, first.record)))
-    if len(order) > 2:
-        _, i, j, middle = order[len(order) // 2]
-        figures.append((f"{measure}, in the middle: {names[0][i]} × {names[1][j]}", score_point(middle, first.record)))
+    chosen = {"most alike": 0, "least alike": len(order) - 1, "in the middle": len(order) // 2}
+    figures = []
+    for (what, k), _ in zip(chosen.items(), order, strict=False):
+        _, i, j, score = order[k]
+        figures.append((f"{measure}, {what}: {names[0][i]} × {names[1][j]}", score_of(score, first.record)))
     # The verdict is of the first comparison alone.
     return Headline(question, verdict, tuple(figures), _unfinished(run) or _few_networks([first]))
 
 
 def _is_best(cell: Any, known: Sequence[Any], direction: str) -> bool:
-    row = [one[0] for one in known if one[1] == cell[1]]
+    row = [other[0] for other in known if other[1] == cell[1]]
     return bool(cell[0] == (max(row) if direction == "similarity" else min(row)))
 
 
-def _else(run: Reading) -> Headline:
-    done = sum(one.state == "done" for one in run.results)
-    kinds = Counter(one.kind for one in run.results if one.state == "done")
+def _counts(run: Reading) -> Headline:
+    done = sum(result.state == "done" for result in run.results)
+    kinds = Counter(result.kind for result in run.results if result.state == "done")
     counts = ", ".join(f"{n} of the kind {kind}" for kind, n in kinds.most_common()) or "nothing yet"
     doubt = _unfinished(run) or "These are figures of single jobs; the table has all of them."
-    return Headline(
-        run.description.get("about") or f"What did {run.name} find?",
-        f"{done} of {run.asked} jobs are done: {counts}.",
-        (),
-        doubt,
-    )
+    question = run.description.get("about") or f"What did {run.name} find?"
+    return Headline(question, f"{done} of {run.asked} jobs are done: {counts}.", (), doubt)

@@ -6,7 +6,7 @@ Smith et al. 2025 (section 6) look at images and find them to be like MNIST's; t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from seamripper.experiment.kinds._images import brought_to, lightness
@@ -14,8 +14,8 @@ from seamripper.experiment.kinds._images import brought_to, lightness
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from seamripper._stats import Estimate
     from seamripper.data import Samples
+    from seamripper.estimate import Estimate
 
 FIGURES = (
     "judged_as_paired",
@@ -59,16 +59,16 @@ def judged(
     of up to 1000 train images; `contrast` the standard deviation of an image's numbers. The receiver's own test images
     tell what both are of real images, and `nearest_input` what the first is of the sender's, where they are others.
     """
-    from seamripper._stats import over_seeds, proportion
+    from seamripper.estimate import over_seeds, proportion
 
     known = lightness(_all(fit.draw(KNOWN, seed=seed)), fit).flatten(1)
     made, real = (_look(images, judge, own, known) for images in (stitched, _images(own)))
 
     def mean(values: Tensor) -> Estimate:
-        return over_seeds(values.tolist())
+        return over_seeds(values.tolist(), "images")
 
     found = {
-        "judged_as_paired": proportion(int((made.named == paired).sum()), len(paired)),
+        "judged_as_paired": replace(proportion(int((made.named == paired).sum()), len(paired)), unit="images"),
         "judge_confidence": mean(made.confidence),
         "judge_confidence_own": mean(real.confidence),
         "nearest": mean(made.nearest),

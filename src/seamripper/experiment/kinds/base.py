@@ -69,7 +69,8 @@ def figure(name: str, estimate: Mapping[str, Any] | None, **more: Any) -> Iterat
         if estimate["value"] is None:
             status = (more.get("status"), estimate.get("status", "not finite"))
             more = {**more, "status": "; ".join(filter(None, status))}
-        yield {**more, "figure": name, "value": estimate["value"], "low": low, "high": high, "n": estimate["n"]}
+        row = {**more, "figure": name, "value": estimate["value"], "low": low, "high": high, "n": estimate["n"]}
+        yield {**row, "unit": estimate["unit"]} if estimate.get("unit") else row
 
 
 def functional(result: Mapping[str, Any], **more: Any) -> Iterator[Row]:

@@ -108,9 +108,9 @@ def _scores(found: Match, test: Paired) -> dict[str, Any]:
     """Top-1 and top-5 accuracy with Wilson's intervals; no top-5 among five classes or fewer."""
     import torch
 
-    from seamripper._stats import proportion
     from seamripper.activations.collect import require_finite
     from seamripper.cut.frozen import sealed
+    from seamripper.estimate import proportion
     from seamripper.matching import Task
 
     wanted = found.matching.wanted(test) if isinstance(found.matching, Task) else test.labels

@@ -243,9 +243,9 @@ def _judged(
 
 def _error(rows: Mapping[str, Tensor], test: Samples, own: Samples | None = None) -> dict[str, Any] | None:
     """The mean squared error over images with Student's interval; None where shapes differ."""
-    from seamripper._stats import over_seeds
+    from seamripper.estimate import over_seeds
 
     if rows["stitched"].shape != rows["input"].shape:
         return None
     apart = lightness(rows["stitched"], own or test) - lightness(rows["input"], test)
-    return over_seeds(apart.square().flatten(1).mean(1).tolist()).as_record()
+    return over_seeds(apart.square().flatten(1).mean(1).tolist(), "images").as_record()

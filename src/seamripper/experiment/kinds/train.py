@@ -28,7 +28,7 @@ class Train(Kind):
 
     def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
         """Train, and score on the test split of the same data."""
-        from seamripper._stats import proportion
+        from seamripper.estimate import proportion
         from seamripper.models import Architecture, Training, predict, train
         from seamripper.models.checkpoint import save_checkpoint
 

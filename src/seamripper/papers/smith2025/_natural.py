@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Data, Network, Way
 from seamripper.papers.base import Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.smith2025._setting import CUTS, PLACES, setting, share
 
 _QUICK_N, _QUICK_EPOCHS = 10_000, 6
@@ -59,7 +60,7 @@ def smaller(profile: Profile, *, recordings: bool = False) -> str:
     )
 
 
-def baselines(cells: Cells, cut: str, **labels: Any) -> tuple[Spread, Spread, Spread]:
+def baselines(cells: Cells, cut: str, **labels: Any) -> tuple[Estimate, Estimate, Estimate]:
     """Accuracy at a cut, the receiver on the sender's task, and the receiver on its own."""
     where = {"kind": "stitch", "receiver_cut": cut, **labels}
     return cells.of("top1", **where), cells.alone(**where), cells.own(**where)

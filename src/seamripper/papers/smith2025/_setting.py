@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Data, Network, Noising, Stitching, Way
+from seamripper.figures import Lines, Series
 from seamripper.papers.base import Profile
-from seamripper.papers.cells import Cells, Spread
-from seamripper.report.figures import Lines, Point, Series
+from seamripper.papers.cells import Cells
 
 CUTS = ("maxpool", "layer1", "layer2", "layer3", "layer4", "before:fc")
 """Before each residual stage of a ResNet, before the pooling, and before the classifier."""
@@ -165,24 +166,24 @@ def by_cut(
     """Lines over cuts: ours, baselines (with the figure that they are), and the authors' own results as dashed ones."""
     found = [Series(name, _points(cells, figure, cuts, labels)) for name, labels in series]
     found += [Series(name, _baseline(cells, what, cuts, labels), dashed=True) for name, labels, what in dashed]
-    found += [Series(f"{name} (authors)", tuple(Point(v) for v in values), dashed=True) for name, values in paper]
+    found += [Series(f"{name} (authors)", tuple(Estimate(v) for v in values), dashed=True) for name, values in paper]
     return Lines(title, tuple(places), tuple(found), y, caption=caption)
 
 
-def _points(cells: Cells, figure: str, cuts: Sequence[str], labels: dict[str, Any]) -> tuple[Point, ...]:
+def _points(cells: Cells, figure: str, cuts: Sequence[str], labels: dict[str, Any]) -> tuple[Estimate, ...]:
     found = [cells.some(figure, receiver_cut=cut, **labels) for cut in cuts]
-    return tuple(Point(float("nan")) if one is None else one.point for one in found)
+    return tuple(Estimate(float("nan")) if one is None else one.as_share for one in found)
 
 
 _UNADAPTED = {"receiver_here": "receiver_unadapted", "receiver_own": "own_unadapted"}
 
 
-def _baseline(cells: Cells, figure: str, cuts: Sequence[str], labels: dict[str, Any]) -> tuple[Point, ...]:
+def _baseline(cells: Cells, figure: str, cuts: Sequence[str], labels: dict[str, Any]) -> tuple[Estimate, ...]:
     """A baseline is the receiver as it was trained, wherever its statistics have adapted since."""
     first = _points(cells, _UNADAPTED.get(figure, figure), cuts, labels)
     return first if any(one.value == one.value for one in first) else _points(cells, figure, cuts, labels)
 
 
-def share(one: Spread | None) -> str:
+def share(one: Estimate | None) -> str:
     """A figure in a table: `0.914 [0.905, 0.923]`; with an arrow if stitches were still learning."""
-    return "–" if one is None else one.point.written
+    return "–" if one is None else str(one.as_share)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.cut.frozen import Freeze
+from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.spec import Data, Experiment, Stitching
 from seamripper.papers.base import Claim, Finding, Item, Profile, Status
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import Check, at_least, below, claim, every, no_worse
 from seamripper.papers.smith2025._setting import CUTS, PLACE, SETS, STITCH, TITLES, by_cut, setting, sizes
 
@@ -66,7 +67,7 @@ def _fewer(data: Data, profile: Profile) -> Data:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(name: str, cut: str, offset: int = 1, freeze: str = "weights") -> Spread:
+    def of(name: str, cut: str, offset: int = 1, freeze: str = "weights") -> Estimate:
         return cells.of("top1", receiver=name, receiver_cut=cut, matching=_name(offset, freeze, profile), freeze=freeze)
 
     own = {name: cells.alone(receiver=name, receiver_cut="maxpool", freeze="weights") for name in _NAMES}
@@ -129,7 +130,7 @@ def _perfect(of: Any, profile: Profile) -> Check:
     best = max(value for one in found for value in one.values.values())
     if best >= _ALL:
         return "reproduced", f"the best has {best:.4f}"
-    learning = any(one.learning for one in found)
+    learning = any(one.lower_bound for one in found)
     status: Status = "not decided at this size" if learning else "not reproduced"
     return status, f"the best has {best:.4f}" + (", still learning" if learning else "")
 
@@ -141,9 +142,9 @@ def _alike(of: Any) -> Claim:
         values = [of("greyscale", cut, k, "all") for k in _OFFSETS]
         seeds = [s for s in values[0].values if all(s in v.values for v in values)]
         # The range over offsets, seed by seed, so that the seeds stay the unit.
-        spans = Spread({s: -(max(v.values[s] for v in values) - min(v.values[s] for v in values)) for s in seeds})
-        status, said = at_least(spans.estimate, -_ALIKE), f"range {-spans.value:.3f}"
-        if any(v.learning for v in values):
+        spans = over_seeds({s: -(max(v.values[s] for v in values) - min(v.values[s] for v in values)) for s in seeds})
+        status, said = at_least(spans, -_ALIKE), f"range {-spans.value:.3f}"
+        if any(v.lower_bound for v in values):
             # They may yet come to the same, or part.
             status, said = "not decided at this size", f"{said}, still learning"
         found.append((PLACE[cut], (status, said)))

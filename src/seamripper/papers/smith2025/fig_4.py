@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Data, Experiment, Network, Picturing, Way
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import above, below, claim, every, reaches
 from seamripper.papers.smith2025._setting import setting, share
-from seamripper.report.figures import Sheet
 
 _SENDERS = {"clothes": ("fashion", "Fashion-MNIST → MNIST", 28), "photos": ("cifar10", "CIFAR-10 → MNIST", 32)}
 _CHANCE = 0.2
@@ -72,7 +73,7 @@ def _steps(profile: Profile, lr: float, epochs: int) -> dict[str, Any]:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(figure: str, sender: str, matching: str) -> Spread:
+    def of(figure: str, sender: str, matching: str) -> Estimate:
         return cells.of(figure, kind="pictures", sender=sender, matching=matching)
 
     pairs = [(f"{title}, {way}", name, way) for name, (_, title, _) in _SENDERS.items() for way in _WAYS]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Stitching
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import claim, every, most, no_worse
 from seamripper.papers.smith2025._setting import STITCH, TITLES, by_cut
 from seamripper.papers.smith2025._vgg import CUTS, PLACE, PLACES, data, departs, networks, way
@@ -28,7 +29,7 @@ def _experiment(profile: Profile) -> Experiment:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(figure: str, sender: str, cut: str) -> Spread:
+    def of(figure: str, sender: str, cut: str) -> Estimate:
         return cells.of(figure, kind="stitch", sender=sender, receiver_cut=cut)
 
     found = [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Noising, Stitching
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile, Status
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import Check, above, claim, differ, every, no_worse, some
 from seamripper.papers.smith2025._setting import STITCH, TITLES, by_cut, setting, share
 from seamripper.papers.smith2025._vgg import CUTS, PLACE, PLACES, data, departs, networks, way
-from seamripper.report.figures import Sheet
 
 _RECEIVERS = {"correlated": 1.00, "digit": 0.98, "colour": 1.00, "colour-only": 1.00}
 """Table D.1: accuracy of the uncut networks."""
@@ -53,7 +54,7 @@ def _experiment(profile: Profile) -> Experiment:
 def _read(cells: Cells, profile: Profile) -> Finding:
     own = {name: cells.of("accuracy", kind="train", model=name) for name in _RECEIVERS}
 
-    def of(figure: str, name: str, cut: str) -> Spread:
+    def of(figure: str, name: str, cut: str) -> Estimate:
         return cells.of(figure, kind="noise", receiver=name, receiver_cut=cut)
 
     better = [(f"Digit at {PLACE[cut]}", above(of("top1", "digit", cut), own["digit"])) for cut in CUTS]
@@ -108,11 +109,11 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     return Finding(claims, figures, (*departs(profile), *noise_size))
 
 
-def _varied(one: Spread) -> Check:
+def _varied(one: Estimate) -> Check:
     """Whether a figure goes far apart over networks."""
     values = one.values.values()
     status: Status = "reproduced" if max(values) - min(values) >= _VARIED else "not reproduced"
-    if one.learning:
+    if one.lower_bound:
         status = "not decided at this size"  # some may only be slower than others
     return status, f"from {min(values):.3f} to {max(values):.3f}"
 

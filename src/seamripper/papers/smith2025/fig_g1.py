@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Network
+from seamripper.figures import Lines
 from seamripper.papers.base import Claim, Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells, over_parts
 from seamripper.papers.checks import above, claim, every, reaches, some
 from seamripper.papers.smith2025._setting import CUTS, PLACE, TITLES, by_cut, setting, sizes
-from seamripper.report.figures import Lines
 
 _RANDOM = (0.9896, 0.9925, 0.9959, 0.9945, 0.9916, 0.9922)
 """Untrained into Digit on Correlated at the six cuts, from the authors' results; 0.978 unstitched."""
@@ -62,14 +63,14 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     return Finding(claims, _figures(cells), (*sizes(profile, noise=True, seeds=False), _UNITS))
 
 
-def _of(cells: Cells, cut: str, receiver: str, data: str, sender: str | None = None, figure: str = "top1") -> Spread:
+def _of(cells: Cells, cut: str, receiver: str, data: str, sender: str | None = None, figure: str = "top1") -> Estimate:
     """A figure of one sender; of the untrained ones, which are then the units, if none is named."""
     if sender == "clustered noise":
         return cells.of(figure, kind="noise", receiver=receiver, receiver_cut=cut)
     labels = {"kind": "stitch", "receiver": receiver, "receiver_cut": cut, "data": data}
     if sender is not None:
         return cells.of(figure, sender=sender, **labels)
-    return Spread.over({name: cells.of(figure, sender=name, **labels) for name in _UNTRAINED})
+    return over_parts({name: cells.of(figure, sender=name, **labels) for name in _UNTRAINED})
 
 
 def _into_digit(cells: Cells) -> tuple[Claim, ...]:

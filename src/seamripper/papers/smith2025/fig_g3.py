@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Network, Stitching
+from seamripper.figures import Lines
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells, over_parts
 from seamripper.papers.checks import above, claim, every, similar
 from seamripper.papers.smith2025._setting import STITCH, by_cut
 from seamripper.papers.smith2025._vgg import CUTS, PLACE, PLACES, WIDTH, data, departs, networks, way
-from seamripper.report.figures import Lines
 
 _UNTRAINED = ("random-0", "random-1", "random-2")
 _SIMILAR = 0.02
@@ -37,11 +38,11 @@ def _experiment(profile: Profile) -> Experiment:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(figure: str, cut: str, name: str, *, untrained: bool) -> Spread:
+    def of(figure: str, cut: str, name: str, *, untrained: bool) -> Estimate:
         labels = {"kind": "stitch", "receiver_cut": cut, "data": f"mnist/{name}?size=32"}
         if not untrained:
             return cells.of(figure, sender="digit", **labels)
-        return Spread.over({one: cells.of(figure, sender=one, **labels) for one in _UNTRAINED})
+        return over_parts({one: cells.of(figure, sender=one, **labels) for one in _UNTRAINED})
 
     alike = [
         (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.experiment.spec import Experiment, Stitching
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells
 from seamripper.papers.checks import claim, denied, every, no_worse, some
 from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller, way
 from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH
-from seamripper.report.figures import Sheet
 
 _INTO_STYLED = (
     (58.39, 58.61, 61.53, 65.31, 70.43, 74.34, 60.18, 56.18),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.experiment.spec import Experiment, Stitching
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile
 from seamripper.papers.cells import Cells
 from seamripper.papers.checks import below, claim, every, no_worse, some
 from seamripper.papers.smith2025._natural import COLUMNS, baselines, network, rows, samples, smaller, way
 from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH
-from seamripper.report.figures import Sheet
 
 _TABLE = (
     (15.40, 19.00, 25.00, 46.20, 75.60, 88.40, 6.59, 77.98),

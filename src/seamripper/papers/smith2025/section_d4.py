@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from seamripper.cut.frozen import Freeze
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Noising
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import Check, claim, every, leaks, no_worse, reaches
 from seamripper.papers.smith2025._setting import STITCH, share
 from seamripper.papers.smith2025.table_1 import NETWORKS, models, way
-from seamripper.report.figures import Sheet
 
 _CLASSES = (10, 5, 2)
 _TEST = 500
@@ -54,7 +57,7 @@ def _runs(name: str) -> list[tuple[str, Freeze]]:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(name: str, place: str, classes: int, matching: str = "theirs", freeze: str = "weights") -> Spread:
+    def of(name: str, place: str, classes: int, matching: str = "theirs", freeze: str = "weights") -> Estimate:
         cut = _NETWORKS[name][1][_PLACES[place]]
         labels = {"receiver": name, "receiver_cut": cut, "classes": classes, "matching": matching, "freeze": freeze}
         return cells.of("top1", **labels)
@@ -72,7 +75,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
     # What is reached in an epoch is so whatever a longer training would reach.
     two, ten = (
         {
-            title: of(name, place, classes, "one epoch").at_rest
+            title: replace(of(name, place, classes, "one epoch"), lower_bound=False)
             for title, name, place in every_place
             if name == "resnet50"
         }

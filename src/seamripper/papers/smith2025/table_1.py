@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.cut.frozen import Freeze
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Network, Noising, Way
+from seamripper.figures import Sheet
 from seamripper.models.imagenet import WEIGHTS
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import Check, claim, denied, every, leaks, reaches
 from seamripper.papers.smith2025._setting import CUTS, PLACES, STITCH, share
-from seamripper.report.figures import Sheet
 
 NETWORKS = {
     "resnet50": ("ResNet-50", CUTS),
@@ -95,7 +96,7 @@ def _read(cells: Cells, profile: Profile) -> Finding:
             if k in _places(profile, name)
         ]
 
-    def of(figure: str, name: str, k: int, freeze: str) -> Spread | None:
+    def of(figure: str, name: str, k: int, freeze: str) -> Estimate | None:
         return cells.some(figure, **labels(name, k, freeze))
 
     rule = (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Stitching
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import claim, denied, every, reaches, some
 from seamripper.papers.smith2025._setting import CUTS, PLACE, PLACES, STITCH, setting, share, sizes
-from seamripper.report.figures import Sheet
 
 _PAIRS = {"A into B": ("colour", "digit"), "A into A": ("colour", "colour")}
 _TABLE = {
@@ -39,7 +40,7 @@ def _experiment(profile: Profile) -> Experiment:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(pair: str, cut: str, matching: str) -> Spread:
+    def of(pair: str, cut: str, matching: str) -> Estimate:
         sender, receiver = _PAIRS[pair]
         return cells.of("top1", sender=sender, receiver=receiver, receiver_cut=cut, matching=matching)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import nan
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Auditing, Experiment
+from seamripper.figures import Sheet
 from seamripper.papers.base import Claim, Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import Check, above, below, claim, differ, every, leaks, some
 from seamripper.papers.smith2025._setting import CUTS, PLACE, STITCH, TITLES, by_cut, setting, share, sizes
-from seamripper.report.figures import Sheet
 
 _SENDERS = ("correlated", "digit", "colour", "colour-only")
 _BACK = ("correlated", "colour", "colour-only")
@@ -82,7 +83,7 @@ def _into(cells: Cells, sender: str, cut: str, freeze: str) -> Check:
     return above(stitched, _alone(cells, "digit"))
 
 
-def _alone(cells: Cells, receiver: str) -> Spread:
+def _alone(cells: Cells, receiver: str) -> Estimate:
     """The receiver as it was trained, on Correlated: once its statistics have adapted, it is another network."""
     return cells.of("receiver_here", kind="stitch", receiver=receiver, receiver_cut="maxpool", freeze="all")
 

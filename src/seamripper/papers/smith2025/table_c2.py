@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Network, Stitching
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import claim, every, no_worse, some
 from seamripper.papers.smith2025._setting import SETS, STITCH, setting, share
-from seamripper.report.figures import Sheet
 
 CUTS = ("conv1", "pool1", "conv2", "pool2")
 PLACES = ("Conv 1", "Avg Pool 1", "Conv 2", "Avg Pool 2")
@@ -55,7 +56,7 @@ def _epochs(profile: Profile) -> int:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(name: str, cut: str, figure: str = "top1") -> Spread:
+    def of(name: str, cut: str, figure: str = "top1") -> Estimate:
         return cells.of(figure, kind="stitch", sender=name, receiver_cut=cut)
 
     found = []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Experiment, Noising
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import above, below, claim, every, leaks, no_worse
 from seamripper.papers.smith2025._setting import STITCH, TITLES, setting, share, sizes
-from seamripper.report.figures import Sheet
 
 _RADII = (0.1, 0.5, 0.9, 0.99, 1.0)
 _TABLE = {
@@ -42,7 +43,7 @@ def _experiment(profile: Profile) -> Experiment:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(name: str, radius: float, freeze: str = "weights") -> Spread:
+    def of(name: str, radius: float, freeze: str = "weights") -> Estimate:
         return cells.of("top1", kind="noise", receiver=name, radius=radius, freeze=freeze)
 
     falls = [

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.spec import Controlling, Data, Experiment, Network
+from seamripper.figures import Sheet
 from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells, Spread
+from seamripper.papers.cells import Cells
 from seamripper.papers.checks import above, claim, every, reaches
 from seamripper.papers.smith2025._setting import CUTS, PLACES, setting, share
 from seamripper.papers.smith2025.table_c2 import CUTS as LENET_CUTS
 from seamripper.papers.smith2025.table_c2 import PLACES as LENET_PLACES
-from seamripper.report.figures import Sheet
 
 _PROBE = "linear_probe?pool=false&untrained=true"
 _LENET = {
@@ -53,7 +54,7 @@ def _experiment(profile: Profile) -> Experiment:
 
 
 def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(model: str, cut: str, name: str) -> Spread:
+    def of(model: str, cut: str, name: str) -> Estimate:
         return cells.of("top1", kind="control", receiver=model, receiver_cut=cut, data=f"mnist/{name}")
 
     colours = [

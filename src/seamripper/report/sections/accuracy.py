@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from seamripper.report.figures import Lines, Series
+from seamripper.figures import Lines, Series
 from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, cuts_of, over, series_name, several
 
@@ -13,8 +13,8 @@ from seamripper.report.sections.base import Section, cuts_of, over, series_name,
 def accuracy(run: Reading) -> Section | None:
     """One figure for each receiver and data set."""
     groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for one in run.of("stitch"):
-        groups[one.labels["receiver"], one.labels["data"]].append(one)
+    for stitch in run.of("stitch"):
+        groups[stitch.labels["receiver"], stitch.labels["data"]].append(stitch)
     if not groups:
         return None
     figures = tuple(_lines(receiver, data, results) for (receiver, data), results in groups.items())
@@ -32,12 +32,12 @@ def accuracy(run: Reading) -> Section | None:
 def _lines(receiver: str, data: str, results: Sequence[Result]) -> Lines:
     places, differ = cuts_of(results), several(results)
     by_name: dict[str, list[Result]] = defaultdict(list)
-    for one in results:
-        by_name[series_name(one, differ)].append(one)
+    for stitch in results:
+        by_name[series_name(stitch, differ)].append(stitch)
     series = [
-        Series(name, tuple(over([one for one in each if one.cut == place], "top1") for place in places))
+        Series(name, tuple(over([stitch for stitch in each if stitch.cut == place], "top1") for place in places))
         for name, each in by_name.items()
     ]
-    alone = tuple(over([one for one in results if one.cut == place], "receiver_here") for place in places)
+    alone = tuple(over([stitch for stitch in results if stitch.cut == place], "receiver_here") for place in places)
     series.append(Series(f"{receiver} alone", alone, dashed=True))
     return Lines(f"Accuracy by cut, into {receiver} on {data}", places, tuple(series), "accuracy")

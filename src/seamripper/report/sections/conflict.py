@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from seamripper.report.figures import Figure, Picture, Pictures, Point, Strip, as_point
-from seamripper.report.png import png
+from seamripper.estimate import Estimate
+from seamripper.figures import Figure, Picture, Pictures, Strip, png
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section, audited_point, samples_of
+from seamripper.report.sections.base import Section
 
 _MOST = 8
 
 
 def conflict(run: Reading) -> Section | None:
     """From the audits that set the cues against each other."""
-    audits = [one for one in run.of("audit") if "conflict" in one.record["verdicts"]]
+    audits = [audit for audit in run.of("audit") if "conflict" in audit.record["verdicts"]]
     if not audits:
         return None
     figures: list[Figure] = []
-    for one in audits[:_MOST]:
-        figures.append(_strip(one))
-        images = _images(run, one)
+    for audit in audits[:_MOST]:
+        figures.append(_strip(audit))
+        images = _images(run, audit)
         figures += [images] if images is not None else []
     text = (
         "Inputs on which the cues that agree in the data disagree. A stitched network that holds the receiver's "
@@ -27,30 +27,27 @@ def conflict(run: Reading) -> Section | None:
     return Section("conflict", "Where the cues disagree", text, tuple(figures))
 
 
-def _strip(one: Result) -> Strip:
-    verdict = one.record["verdicts"]["conflict"]
-    groups: list[tuple[str, tuple[Point, ...]]] = [
-        (name, tuple(as_point(each, unit="samples") for each in points)) for name, points in verdict["controls"].items()
-    ]
+def _strip(audit: Result) -> Strip:
+    verdict = audit.record["verdicts"]["conflict"]
+    groups = [(name, tuple(map(Estimate.from_record, each))) for name, each in verdict["controls"].items()]
     decided = verdict["figures"]["decided_by"]
-    title = f"Agreement with the receiver on the {decided}: {one.pair} at {one.cut}"
-    observed = audited_point(one.record, verdict["observed"], samples_of(verdict, one.record))
+    title = f"Agreement with the receiver on the {decided}: {audit.pair} at {audit.cut}"
+    observed = Estimate.from_record(verdict["observed"])
     return Strip(title, tuple(groups), observed, "agreement with the receiver", {}, verdict["sentence"])
 
 
-def _images(run: Reading, one: Result) -> Pictures | None:
-    kept = run.tensor(one, "examples", "examples")
-    if kept is None:
+def _images(run: Reading, audit: Result) -> Pictures | None:
+    examples = run.tensor(audit, "examples", "examples")
+    if examples is None:
         return None
-    shown = []
-    for image, label, receiver, stitched in zip(
-        kept["images"], kept["labels"].tolist(), kept["receiver"].tolist(), kept["stitched"].tolist(), strict=True
-    ):
+    pictures = []
+    answers = (examples[name].tolist() for name in ("labels", "receiver", "stitched"))
+    for image, label, receiver, stitched in zip(examples["images"], *answers, strict=True):
         caption = f"receiver {receiver}, stitched {stitched}"
         alt = f"An input of class {label}: the receiver says {receiver}, the stitched network {stitched}"
-        shown.append(Picture(png(image.numpy()), caption, alt, apart=receiver != stitched))
-    told = one.record.get("examples") or {}
-    share = told.get("disagree")
+        pictures.append(Picture(png(image.numpy()), caption, alt, apart=receiver != stitched))
+    about = audit.record.get("examples") or {}
+    share = about.get("disagree")
     caption = "" if share is None else f"They disagree on {share:.1%} of the set; shown are first those where they do."
-    title = f"The {told.get('set', 'set')}: {one.pair} at {one.cut}"
-    return Pictures(title, (("what is shown", tuple(shown)),), caption)
+    title = f"The {about.get('set', 'set')}: {audit.pair} at {audit.cut}"
+    return Pictures(title, (("what is shown", tuple(pictures)),), caption)

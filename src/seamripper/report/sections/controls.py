@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from seamripper.report.figures import Point, Strip, as_point
+from seamripper.estimate import Estimate
+from seamripper.figures import Strip
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section, audited_point, over
+from seamripper.report.sections.base import Section, accuracy_of, over
 
 _MOST = 16
 """Plots that are shown; the table has all figures."""
@@ -15,7 +16,7 @@ _MOST = 16
 def controls(run: Reading) -> Section | None:
     """For each pair and cut: of its audit, or of the control jobs beside its stitches."""
     figures = list[Strip]()
-    for strip in [_of_audit(one) for one in run.of("audit")] or _of_jobs(run):
+    for strip in [_of_audit(audit) for audit in run.of("audit")] or _of_jobs(run):
         # Audits that differ in the conflict alone have the same controls.
         figures += [strip] if strip not in figures else []
     if not figures:
@@ -28,28 +29,24 @@ def controls(run: Reading) -> Section | None:
     return Section("controls", "Beside the controls", text, tuple(figures[:_MOST]))
 
 
-def _of_audit(one: Result) -> Strip:
-    groups: dict[str, list[Point]] = defaultdict(list)
-    for outcome in one.record["outcomes"]:
-        note = f"{outcome['label']}, seed {outcome['seed']}"
-        groups[outcome["control"]].append(as_point(outcome["result"]["top1"], note, unit="samples"))
-    own = groups.pop("sender", [])
-    stitched, first = one.record["judgement"]["figures"].get("stitched"), one.record["outcomes"][0]["result"]
-    observed = audited_point(one.record, stitched, first["n"]) if stitched else own[0]
-    baselines = {"receiver alone": as_point(first["receiver_here"], unit="samples")}
-    return Strip(f"{one.pair} at {one.cut}", _grouped(groups), observed, "accuracy", baselines)
+def _of_audit(audit: Result) -> Strip:
+    groups: dict[str, list[Estimate]] = defaultdict(list)
+    for outcome in audit.record["outcomes"]:
+        groups[outcome["control"]].append(accuracy_of(outcome))
+    own, stitched = groups.pop("sender", []), audit.record["judgement"]["figures"].get("stitched")
+    observed = Estimate.from_record(stitched) if stitched else own[0]
+    baselines = {"receiver alone": Estimate.from_record(audit.record["outcomes"][0]["result"]["receiver_here"])}
+    return Strip(f"{audit.pair} at {audit.cut}", _grouped(groups), observed, "accuracy", baselines)
 
 
 def _of_jobs(run: Reading) -> list[Strip]:
     stitches: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
-    beside: dict[tuple[str, str, str], dict[str, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    for one in run.of("stitch"):
-        stitches[one.pair, one.cut, str(one.labels["matching"])].append(one)
-    for one in run.of("control"):
-        at = one.pair, one.cut, str(one.labels["matching"])
-        for outcome in one.record["outcomes"]:
-            note = f"{outcome['label']}, seed {outcome['seed']}"
-            beside[at][str(one.labels["control"])].append(as_point(outcome["result"]["top1"], note, unit="samples"))
+    beside: dict[tuple[str, str, str], dict[str, list[Estimate]]] = defaultdict(lambda: defaultdict(list))
+    for stitch in run.of("stitch"):
+        stitches[stitch.pair, stitch.cut, str(stitch.labels["matching"])].append(stitch)
+    for control in run.of("control"):
+        at = control.pair, control.cut, str(control.labels["matching"])
+        beside[at][str(control.labels["control"])] += map(accuracy_of, control.record["outcomes"])
     return [
         Strip(
             f"{pair} at {cut}, {matching}",
@@ -63,5 +60,5 @@ def _of_jobs(run: Reading) -> list[Strip]:
     ]
 
 
-def _grouped(groups: dict[str, list[Point]]) -> tuple[tuple[str, tuple[Point, ...]], ...]:
+def _grouped(groups: dict[str, list[Estimate]]) -> tuple[tuple[str, tuple[Estimate, ...]], ...]:
     return tuple((name, tuple(points)) for name, points in groups.items())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from seamripper.report.figures import Figure, Histogram, Lines, Point, Series
+from seamripper.estimate import Estimate
+from seamripper.figures import Figure, Histogram, Lines, Series
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section, audited_point, cuts_of
+from seamripper.report.sections.base import Section, cuts_of
 
 _MOST = 12
 """Histograms that are shown."""
@@ -14,11 +15,11 @@ _MOST = 12
 
 def distribution(run: Reading) -> Section | None:
     """AUROC by cut, then native against stitched energies, or whatever the detector scores by."""
-    audits = [one for one in run.of("audit") if "distribution" in one.record["verdicts"]]
+    audits = [audit for audit in run.of("audit") if "distribution" in audit.record["verdicts"]]
     if not audits:
         return None
     figures: list[Figure] = [_lines(audits)]
-    figures += [shown for one in audits[:_MOST] if (shown := _histogram(one)) is not None]
+    figures += [bins for audit in audits[:_MOST] if (bins := _histogram(audit)) is not None]
     text = (
         "How well a detector tells stitched activations from the receiver's own on the same inputs: an AUROC of "
         "0.5 says that it cannot, 1 that it always can. Controls with the same information say what a stitch does "
@@ -29,28 +30,27 @@ def distribution(run: Reading) -> Section | None:
 
 def _lines(audits: list[Result]) -> Lines:
     places = cuts_of(audits)
-    pairs = list(dict.fromkeys(one.pair for one in audits))
+    pairs = list(dict.fromkeys(audit.pair for audit in audits))
     series = []
     for pair in pairs:
-        mine = {one.cut: _auroc(one) for one in audits if one.pair == pair}
-        points = tuple(mine.get(place, Point(math.nan)) for place in places)
+        mine = {audit.cut: _auroc(audit) for audit in audits if audit.pair == pair}
+        points = tuple(mine.get(place, Estimate(math.nan)) for place in places)
         series.append(Series(pair, points))
-    series.append(Series("chance", tuple(Point(0.5) for _ in places), dashed=True))
+    series.append(Series("chance", tuple(Estimate(0.5) for _ in places), dashed=True))
     return Lines("OOD AUROC by cut", places, tuple(series), "AUROC", bounds=(0.0, 1.0))
 
 
-def _auroc(one: Result) -> Point:
-    verdict = one.record["verdicts"]["distribution"]
-    return audited_point(one.record, verdict["observed"], verdict["figures"]["n"])
+def _auroc(audit: Result) -> Estimate:
+    return Estimate.from_record(audit.record["verdicts"]["distribution"]["observed"])
 
 
-def _histogram(one: Result) -> Histogram | None:
-    found = one.record["verdicts"]["distribution"]["figures"].get("histogram")
-    if not found:
+def _histogram(audit: Result) -> Histogram | None:
+    bins = audit.record["verdicts"]["distribution"]["figures"].get("histogram")
+    if not bins:
         return None
-    counts = {name: tuple(found[name]) for name in ("native", "stitched")}
-    caption = f"Score: {found['score']}, the first seed; what lies beyond the ends is in the outermost bins."
-    title = f"{found['score']}, native against stitched: {one.pair} at {one.cut}"
+    counts = {name: tuple(bins[name]) for name in ("native", "stitched")}
+    caption = f"Score: {bins['score']}, the first seed; what lies beyond the ends is in the outermost bins."
+    title = f"{bins['score']}, native against stitched: {audit.pair} at {audit.cut}"
     # Scores of a classifier are of several folds, brought to one scale.
-    unit = "energy" if found["score"] == "energy" else f"{found['score']}, in native standard deviations"
-    return Histogram(title, tuple(found["edges"]), counts, unit, caption)
+    unit = "energy" if bins["score"] == "energy" else f"{bins['score']}, in native standard deviations"
+    return Histogram(title, tuple(bins["edges"]), counts, unit, caption)

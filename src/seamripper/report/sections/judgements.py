@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from seamripper.report.figures import Figure, Sheet
+from seamripper.estimate import Estimate
+from seamripper.figures import Figure, Sheet
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section, audited_point, samples_of
+from seamripper.report.sections.base import Section
 
 FIGURES = {
     "stitched": "accuracy of the stitched network",
@@ -31,16 +32,16 @@ def judgements(run: Reading) -> Section | None:
     audits = run.of("audit")
     if not audits:
         return None
-    known = any("known" in one.labels for one in audits)
+    known = any("known" in audit.labels for audit in audits)
     columns = ("audit", "judged", *(["what is known"] if known else []), "accuracy", "agreement where cues disagree")
     why = ("audit", "reason", "what would change it", "not done")
     rests = ("audit", "figure", "value", "low", "high", "n", "of")
-    settings = dict.fromkeys(f"{_capital('; '.join(setting(one.record['record'])))}." for one in audits)
+    settings = dict.fromkeys(f"{_capital('; '.join(setting(audit.record['record'])))}." for audit in audits)
     title = "1 judgement" if len(audits) == 1 else f"{len(audits)} judgements"
     figures: list[Figure] = [
-        Sheet(title, columns, tuple(_row(one, known) for one in audits), " ".join(settings)),
-        Sheet("Why", why, tuple(_reasons(one) for one in audits)),
-        Sheet("What they rest on", rests, tuple(row for one in audits for row in _figures(one))),
+        Sheet(title, columns, tuple(_row(audit, known) for audit in audits), " ".join(settings)),
+        Sheet("Why", why, tuple(_reasons(audit) for audit in audits)),
+        Sheet("What they rest on", rests, tuple(row for audit in audits for row in _figures(audit))),
     ]
     text = "One rule judges every audit, in one of five answers, with its reason and what would change it."
     return Section("judgements", "What was judged, and why", text, tuple(figures))
@@ -57,51 +58,52 @@ def cues_of(record: Mapping[str, Any]) -> str:
     return f"with {' and '.join(ways)}" if ways else "with nothing on which cues disagree"
 
 
-def _row(one: Result, known: bool) -> tuple[Any, ...]:
-    record, judgement = one.record, one.record["judgement"]
+def _row(audit: Result, known: bool) -> tuple[Any, ...]:
+    record, judgement = audit.record, audit.record["judgement"]
     conflict = record["verdicts"].get("conflict")
-    accuracy = audited_point(record, judgement["figures"].get("stitched"), record["outcomes"][0]["result"]["n"])
-    agreement = (
-        "–" if conflict is None else audited_point(record, conflict["observed"], samples_of(conflict, record)).written
-    )
-    truth = (one.labels.get("known") or "",) if known else ()
-    return _audit(one), judgement["conclusion"], *truth, accuracy.written, agreement
+    accuracy = Estimate.from_record(judgement["figures"].get("stitched"))
+    agreement = Estimate.from_record(conflict and conflict["observed"])
+    truth = (audit.labels.get("known") or "",) if known else ()
+    return _audit(audit), judgement["conclusion"], *truth, str(accuracy), str(agreement)
 
 
-def _reasons(one: Result) -> tuple[Any, ...]:
-    judgement, skipped = one.record["judgement"], one.record["skipped"]
+def _reasons(audit: Result) -> tuple[Any, ...]:
+    judgement, skipped = audit.record["judgement"], audit.record["skipped"]
     not_done = " ".join(f"{name}: {why}" for name, why in skipped.items())
-    return _audit(one), judgement["reason"], judgement["experiment"], not_done
+    return _audit(audit), judgement["reason"], judgement["experiment"], not_done
 
 
-def _audit(one: Result) -> str:
-    return f"{one.pair} at {one.cut}, {cues_of(one.record)}"
+def _audit(audit: Result) -> str:
+    return f"{audit.pair} at {audit.cut}, {cues_of(audit.record)}"
 
 
-def _figures(one: Result) -> Iterator[tuple[Any, ...]]:
+def _figures(audit: Result) -> Iterator[tuple[Any, ...]]:
     """Each figure of a judgement, with its interval; the names of controls are figures, too."""
-    figures = one.record["judgement"]["figures"]
+    figures = audit.record["judgement"]["figures"]
     order = [*(name for name in FIGURES if name in figures), *(name for name in figures if name not in FIGURES)]
     for name in order:
         value, words = figures[name], FIGURES.get(name, f"accuracy of {name}")
         if not isinstance(value, Mapping):
-            yield _audit(one), words, value, None, None, None, ""
+            yield _audit(audit), words, value, None, None, None, ""
             continue
-        conflict = one.record["verdicts"].get("conflict")
-        on_sets = conflict is not None and name in ("agreement", "kept", "score")
-        samples = samples_of(conflict, one.record) if on_sets else one.record["outcomes"][0]["result"]["n"]
-        point = audited_point(one.record, value, samples)
-        yield _audit(one), words, value["value"], *(value["interval"] or (None, None)), point.n, point.unit
+        yield (
+            _audit(audit),
+            words,
+            value["value"],
+            *(value["interval"] or (None, None)),
+            value["n"],
+            value.get("unit", ""),
+        )
 
 
 def setting(record: Mapping[str, Any]) -> Iterator[str]:
     """What was compared on what, and how, in phrases; `record` is what an audit says of itself."""
-    data = {role: f"{one['n']:,} samples of {one['name']}" for role, one in record["data"].items()}
+    data = {role: f"{audit['n']:,} samples of {audit['name']}" for role, audit in record["data"].items()}
     yield f"fitted on {data['fit']}, scored on {data['test']}"
     against = [f"conflict set: {data['conflict']}"] if "conflict" in data else []
     against += [f"interventions: {', '.join(record['interventions'])}"] if record["interventions"] else []
     yield "; ".join(against) or "neither a conflict set nor interventions"
-    yield f"data: {'; '.join(dict.fromkeys(one['source'] for one in record['data'].values()))}"
+    yield f"data: {'; '.join(dict.fromkeys(audit['source'] for audit in record['data'].values()))}"
     chosen = record["stitch"] if isinstance(record["stitch"], str) else record["stitch"]["name"]
     seeds = ", ".join(map(str, record["seeds"]))
     yield f"stitch {chosen!r}, {_matching(record['matching'])}, freeze {record['freeze']!r}, stitch seeds {seeds}"

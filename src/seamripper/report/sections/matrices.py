@@ -6,24 +6,24 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seamripper.report.figures import Cell, Grid
+from seamripper.figures import Cell, Grid
 from seamripper.report.reading import Reading, Result
-from seamripper.report.sections.base import Section, score_point
+from seamripper.report.sections.base import Section, score_of
 
 
 def matrices(run: Reading) -> Section | None:
     """Every measure of every comparison; which are seen can be chosen."""
-    found = run.of("compare")
-    if not found:
+    comparisons = run.of("compare")
+    if not comparisons:
         return None
-    scales = _scales(found)
+    scales = _scales(comparisons)
     figures, details = list[Grid](), dict[str, dict[str, Any]]()
-    for number, one in enumerate(found):
-        rule = one.record["record"]["rule"]
-        for measure, matrix in one.record["matrices"].items():
-            tags = {"measure": measure, "sampling": rule["sampling"], "pair": one.pair}
-            figures.append(_grid(number, one, measure, matrix, scales[matrix["direction"]], tags))
-        details |= _details(number, one)
+    for number, comparison in enumerate(comparisons):
+        rule = comparison.record["record"]["rule"]
+        for measure, matrix in comparison.record["matrices"].items():
+            tags = {"measure": measure, "sampling": rule["sampling"], "pair": comparison.pair}
+            figures.append(_grid(number, comparison, measure, matrix, scales[matrix["direction"]], tags))
+        details |= _details(number, comparison)
     switches = {
         name: tuple(dict.fromkeys(grid.tags[name] for grid in figures)) for name in ("pair", "measure", "sampling")
     }
@@ -36,10 +36,10 @@ def matrices(run: Reading) -> Section | None:
     return Section("matrices", "How similar the layers are", text, tuple(figures), switches, details)
 
 
-def _scales(found: Sequence[Result]) -> dict[str, tuple[float, float]]:
+def _scales(comparisons: Sequence[Result]) -> dict[str, tuple[float, float]]:
     values: dict[str, list[float]] = {}
-    for one in found:
-        for matrix in one.record["matrices"].values():
+    for comparison in comparisons:
+        for matrix in comparison.record["matrices"].values():
             known = [s["value"] for row in matrix["scores"] for s in row if s is not None and s["value"] is not None]
             values.setdefault(matrix["direction"], []).extend(known)
     return {
@@ -55,32 +55,32 @@ def _round_up(value: float) -> float:
 
 def _grid(
     number: int,
-    one: Result,
+    comparison: Result,
     measure: str,
     matrix: Mapping[str, Any],
     scale: tuple[float, float],
     tags: Mapping[str, str],
 ) -> Grid:
     cells = tuple(
-        tuple(Cell(score_point(score, one.record), f"{number}-{i}-{j}") for j, score in enumerate(row))
+        tuple(Cell(score_of(score, comparison.record), f"{number}-{i}-{j}") for j, score in enumerate(row))
         for i, row in enumerate(matrix["scores"])
     )
-    record = one.record["record"]
+    record = comparison.record["record"]
     caption = f"{matrix['direction']}, {record['n']:,} samples of {record['data']['name']}, {tags['sampling']}"
-    rows, columns = tuple(one.record["senders"]), tuple(one.record["receivers"])
-    return Grid(f"{measure}: {one.pair}", rows, columns, cells, scale, matrix["direction"], caption, tags)
+    rows, columns = tuple(comparison.record["senders"]), tuple(comparison.record["receivers"])
+    return Grid(f"{measure}: {comparison.pair}", rows, columns, cells, scale, matrix["direction"], caption, tags)
 
 
-def _details(number: int, one: Result) -> dict[str, dict[str, Any]]:
+def _details(number: int, comparison: Result) -> dict[str, dict[str, Any]]:
     """For each pair of cuts all its measures: what opens when a cell is chosen."""
-    record, found = one.record, {}
+    record, details = comparison.record, {}
     for i, sender in enumerate(record["senders"]):
         for j, receiver in enumerate(record["receivers"]):
             rows = []
             for measure, matrix in record["matrices"].items():
                 score = matrix["scores"][i][j]
                 why = matrix["failed"].get(f"{sender} × {receiver}", "")
-                told = score_point(score, record).told if score else f"no score: {why}"
-                rows.append([measure, matrix["direction"], told])
-            found[f"{number}-{i}-{j}"] = {"title": f"{one.pair}: {sender} × {receiver}", "rows": rows}
-    return found
+                value = score_of(score, record).describe() if score else f"no score: {why}"
+                rows.append([measure, matrix["direction"], value])
+            details[f"{number}-{i}-{j}"] = {"title": f"{comparison.pair}: {sender} × {receiver}", "rows": rows}
+    return details

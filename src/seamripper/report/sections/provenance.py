@@ -6,17 +6,17 @@ import shlex
 import time
 from typing import Any
 
-from seamripper.report.figures import Figure, Sheet
+from seamripper.figures import Figure, Sheet
 from seamripper.report.reading import Reading
 from seamripper.report.sections.base import Section
 
 
 def provenance(run: Reading) -> Section | None:
     """Who made this, with what, when and how."""
-    runs = [one for one in run.standing["runs"] if one["experiment"] == run.name]
+    runs = [made for made in run.standing["runs"] if made["experiment"] == run.name]
     figures: list[Figure] = [
         Sheet(
-            "Runs", ("started", "took", "host", "engine", "jobs", "git", "command"), tuple(_run(one) for one in runs)
+            "Runs", ("started", "took", "host", "engine", "jobs", "git", "command"), tuple(_run(made) for made in runs)
         ),
         Sheet("Versions", ("package", "version"), tuple(sorted(_versions(runs).items()))),
         Sheet("Data", ("fingerprint", "as"), tuple(_data(run))),
@@ -26,41 +26,41 @@ def provenance(run: Reading) -> Section | None:
     return Section("provenance", "Provenance", text, tuple(figures))
 
 
-def _run(one: dict[str, Any]) -> tuple[Any, ...]:
-    started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one["started"]))
+def _run(made: dict[str, Any]) -> tuple[Any, ...]:
+    started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(made["started"]))
     took = (
         "under way"
-        if one["alive"]
+        if made["alive"]
         else "was killed"
-        if one["ended"] is None
-        else f"{one['ended'] - one['started']:.0f} s"
+        if made["ended"] is None
+        else f"{made['ended'] - made['started']:.0f} s"
     )
-    git = (one.get("git") or "–")[:13]
-    return started, took, one["host"], one["engine"], one["did"], git, shlex.join(one["command"])
+    git = (made.get("git") or "–")[:13]
+    return started, took, made["host"], made["engine"], made["did"], git, shlex.join(made["command"])
 
 
 def _versions(runs: list[dict[str, Any]]) -> dict[str, str]:
-    found: dict[str, set[str]] = {}
-    for one in runs:
-        for name, version in {"python": one["python"], **one["packages"]}.items():
-            found.setdefault(name, set()).add(version)
-    return {name: ", ".join(sorted(versions)) for name, versions in found.items()}
+    versions_of: dict[str, set[str]] = {}
+    for made in runs:
+        for name, version in {"python": made["python"], **made["packages"]}.items():
+            versions_of.setdefault(name, set()).add(version)
+    return {name: ", ".join(sorted(versions)) for name, versions in versions_of.items()}
 
 
 def _data(run: Reading) -> list[tuple[str, str]]:
     """The fingerprints of the samples, by what they served as."""
-    found: dict[str, set[str]] = {}
+    roles_of: dict[str, set[str]] = {}
     for content in run.contents.values():
         for role in ("fit", "test", "own", "conflict", "data"):
             if content.get(role):
-                found.setdefault(content[role], set()).add(role)
-    return [(print_, ", ".join(sorted(roles))) for print_, roles in found.items()]
+                roles_of.setdefault(content[role], set()).add(role)
+    return [(print_, ", ".join(sorted(roles))) for print_, roles in roles_of.items()]
 
 
 def _seeds(run: Reading) -> list[tuple[str, str]]:
-    found: dict[str, set[int]] = {}
-    for one in run.results:
-        for name, what in (("sender_seed", "senders"), ("receiver_seed", "receivers"), ("seed", one.kind)):
-            if isinstance(one.labels.get(name), int):
-                found.setdefault(what, set()).add(one.labels[name])
-    return [(what, ", ".join(map(str, sorted(seeds)))) for what, seeds in found.items()]
+    seeds_of: dict[str, set[int]] = {}
+    for result in run.results:
+        for name, what in (("sender_seed", "senders"), ("receiver_seed", "receivers"), ("seed", result.kind)):
+            if isinstance(result.labels.get(name), int):
+                seeds_of.setdefault(what, set()).add(result.labels[name])
+    return [(what, ", ".join(map(str, sorted(seeds)))) for what, seeds in seeds_of.items()]

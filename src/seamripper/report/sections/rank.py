@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 
-from seamripper._stats import over_seeds
-from seamripper.report.figures import Lines, Point, Series
+from seamripper.estimate import Estimate, over_seeds
+from seamripper.figures import Lines, Series
 from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, cuts_of
 
 
 def rank(run: Reading) -> Section | None:
     """From the audits that looked at it."""
-    audits = [one for one in run.of("audit") if "rank" in one.record["verdicts"]]
+    audits = [audit for audit in run.of("audit") if "rank" in audit.record["verdicts"]]
     if not audits:
         return None
     groups: dict[str, list[Result]] = defaultdict(list)
-    for one in audits:
-        groups[f"{one.labels['sender']} → {one.labels['receiver']}"].append(one)
+    for audit in audits:
+        groups[f"{audit.labels['sender']} → {audit.labels['receiver']}"].append(audit)
     figures = tuple(_lines(name, results) for name, results in groups.items())
     text = (
         "Rank of the activations at the receiver's first layer behind the cut: of its own (native), of the "
@@ -31,9 +32,9 @@ def rank(run: Reading) -> Section | None:
 def _lines(name: str, results: list[Result]) -> Lines:
     places = cuts_of(results)
     read: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for one in results:
-        for who, ranks in one.record["verdicts"]["rank"]["figures"]["ranks"].items():
-            read["stitched" if who == "sender" else who][one.cut] += [float(each["rank"]) for each in ranks]
+    for audit in results:
+        for who, ranks in audit.record["verdicts"]["rank"]["figures"]["ranks"].items():
+            read["stitched" if who == "sender" else who][audit.cut] += [float(each["rank"]) for each in ranks]
     series = tuple(
         Series(
             who,
@@ -45,8 +46,5 @@ def _lines(name: str, results: list[Result]) -> Lines:
     return Lines(f"Rank by cut, {name}", places, series, "rank")
 
 
-def _mean(values: list[float], unit: str) -> Point:
-    if not values:
-        return Point(math.nan)
-    found = over_seeds(values)
-    return Point(found.value, found.low, found.high, found.n, "mean over them", unit=unit)
+def _mean(values: list[float], unit: str) -> Estimate:
+    return replace(over_seeds(values, unit), note="mean over them") if values else Estimate(math.nan)

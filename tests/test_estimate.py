@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from seamripper._stats import Estimate, paired, proportion
+from seamripper.estimate import Estimate, fold_interval, mean_over, paired, proportion
 
 
 @pytest.mark.parametrize(
@@ -82,9 +84,44 @@ def test_a_figure_that_is_none() -> None:
     never = np.zeros(10, dtype=bool)
     found = paired(~never, never, FIGURES["relative"])
     assert np.isnan([found.value, found.low, found.high]).all()
-    assert found.as_record() == {"value": None, "interval": [None, None], "n": 10}
+    assert found.as_record() == {"value": None, "interval": None, "n": 10, "unit": "samples"}
 
 
 def test_in_words() -> None:
     assert str(Estimate(0.5, 0.4, 0.6, 10)) == "0.500 [0.400, 0.600]"
     assert Estimate(0.5, 0.4, 0.6, 10).as_record() == {"value": 0.5, "interval": [0.4, 0.6], "n": 10}
+
+
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        Estimate(0.5, 0.4, 0.6, 9, "samples", note="one seed", lower_bound=True),
+        Estimate(0.5, 0.4, 0.6, 9, "rows", rule={"measure": "linear_cka", "sampling": "rows", "sides": (1.0, 2.0)}),
+        Estimate(0.5, n=3),
+    ],
+)
+def test_an_estimate_is_read_back_as_it_was(estimate: Estimate) -> None:
+    assert repr(Estimate.from_record(json.loads(json.dumps(estimate.as_record())))) == repr(estimate)
+
+
+def test_an_estimate_of_nothing() -> None:
+    assert Estimate.from_record(None).describe() == "no value"
+    empty = {"value": None, "interval": [None, None], "n": 7}
+    assert Estimate.from_record(empty, unit="samples", note="why").describe() == "no value, n = 7 samples (why)"
+
+
+def test_a_mean_over_stitch_seeds_counts_samples_and_names_the_seeds() -> None:
+    mean = mean_over([proportion(90, 100), proportion(80, 100)])
+    assert mean.describe(note=False).endswith("n = 100 samples × 2 stitch seeds")
+    assert mean.as_share.high == 1
+    assert mean_over([proportion(90, 100)]) == proportion(90, 100)
+
+
+def test_fold_intervals_against_the_plain_formulas() -> None:
+    parts = [0.4, 0.5, 0.45, 0.6]
+    half = 3.182446305284263 * np.std(parts, ddof=1) / 2  # t of 3 degrees of freedom
+    assert fold_interval(0.5, parts, left_out=False, within=(-9, 9)) == pytest.approx((0.5 - half, 0.5 + half))
+    # The jackknife's error of a mean is its standard error: leaving out fold k gives (Σ − xₖ) / (g − 1).
+    without = [(sum(parts) - part) / 3 for part in parts]
+    assert fold_interval(0.5, without, left_out=True, within=(-9, 9)) == pytest.approx((0.5 - half, 0.5 + half))
+    assert fold_interval(0.5, parts, left_out=False, within=(0.45, 0.55)) == (0.45, 0.55)

@@ -1,6 +1,8 @@
-"""Colours that the colour-blind can tell apart, on light and on dark ground."""
+"""Colours that the colour-blind can tell apart, on light and on dark ground, and how each role looks."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f")
 """Okabe and Ito 2008, without black and yellow, which vanish on one ground or the other."""
@@ -36,3 +38,42 @@ def ink(colour: str) -> str:
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     bright = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "#000000" if bright > 0.179 else "#ffffff"
+
+
+@dataclass(frozen=True)
+class Role:
+    """How the marks of a role look. `edge` and `fill` are colours of the ground: ink, faint, rule or ground."""
+
+    width: float = 0.0
+    opacity: float | None = None
+    edge: str = ""
+    fill: str = ""
+    dash: bool = False
+    radius: float = 0.0
+    font: int = 0
+
+
+ROLES = {
+    "title": Role(font=12, fill="ink"),
+    "axis": Role(font=12, fill="faint"),
+    "tick": Role(font=11, fill="ink"),
+    "value": Role(font=10),
+    "rule": Role(width=1, edge="rule"),
+    "series": Role(width=2),
+    "bar": Role(width=1.5),
+    "whisker": Role(width=1.5, opacity=0.6),
+    "observed": Role(width=3),
+    "base": Role(width=1, edge="faint", dash=True),
+    "band": Role(opacity=0.18),
+    "bin": Role(opacity=0.55),
+    "dot": Role(width=1, edge="ground", radius=4.5),
+    "small": Role(width=1, edge="ground", radius=3),
+    "cell": Role(width=0.5, edge="rule"),
+    "same": Role(width=2, edge="ink"),
+    "scale": Role(),
+    "image": Role(),
+}
+"""What marks are in a figure, and how that looks on the page, in a notebook and on paper."""
+
+GROUND = {"ink": "#1b1d1f", "faint": "#5c6066", "rule": "#d9dadb", "ground": "#ffffff"}
+"""The colours of a light ground; a page has its own."""

@@ -1,0 +1,345 @@
+"""A value with its 95 % interval, and the statistics that make one: every interval of the house comes from here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from statistics import fmean, stdev, variance
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri, ndtri, stdtrit
+
+from seamripper._notebook import card, facts, short
+from seamripper.figures import Strip
+from seamripper.figures import plot as plot_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_Z = float(ndtri(0.975))
+_RESAMPLES = 4000
+TELLING = 0.05
+"""Accuracies whose difference is not known to within this are not compared in words."""
+_KEYS = ("value", "interval", "n", "unit", "note", "lower_bound")
+Ends: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate:
+    """A value, its 95 % interval, and how many units it rests on.
+
+    >>> print(Estimate(0.914, 0.905, 0.922, 5000))
+    0.914 [0.905, 0.922]
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    n: int | None = None
+    unit: str = ""
+    """What n counts, which is what the interval is over: samples, stitch seeds, rows."""
+    values: Mapping[Hashable, float] = field(default_factory=dict, hash=False)
+    """The value of each unit, where units of two estimates are to be paired."""
+    note: str = ""
+    lower_bound: bool = False
+    """Whether the value may yet be higher, as training had not ended."""
+    rule: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """How it was made: of a score the measure, the sampling, the direction, and the values of both sides."""
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends of its interval are known."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+    @property
+    def possible(self) -> Estimate:
+        """The same, with no upper end if it is a lower bound.
+
+        >>> Estimate(0.9, 0.8, 1.0, lower_bound=True).possible.high
+        inf
+        """
+        return replace(self, high=math.inf) if self.lower_bound and self.has_interval else self
+
+    @property
+    def as_share(self) -> Estimate:
+        """The same, with ends between 0 and 1 where its values lie there: Student's interval does not know that."""
+        if not all(0 <= value <= 1 for value in (self.value, *self.values.values())):
+            return self
+        low, high = (end if math.isnan(end) else min(1.0, max(0.0, end)) for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
+
+    def __str__(self) -> str:
+        """Value and interval, with an arrow if it is a lower bound.
+
+        >>> print(Estimate(0.837, 0.495, 1.0, lower_bound=True), Estimate(142.4, 140.0, 145.2), Estimate(math.nan))
+        0.837 [0.495, 1.000] ↑ 142 [140, 145] –
+        """
+        if math.isnan(self.value):
+            return "–"
+        digits = 3 if abs(self.value) < 10 else 0
+        interval = f" [{self.low:.{digits}f}, {self.high:.{digits}f}]" if self.has_interval else ""
+        return f"{self.value:.{digits}f}{interval}" + (" ↑" if self.lower_bound else "")
+
+    def __repr__(self) -> str:
+        known = [
+            part for part in fields(self) if part.name == "value" or getattr(self, part.name) not in ("", {}, False)
+        ]
+        return f"Estimate({', '.join(f'{part.name}={getattr(self, part.name)!r}' for part in known)})"
+
+    def describe(self, *, note: bool = True) -> str:
+        """Value, interval, n with what it counts, and the note.
+
+        >>> Estimate(0.914, 0.905, 0.922, 5000, "samples", note="one seed").describe()
+        '0.914 [0.905, 0.922], n = 5,000 samples (one seed)'
+        """
+        words = "no value" if math.isnan(self.value) else f"{self.value:.3g}"
+        words += f" [{self.low:.3g}, {self.high:.3g}]" if self.has_interval else ""
+        words += "" if self.n is None else f", n = {self.n:,} {self.unit}".rstrip()
+        return words + (f" ({self.note})" if note and self.note else "")
+
+    def as_record(self) -> dict[str, Any]:
+        """The estimate as JSON has it: what is not finite is null, and what is not known is left out."""
+        value, low, high = (x if math.isfinite(x) else None for x in (self.value, self.low, self.high))
+        known = {name: getattr(self, name) for name in ("unit", "note", "lower_bound") if getattr(self, name)}
+        rule = {name: list(x) if isinstance(x, tuple) else x for name, x in self.rule.items()}
+        return {**rule, "value": value, "interval": None if low is high is None else [low, high], "n": self.n, **known}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any] | None, *, unit: str = "", note: str = "") -> Estimate:
+        """The estimate of a record; one without a value for None. `unit` and `note` are for records that have none.
+
+        >>> Estimate.from_record({"value": 0.5, "interval": [None, None], "n": 3}, unit="stitch seeds").describe()
+        '0.5, n = 3 stitch seeds'
+        """
+        if record is None:
+            return cls(math.nan, note=note)
+        ends = (record["value"], *(record["interval"] or (None, None)))
+        value, low, high = (math.nan if x is None else float(x) for x in ends)
+        rule = {key: tuple(x) if isinstance(x, list) else x for key, x in record.items() if key not in _KEYS}
+        more = {"unit": record.get("unit", unit), "note": record.get("note", note)}
+        return cls(value, low, high, record["n"], **more, lower_bound=record.get("lower_bound", False), rule=rule)
+
+    def minus(self, other: Estimate) -> Estimate:
+        """The difference: paired by unit if two units or more are common, else by Newcombe (1998).
+
+        It has no upper end if this one is a lower bound, and no lower end if the other one is.
+
+        >>> print(over_seeds({0: 0.9, 1: 0.92}).minus(over_seeds({0: 0.5, 1: 0.51})))
+        0.405 [0.341, 0.469]
+        """
+        units = [unit for unit in self.values if unit in other.values]
+        if len(units) > 1:
+            gap = over_seeds([self.values[unit] - other.values[unit] for unit in units], self.unit)
+        else:
+            gap = Estimate(self.value - other.value, n=_fewest((self, other)), unit=self.unit)
+            if self.has_interval or other.has_interval:
+                low, high = _newcombe([_exact(self)], [_exact(other)])
+                gap = replace(gap, low=low, high=high)
+        if not gap.has_interval:
+            return gap
+        low, high = -math.inf if other.lower_bound else gap.low, math.inf if self.lower_bound else gap.high
+        return replace(gap, low=low, high=high)
+
+    def plot(self) -> Figure:
+        """The value with its interval on a scale, as a matplotlib figure."""
+        known = [x for x in (self.value, self.low, self.high) if math.isfinite(x)]
+        bounds = (0.0, 1.0) if all(0 <= x <= 1 for x in known) else None
+        how = ", ".join(str(self.rule[name]) for name in ("measure", "direction") if name in self.rule)
+        return plot_figure(Strip(self.describe(), (), self, how or "value", bounds=bounds))
+
+    def _repr_html_(self) -> str:
+        interval = f"[{self.low:.4f}, {self.high:.4f}]" if self.has_interval else "none"
+        rows: list[tuple[str, object]] = [("value", f"{self.value:.4f}"), ("95 % interval", interval)]
+        rows.append(("n", self.n if not self.unit else f"{self.n:,} {self.unit}"))
+        rows += [(name, x) for name, x in self.rule.items() if name not in ("measure", "sides")]
+        rows += list(zip(("of the sender", "of the receiver"), self.rule.get("sides", ()), strict=False))
+        return card(short(str(self.rule.get("measure", "Estimate"))), facts(rows))
+
+
+BySeed: TypeAlias = Sequence[tuple[int, Estimate]]
+"""An estimate over samples for each seed."""
+
+
+# ---- over samples
+
+
+def proportion(hits: int, n: int) -> Estimate:
+    """A share of n samples with Wilson's score interval, which keeps its level near 0 and 1 (Wilson 1927).
+
+    >>> proportion(95, 100)
+    Estimate(value=0.95, low=0.888..., high=0.978..., n=100, unit='samples')
+    """
+    p, z2 = hits / n, _Z**2
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    # At p = 0 and 1 the interval ends there exactly; rounding must not push it past.
+    return Estimate(p, min(max(0.0, centre - half), p), max(min(1.0, centre + half), p), n, "samples")
+
+
+def paired(a: NDArray[np.bool_], b: NDArray[np.bool_], figure: Callable[[Any, Any], Any], *, seed: int = 0) -> Estimate:
+    """`figure(accuracy of a, accuracy of b)` for two networks on the same samples, with a paired bootstrap interval.
+
+    Samples are resampled together, so what both networks find hard widens neither. All that matters of a sample is
+    which of the two got it right, so the bootstrap draws the four counts from a multinomial: the same, and fast.
+
+    >>> a, b = np.array([True] * 90 + [False] * 10), np.array([True] * 80 + [False] * 20)
+    >>> print(paired(a, b, lambda x, y: x - y))
+    0.100 [0.050, 0.160]
+    """
+    n = len(a)
+    shares = np.array([(a & b).sum(), (a & ~b).sum(), (~a & b).sum(), (~a & ~b).sum()]) / n
+    draws = np.random.default_rng(seed).multinomial(n, shares, size=_RESAMPLES) / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = figure(shares[0] + shares[1], shares[0] + shares[2])
+        resamples = figure(draws[:, 0] + draws[:, 1], draws[:, 0] + draws[:, 2])
+    finite = resamples[np.isfinite(resamples)]
+    if not np.isfinite(value) or len(finite) == 0:
+        return Estimate(math.nan, n=n, unit="samples")
+    return bootstrap(float(value), finite, n)
+
+
+def bootstrap(value: float, resamples: NDArray[np.float64], n: int) -> Estimate:
+    """A value of n samples with the interval that 95 % of its resamples lie in.
+
+    >>> print(bootstrap(0.5, np.linspace(0, 1, 1001), 40))
+    0.500 [0.025, 0.975]
+    """
+    low, high = np.quantile(resamples, [0.025, 0.975])
+    return Estimate(value, min(float(low), value), max(float(high), value), n, "samples")
+
+
+def fold_interval(value: float, parts: Sequence[float], *, left_out: bool, within: Ends) -> Ends:
+    """The interval value ± t · standard error, cut at the ends of `within`.
+
+    Where each part is the value with one of g folds `left_out`, the error is the jackknife's, √((g − 1)/g · Σ (θ₋ₖ −
+    mean)²) (Shao & Wu 1989); where it is the value of one fold, √(Σ (θₖ − mean)² / g(g − 1)).
+    """
+    g, mean = len(parts), math.fsum(parts) / len(parts)
+    weight = (g - 1) / g if left_out else 1 / (g * (g - 1))
+    half = float(stdtrit(g - 1, 0.975)) * math.sqrt(weight * math.fsum((part - mean) ** 2 for part in parts))
+    return max(within[0], value - half), min(within[1], value + half)
+
+
+# ---- over seeds
+
+
+def over_seeds(values: Sequence[float] | Mapping[Any, float], unit: str = "seeds") -> Estimate:
+    """The mean over seeds, or other units, with Student's interval; of one unit there is no interval.
+
+    >>> print(over_seeds([0.90, 0.92, 0.94]))
+    0.920 [0.870, 0.970]
+    >>> over_seeds([0.9]).has_interval
+    False
+    """
+    by_unit = dict(values) if isinstance(values, Mapping) else {}
+    numbers = list(values.values()) if isinstance(values, Mapping) else values
+    n, mean = len(numbers), math.fsum(numbers) / len(numbers)
+    if n < 2:
+        return Estimate(mean, n=n, unit=unit, values=by_unit)
+    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in numbers) / (n - 1))
+    half = float(stdtrit(n - 1, 0.975)) * deviation / math.sqrt(n)
+    return Estimate(mean, mean - half, mean + half, n, unit, by_unit)
+
+
+def deviation_over_seeds(values: Sequence[float]) -> Estimate:
+    """The standard deviation s over n seeds; its interval s √((n − 1) / χ²) is wide for few seeds.
+
+    >>> print(deviation_over_seeds([0.90, 0.92, 0.97]))
+    0.036 [0.019, 0.227]
+    """
+    s, df = stdev(values), len(values) - 1
+    low, high = (s * math.sqrt(df / float(chdtri(df, tail))) for tail in (0.025, 0.975))
+    return Estimate(s, low, high, len(values), "stitch seeds")
+
+
+# ---- over samples and seeds
+
+
+def mean_over(estimates: Sequence[Estimate]) -> Estimate:
+    """The mean of estimates of several stitch seeds; its interval holds the one over seeds and the one over samples.
+
+    Of one seed it is the estimate over samples as it is. Seeds share their samples, so more of them do not make the
+    error over samples smaller: its ends are averaged. Seeds that all say 1.000 are thus not taken for certainty.
+
+    >>> print(mean_over([proportion(100, 100)] * 3))
+    1.000 [0.963, 1.000]
+    """
+    if len(estimates) == 1:
+        return estimates[0]
+    seeds = over_seeds([estimate.value for estimate in estimates])
+    samples = fmean(estimate.low for estimate in estimates), fmean(estimate.high for estimate in estimates)
+    return _wider(seeds.value, (seeds.low, seeds.high), samples, estimates, len(estimates))
+
+
+def difference(a: BySeed, b: BySeed) -> Estimate:
+    """mean a − mean b; its interval holds the one over seeds and the one over samples.
+
+    Over seeds it is Student's for the differences seed by seed, if both have the same seeds, and else Welch's (1947).
+    Over samples it is Newcombe's (1998), which takes the two for independent. Networks on the same samples find the
+    same ones hard, so for them it is rather too wide than too narrow.
+
+    >>> def seeds(*values):
+    ...     return [(seed, Estimate(value, value - 0.01, value + 0.01, 1000)) for seed, value in enumerate(values)]
+    >>> print(difference(seeds(0.90, 0.92, 0.94), seeds(0.50, 0.53, 0.53)))
+    0.400 [0.375, 0.425]
+    """
+    ours, theirs = ([estimate for _, estimate in side] for side in (a, b))
+    numbers = [estimate.value for estimate in ours], [estimate.value for estimate in theirs]
+    over = _by_seed(dict(a), dict(b)) if _same_seeds(a, b) else _welch(*numbers)
+    value = fmean(numbers[0]) - fmean(numbers[1])
+    return _wider(value, over, _newcombe(ours, theirs), (*ours, *theirs), min(len(a), len(b)))
+
+
+def _same_seeds(a: BySeed, b: BySeed) -> bool:
+    ours, theirs = ([seed for seed, _ in side] for side in (a, b))
+    return len(a) > 1 and sorted(ours) == sorted(theirs) and len(set(ours)) == len(ours)
+
+
+def _by_seed(a: Mapping[int, Estimate], b: Mapping[int, Estimate]) -> Ends:
+    gap = over_seeds([estimate.value - b[seed].value for seed, estimate in a.items()])
+    return gap.low, gap.high
+
+
+def _welch(a: Sequence[float], b: Sequence[float]) -> Ends:
+    """Welch's interval; a side with one value counts as if it did not vary, as that cannot be seen."""
+    errors = [(variance(side) / len(side), len(side) - 1) for side in (a, b) if len(side) > 1]
+    if not errors:
+        return math.nan, math.nan
+    middle, total = fmean(a) - fmean(b), math.fsum(error for error, _ in errors)
+    if total == 0:
+        return middle, middle
+    freedom = total**2 / math.fsum(error**2 / df for error, df in errors)
+    half = float(stdtrit(freedom, 0.975)) * math.sqrt(total)
+    return middle - half, middle + half
+
+
+def _newcombe(a: Sequence[Estimate], b: Sequence[Estimate]) -> Ends:
+    """Each end from the errors towards it, as intervals near 0 and 1 are uneven."""
+
+    def reach(side: Sequence[Estimate], *, up: bool) -> float:
+        return fmean((e.high - e.value) if up else (e.value - e.low) for e in side)
+
+    value = fmean(e.value for e in a) - fmean(e.value for e in b)
+    below = math.hypot(reach(a, up=False), reach(b, up=True))
+    return value - below, value + math.hypot(reach(a, up=True), reach(b, up=False))
+
+
+def _exact(estimate: Estimate) -> Estimate:
+    """The estimate; one without an interval (a published value, say) counts as exact."""
+    return estimate if estimate.has_interval else replace(estimate, low=estimate.value, high=estimate.value)
+
+
+def _wider(value: float, seeds: Ends, samples: Ends, of: Sequence[Estimate], k: int) -> Estimate:
+    """An estimate whose interval holds both; one that is not known does not count."""
+    known = [ends for ends in (seeds, samples) if math.isfinite(ends[0]) and math.isfinite(ends[1])]
+    low, high = min((low for low, _ in known), default=math.nan), max((high for _, high in known), default=math.nan)
+    note = "mean over seeds; the interval is the wider of that over samples and that over seeds" if k > 1 else ""
+    unit = " × ".join(filter(None, (of[0].unit or "samples", f"{k} stitch seeds" if k > 1 else "")))
+    return Estimate(value, low, high, _fewest(of), unit, note=note)
+
+
+def _fewest(estimates: Sequence[Estimate]) -> int | None:
+    return min((estimate.n for estimate in estimates if estimate.n is not None), default=None)

@@ -1,0 +1,247 @@
+"""Figures as values: what is to be seen. `scene` says how they are drawn."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Interval(Protocol):
+    """A value with its interval, as a figure draws and describes it: `seamripper.estimate.Estimate` is one."""
+
+    @property
+    def value(self) -> float:
+        """The value; NaN if there is none."""
+
+    @property
+    def low(self) -> float:
+        """The lower end, NaN if there is no interval."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends are known."""
+
+    def describe(self) -> str:
+        """The value in words, with its interval, n and note."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line: a value for each place on the axis. A `dashed` line is a baseline."""
+
+    name: str
+    points: tuple[Interval, ...]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines over named places (cuts), with bands: accuracy by cut, rank by cut, losses."""
+
+    title: str
+    places: tuple[str, ...]
+    series: tuple[Series, ...]
+    y: str
+    x: str = "cut"
+    bounds: tuple[float, float] | None = None
+    caption: str = ""
+    log: bool = False
+    kind: Literal["lines"] = "lines"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a matrix; `key` is what a click on it opens."""
+
+    point: Interval
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A matrix of scores, sender's cuts (rows) × receiver's (columns), on a scale that it shares with others."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Cell, ...], ...]
+    scale: tuple[float, float]
+    direction: str = "similarity"
+    caption: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """What a switch chooses it by: measure, sampling, seed."""
+    kind: Literal["grid"] = "grid"
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of several kinds over the same bins: native and stitched energies."""
+
+    title: str
+    edges: tuple[float, ...]
+    counts: Mapping[str, tuple[int, ...]]
+    x: str
+    caption: str = ""
+    kind: Literal["histogram"] = "histogram"
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Values in named rows, around an observed one if there is one: the controls of a comparison."""
+
+    title: str
+    groups: tuple[tuple[str, tuple[Interval, ...]], ...]
+    observed: Interval | None
+    x: str
+    baselines: Mapping[str, Interval] = field(default_factory=dict)
+    caption: str = ""
+    bounds: tuple[float, float] | None = None
+    kind: Literal["strip"] = "strip"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One image, as bytes of a PNG, and what is said below it; `apart` marks what departs."""
+
+    png: bytes = field(repr=False)
+    caption: str = ""
+    alt: str = ""
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Rows of images, each with a name."""
+
+    title: str
+    rows: tuple[tuple[str, tuple[Picture, ...]], ...]
+    caption: str = ""
+    kind: Literal["pictures"] = "pictures"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table that can be sorted."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    caption: str = ""
+    kind: Literal["sheet"] = "sheet"
+
+
+@dataclass(frozen=True)
+class Words:
+    """A sentence in the place of a figure: why there is nothing to draw."""
+
+    title: str
+    sentence: str
+    caption: str = ""
+    kind: Literal["words"] = "words"
+
+
+Figure = Lines | Grid | Histogram | Strip | Pictures | Sheet | Words
+
+_STRETCHES = 50
+"""A curve of more steps is drawn by means over equal stretches of steps."""
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A point of a curve, which has no interval."""
+
+    value: float
+    note: str = ""
+    low: float = math.nan
+    high: float = math.nan
+    has_interval: bool = False
+
+    def describe(self) -> str:
+        return f"{self.value:.3g}{self.note}"
+
+
+def curves(title: str, values: Mapping[str, Sequence[float]], *, x: str = "step", y: str = "loss") -> Lines:
+    """Curves over steps: of long ones, means over equal stretches of steps; on a log scale if the values need it."""
+    longest = max(map(len, values.values()))
+    size = -(-longest // _STRETCHES)
+    places = tuple(str(start + 1) for start in range(0, longest, size))
+    note = f" (mean of {size} steps)" if size > 1 else ""
+    series = []
+    for name, steps in values.items():
+        points = [_Mean(_mean(steps[start : start + size]), note) for start in range(0, longest, size)]
+        series.append(Series(name, tuple(points)))
+    known = [point.value for one in series for point in one.points if math.isfinite(point.value)]
+    log = bool(known) and min(known) > 0 and max(known) > 30 * min(known)
+    return Lines(title, places, tuple(series), y, x, log=log)
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if math.isfinite(value)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def describe(figure: Figure) -> str:
+    """What a figure shows, in a sentence or two: for those who cannot see it, and for search."""
+    if isinstance(figure, Lines):
+        parts = [f"{series.name}: {_ends(figure.places, series.points)}" for series in figure.series]
+        return f"{figure.title}. Lines of {figure.y} by {figure.x}. " + "; ".join(parts) + "."
+    if isinstance(figure, Grid):
+        return f"{figure.title}. {_extremes(figure)}"
+    if isinstance(figure, Histogram):
+        means = [f"{name} about {_centre(figure.edges, counts):.3g}" for name, counts in figure.counts.items()]
+        return f"{figure.title}. Histograms of {figure.x}: {', '.join(means)}."
+    if isinstance(figure, Strip):
+        parts = [] if figure.observed is None else [f"Observed {figure.observed.describe()}"]
+        parts += [f"{name} {_span(points)}" for name, points in figure.groups]
+        parts += [f"{name} {point.describe()}" for name, point in figure.baselines.items()]
+        return f"{figure.title}. {'; '.join(parts)}."
+    if isinstance(figure, Pictures):
+        return f"{figure.title}. Rows of images: {', '.join(name for name, _ in figure.rows)}."
+    return f"{figure.title}. " + (
+        figure.sentence if isinstance(figure, Words) else f"A table of {len(figure.rows)} rows."
+    )
+
+
+def _extremes(figure: Grid) -> str:
+    cells = [(cell.point.value, i, j) for i, row in enumerate(figure.cells) for j, cell in enumerate(row)]
+    known = [cell for cell in cells if not math.isnan(cell[0])]
+    if not known:
+        return "No cell has a value."
+    (least, a, b), (most, c, d) = min(known), max(known)
+    return (
+        f"A matrix of {len(figure.rows)} by {len(figure.columns)} cells, from {least:.3g} at "
+        f"{figure.rows[a]} × {figure.columns[b]} to {most:.3g} at {figure.rows[c]} × {figure.columns[d]}."
+    )
+
+
+def _ends(places: Sequence[str], points: Sequence[Interval]) -> str:
+    known = [(place, point) for place, point in zip(places, points, strict=True) if not math.isnan(point.value)]
+    if not known:
+        return "no value"
+    ends = [f"{_with_interval(point)} at {place}" for place, point in (known[0], known[-1])[: len(known)]]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _with_interval(point: Interval) -> str:
+    return f"{point.value:.3g}" + (f" [{point.low:.3g}, {point.high:.3g}]" if point.has_interval else "")
+
+
+def _centre(edges: Sequence[float], counts: Sequence[int]) -> float:
+    total = sum(counts)
+    middles = [(a + b) / 2 for a, b in itertools.pairwise(edges)]
+    return math.fsum(m * c for m, c in zip(middles, counts, strict=True)) / total if total else math.nan
+
+
+def _span(points: Sequence[Interval]) -> str:
+    values = [point.value for point in points if not math.isnan(point.value)]
+    if not values:
+        return "no value"
+    return f"{values[0]:.3g}" if len(values) == 1 else f"{min(values):.3g} to {max(values):.3g}"
