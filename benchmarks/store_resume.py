@@ -22,21 +22,16 @@ from pathlib import Path
 RESUME = 2.0
 """Seconds."""
 BUILD = """
-import sys
 from seamripper.experiment import Experiment, Store, plan
-from seamripper.experiment.journal import Entry
+from seamripper.experiment.result import Result
 
 experiment = Experiment.read("study.toml")
-with Store("runs/study", write=True) as store, store.journal("built") as journal:
+with Store("runs/study", write=True, name="built") as store:
     graph = plan(experiment, store).graph
-    store.ledger.remember(experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), graph)
-    results = [
-        Entry(job.key, job.kind, "done", {"figures": {"k": k, "word": "x" * 100}}, {}, 0.001, 1e9, "local-1", "built")
-        for k, job in enumerate(graph)
-    ]
-    for result in results:
-        journal.append(result)
-    store.ledger.take_in("built", journal.path.stat().st_size, results)
+    store.remember(experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), graph)
+    for k, job in enumerate(graph):
+        record = {"figures": {"k": k, "word": "x" * 100}}
+        store.enter(Result(job.key, job.kind, "done", record, {}, {}, 0.001, 1e9, "local-1", "built"))
 """
 
 

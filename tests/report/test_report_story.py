@@ -15,10 +15,10 @@ import pytest
 import seamripper as sr
 from seamripper.cli import main
 from seamripper.errors import StoreError
+from seamripper.experiment.reading import Reading
 from seamripper.report import page, report
 from seamripper.report.figures import Grid, Histogram, Lines, Pictures, Sheet, Strip
 from seamripper.report.html import rendered
-from seamripper.report.reading import Reading
 from seamripper.report.sections.base import over, score_point
 from seamripper.report.story import told
 from seamripper.report.verdict import headline

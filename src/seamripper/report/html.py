@@ -14,8 +14,8 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from seamripper._files import atomic
+from seamripper.experiment.reading import Reading
 from seamripper.report.figures import Figure, Grid, Histogram, Lines, Strip, alternative
-from seamripper.report.reading import Reading
 from seamripper.report.story import Story, told
 from seamripper.report.svg import grid, histogram, lines, scale_bar, strip
 

@@ -12,9 +12,9 @@ from typing import Any
 from seamripper._files import atomic
 from seamripper._words import listed, need
 from seamripper.errors import FileError
+from seamripper.experiment.reading import Reading
 from seamripper.report.colours import LINES
 from seamripper.report.figures import Figure, Grid, Histogram, Lines, Pictures, Point, Series, Strip, beside
-from seamripper.report.reading import Reading
 from seamripper.report.story import Story, told
 
 FORMATS = ("png", "pdf", "svg")

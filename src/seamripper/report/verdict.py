@@ -8,8 +8,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.report.figures import Point, as_point
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import audited_point, over, samples_of, score_point
 from seamripper.report.sections.judgements import cues_of
 

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from seamripper._plugins import discover, named
 from seamripper.errors import ExperimentError
-from seamripper.experiment.kinds.base import Found, Kind, Row
+from seamripper.experiment.kinds.base import Kind, Output, Row
 
-__all__ = ["Found", "Kind", "Row", "kind_named", "kinds"]
+__all__ = ["Kind", "Output", "Row", "kind_named", "kinds"]
 
 
 @functools.cache

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seamripper._stats import over_seeds
+from seamripper.experiment.result import Result
 from seamripper.report.figures import Figure, Point, as_point
-from seamripper.report.reading import Result
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.report.figures import Figure, Picture, Pictures, Point, Strip, as_point
 from seamripper.report.png import png
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, audited_point, samples_of
 
 _MOST = 8

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.report.figures import Point, Strip, as_point
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, audited_point, over
 
 _MOST = 16

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.report.figures import Figure, Histogram, Lines, Point, Series
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, audited_point, cuts_of
 
 _MOST = 12

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.report.figures import Picture, Pictures, as_point
 from seamripper.report.png import png
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section
 
 _MOST = 24

@@ -6,8 +6,9 @@ import math
 from collections import defaultdict
 
 from seamripper._stats import over_seeds
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.report.figures import Lines, Point, Series
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, cuts_of
 
 

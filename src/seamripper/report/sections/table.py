@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.experiment.results import rows_of
 from seamripper.report.figures import Figure, Sheet
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, audited_point, samples_of
 
 _MOST = 2000
