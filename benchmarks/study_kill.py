@@ -19,7 +19,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -159,42 +158,44 @@ def _kill_workers(place: Path, store: Path, options: argparse.Namespace, moments
 
 def _actors() -> list[int]:
     """The processes of this machine that are workers of ours in a Ray cluster."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes()
         except OSError:
             continue
         if words.startswith(b"ray::_Actor"):
-            found.append(int(path.parent.name))
-    return found
+            pids.append(int(path.parent.name))
+    return pids
 
 
 def rows(store: Path) -> list[tuple[object, ...]]:
-    """The results table, in the order of its keys."""
-    with sqlite3.connect(store / "ledger.sqlite") as ledger:
-        found = ledger.execute("SELECT key, kind, state, record, tensors, sum FROM results ORDER BY key").fetchall()
-    ledger.close()
-    return found
+    """The results that stand, in the order of their keys, without their circumstances."""
+    from seamripper.experiment import Store
+    from seamripper.experiment.job import canonical
+
+    with Store(store) as there:
+        return [(r.key, r.kind, r.state, canonical(r.record), canonical(r.tensors)) for r in there.results()]
 
 
-def entries(store: Path) -> list[dict[str, str]]:
-    """Every result that was ever finished, from all journals."""
+def headers(store: Path) -> list[dict[str, str]]:
+    """The header of every result that was ever finished, from the lines of all journals."""
     lines = [line for path in sorted((store / "journals").glob("*.jsonl")) for line in path.open("rb")]
-    return [json.loads(line)["entry"] for line in lines if line.endswith(b"}\n")]
+    every = [json.loads(line)[1] for line in lines if line.endswith(b"]\n")]
+    return [header for header in every if "takes_back" not in header]
 
 
 def finished(store: Path) -> set[str]:
     """The keys of what was finished; what only helps others may be let go of."""
-    return {entry["key"] for entry in entries(store) if entry["kind"] not in HELPERS}
+    return {header["key"] for header in headers(store) if header["kind"] not in HELPERS}
 
 
 def _jobs(store: Path) -> int:
-    return len({entry["key"] for entry in entries(store)})
+    return len({header["key"] for header in headers(store)})
 
 
 def _done(store: Path) -> int:
-    return len(entries(store))
+    return len(headers(store))
 
 
 def compared(whole: Path, broken: Path) -> list[str]:
@@ -204,7 +205,7 @@ def compared(whole: Path, broken: Path) -> list[str]:
         missed.append(f"the study has {_jobs(whole)} jobs, and not {JOBS}")
     if rows(whole) != rows(broken):
         missed.append("the results tables differ")
-    again = [key for key, n in Counter(e["key"] for e in entries(broken) if e["kind"] not in HELPERS).items() if n > 1]
+    again = [key for key, n in Counter(h["key"] for h in headers(broken) if h["kind"] not in HELPERS).items() if n > 1]
     if again:
         missed.append(f"{len(again)} finished jobs ran again")
     lost = finished(broken) - {row[0] for row in rows(broken)}

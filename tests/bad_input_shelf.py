@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,8 +253,8 @@ def _studies(folder: Path) -> None:
     (folder / "bytes.toml").write_bytes(b'name = "\xff\xfe"\n')
     done = sr.run(sr.Experiment.read(folder / "good.toml"), folder / "store", engine=Local(1))
     assert done.did == 2
-    shutil.copytree(folder / "store", folder / "no-ledger")
-    (folder / "no-ledger" / "ledger.sqlite").write_text("not a ledger\n" * 99)
+    (folder / "older").mkdir()
+    (folder / "older" / "ledger.sqlite").write_text("as versions before this one have written it")
     (folder / "foreign").mkdir()
     (folder / "foreign" / "notes.txt").write_text("mine")
     (folder / "taken").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from pathlib import Path
@@ -16,7 +17,7 @@ from seamripper._files import load_tensors, save_tensors
 from seamripper.comparing import load_comparison
 from seamripper.errors import CheckpointError, ExperimentError, FileError, ModelError, SeamripperError
 from seamripper.experiment import Experiment
-from seamripper.experiment.journal import Entry
+from seamripper.experiment.journal import open_line
 from seamripper.matching import load_match
 from seamripper.models.architecture import Architecture
 from seamripper.models.model import Model
@@ -104,7 +105,8 @@ def test_other_files_that_are_nested_without_end(tmp_path: Path) -> None:
     (tmp_path / "comparison.json").write_text(DEEP)
     with pytest.raises(FileError, match="is damaged, or no comparison of seamripper's"):
         load_comparison(tmp_path)
-    assert Entry.parse(f'{{"entry": {DEEP}, "seal": ""}}\n'.encode()) is None
+    body = f"{DEEP},{{}}".encode()
+    assert open_line(b'["%b",%b]\n' % (hashlib.sha256(body).hexdigest().encode(), body)) is None
 
 
 @pytest.mark.parametrize("record", [{}, {"sender": 5, "receiver": 5}, {"sender": {}, "receiver": {}, "stitch": 3}])

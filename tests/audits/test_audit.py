@@ -17,8 +17,9 @@ from seamripper.audits import Audited, audit
 from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN
 from seamripper.controls import Case, Control, Counterpart, Known, controls
 from seamripper.errors import AuditError, DataError
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.matching import Direct
-from seamripper.report.reading import Reading, Result
 from seamripper.report.verdict import headline
 from seamripper.stitches.low_rank import LowRank
 

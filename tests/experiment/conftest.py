@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from seamripper.experiment import Experiment, Local, Store, run
-from seamripper.experiment.journal import Entry
+from seamripper.experiment.job import canonical
+from seamripper.experiment.result import Result
 
 MINE = '''
 """A user's own functions. Whoever is called says so, with its process."""
@@ -71,15 +72,15 @@ matchings = ["direct"]
 """
 
 
-def entry(number: int, *, tensors: Mapping[str, str] | None = None, **more: Any) -> Entry:
+def result(number: int, *, tensors: Mapping[str, str] | None = None, **more: Any) -> Result:
     """The result of a job that never was: its key, kind and state as asked for."""
     facts = {"kind": "call", "state": "done", "record": {"figures": {"number": number}}, **more}
-    return Entry(f"{number:08x}" * 8, tensors=tensors or {}, **facts)
+    return Result(f"{number:08x}" * 8, tensors=tensors or {}, **facts)
 
 
-@pytest.fixture(name="entry")
-def entry_fixture() -> Callable[..., Entry]:
-    return entry
+@pytest.fixture(name="result")
+def result_fixture() -> Callable[..., Result]:
+    return result
 
 
 @pytest.fixture
@@ -202,9 +203,9 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def rows(folder: Path) -> list[tuple[Any, ...]]:
-    """Every result of a store, to the byte."""
-    with Store(folder) as store, store.ledger._told():
-        return store.ledger._db.execute("SELECT * FROM results ORDER BY key").fetchall()
+    """Every result of a store, to the byte, without its circumstances."""
+    with Store(folder) as store:
+        return [(r.key, r.kind, r.state, canonical(r.record), canonical(r.tensors)) for r in store.results()]
 
 
 @pytest.fixture(name="rows")

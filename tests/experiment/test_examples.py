@@ -14,14 +14,13 @@ import seamripper as sr
 from seamripper._files import load_tensors
 from seamripper.audits.interventions import interventions
 from seamripper.experiment import Experiment, Local, Store, run
-from seamripper.experiment.desk import Desk
 from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named
 from seamripper.experiment.kinds._images import as_bytes
 from seamripper.experiment.kinds.audit import _chosen, _examples
-from seamripper.experiment.tensors import Tensors
+from seamripper.experiment.worker import Worker
 
 STUDY = """
 [data]
@@ -59,7 +58,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.desk = Desk(Tensors(folder / "tensors", folder / "damaged"), lambda key: folder / "work" / key)
+        self.worker = Worker(folder)
         self.found: dict[str, Any] = {}
         self.memo: dict[str, Any] = {}
 
@@ -75,17 +74,25 @@ class Bench:
         return audit, self.found[audit.key]
 
     def do(self, job: Job) -> Any:
-        self.desk.turn_to(job.key, job.where, {need: self.found[need].tensors for need in job.needs})
-        return kind_named(job.kind).run(job.content, self.desk)
+        self.worker.key, self.worker.where, self.worker.inputs = (
+            job.key,
+            job.where,
+            {need: self.found[need].tensors for need in job.needs},
+        )
+        return kind_named(job.kind).run(job.content, self.worker)
 
     def kept(self, found: Any) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        return load_tensors(self.desk.tensors.get(found.tensors["examples"]), kind="examples")
+        return load_tensors(self.worker.tensors.get(found.tensors["examples"]), kind="examples")
 
     def answers(self, job: Job, shown: sr.Samples) -> tuple[torch.Tensor, torch.Tensor]:
         """What receiver and stitched network say, with a stitch that is found here."""
-        self.desk.turn_to(job.key, job.where, {need: self.found[need].tensors for need in job.needs})
-        fit = self.desk.samples(job.content["fit"])
-        sender, receiver = (self.desk.half(job.content[role], "layer2", fit) for role in ("sender", "receiver"))
+        self.worker.key, self.worker.where, self.worker.inputs = (
+            job.key,
+            job.where,
+            {need: self.found[need].tensors for need in job.needs},
+        )
+        fit = self.worker.samples(job.content["fit"])
+        sender, receiver = (self.worker.half(job.content[role], "layer2", fit) for role in ("sender", "receiver"))
         match = sr.match(sender, receiver, fit, matching=sr.Direct(), seed=0)
         with torch.no_grad():
             inputs = shown.batch(slice(None))
@@ -205,9 +212,9 @@ def test_rows_are_as_without_them(bench: Bench) -> None:
 
 def test_the_same_again_is_the_same_file(bench: Bench) -> None:
     job, found = bench.audit(CHANGED)
-    bench.desk._models.clear()
-    bench.desk._halves.clear()
-    bench.desk._data.clear()
+    bench.worker._models.clear()
+    bench.worker._halves.clear()
+    bench.worker._data.clear()
     again = bench.do(job)
     assert again.tensors == found.tensors
     assert again.record == found.record

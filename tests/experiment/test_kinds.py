@@ -14,14 +14,13 @@ import seamripper as sr
 from seamripper.audits.base import as_json
 from seamripper.controls import Case, controls
 from seamripper.errors import DamagedError, ExperimentError
-from seamripper.experiment.desk import Desk, Matched
 from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named, kinds
 from seamripper.experiment.kinds.base import course
 from seamripper.experiment.spec import Experiment
-from seamripper.experiment.tensors import Tensors
+from seamripper.experiment.worker import Matched, Worker
 
 STUDY = """
 [data]
@@ -104,15 +103,15 @@ class Bench:
         (folder / "study.toml").write_text(STUDY)
         self.experiment = Experiment.read(folder / "study.toml")
         self.graph: Graph = expand(self.experiment, Identities({}, folder=str(folder)))
-        self.desk = Desk(Tensors(folder / "tensors", folder / "damaged"), lambda key: folder / "work" / key)
+        self.worker = Worker(folder)
         self.found: dict[str, Any] = {}
         for job in self.graph:
             self.found[job.key] = self.do(job)
 
     def do(self, job: Job) -> Any:
         inputs = {need: self.found[need].tensors for need in job.needs}
-        self.desk.turn_to(job.key, job.where, inputs)
-        return kind_named(job.kind).run(job.content, self.desk)
+        self.worker.key, self.worker.where, self.worker.inputs = job.key, job.where, inputs
+        return kind_named(job.kind).run(job.content, self.worker)
 
     def of(self, kind: str, **labels: Any) -> tuple[Job, Any]:
         (job,) = [j for j in self.graph if j.kind == kind and labels.items() <= dict(j.labels).items()]
@@ -127,7 +126,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def halves(bench: Bench, cut: str) -> tuple[sr.Split, sr.Split, sr.Samples, sr.Samples]:
     fit = sr.load_data("digits/correlated", "train", n=120)
     test = sr.load_data("digits/correlated", "test", n=80)
-    models = [bench.desk.tensors.path(bench.of("train", seed=seed)[1].tensors["model"]) for seed in (1, 0)]
+    models = [bench.worker.tensors.path(bench.of("train", seed=seed)[1].tensors["model"]) for seed in (1, 0)]
     sender, receiver = (sr.split(sr.load(str(path)), cut, fit.batch(slice(0, 2))) for path in models)
     return sender, receiver, fit, test
 
@@ -151,7 +150,7 @@ def test_a_training_is_that_of_train(bench: Bench) -> None:
         "R_1111?width=0.125", sr.load_data("digits/digit", "train", n=300), training="smith?epochs=1", seed=1
     )
     assert found.record["weights"] == alone.fingerprint
-    loaded = sr.load(str(bench.desk.tensors.path(found.tensors["model"])))
+    loaded = sr.load(str(bench.worker.tensors.path(found.tensors["model"])))
     assert loaded.fingerprint == alone.fingerprint
     assert "seconds" not in loaded.record
     rows = {row["figure"]: row for row in kind_named("train").rows(found.record)}
@@ -177,7 +176,7 @@ def test_a_stitch_is_that_of_match(bench: Bench, matching: str) -> None:
     rows = {row["figure"]: row for row in kind_named("stitch").rows(found.record)}
     assert rows["top1"]["value"] == ours["top1"]["value"]
     assert rows["top1"]["status"] == found.record["status"]
-    tensors = bench.desk.tensors.get(found.tensors["stitch"])
+    tensors = bench.worker.tensors.get(found.tensors["stitch"])
     from seamripper._files import load_tensors
 
     kept, record = load_tensors(tensors, kind="stitch")
@@ -236,7 +235,7 @@ def test_a_control_that_cannot_be_had_is_no_failure(bench: Bench) -> None:
 def test_a_comparison_in_parts_is_that_of_one_pass(bench: Bench) -> None:
     job, found = bench.of("compare")
     assert sorted(bench.graph.jobs[need].kind for need in job.needs) == ["pass", "pass", "pass", "train", "train"]
-    models = [bench.desk.model(job.content[role]) for role in ("sender", "receiver")]
+    models = [bench.worker.model(job.content[role]) for role in ("sender", "receiver")]
     samples = sr.load_data("digits/correlated", "test", n=80)
     cuts = ["layer1", "layer2"]
     alone = sr.compare(*models, samples, measures=job.content["measures"], sender_cuts=cuts, receiver_cuts=cuts)
@@ -275,7 +274,7 @@ def test_an_audit_is_that_of_audit(bench: Bench) -> None:
 
 
 def test_audits_of_one_receiver_share_its_counterparts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the receiver does into itself is found once. The record is that of an empty desk."""
+    """What the receiver does into itself is found once. The record is that of an empty worker."""
     import seamripper.controls.base as controls
 
     job, _ = bench.of("audit")
@@ -289,10 +288,10 @@ def test_audits_of_one_receiver_share_its_counterparts(bench: Bench, monkeypatch
 
     monkeypatch.setattr(controls, "match", counted)
     bench.do(job)
-    assert senders == [], "all of it was done by this desk before"
+    assert senders == [], "all of it was done by this worker before"
     shared = bench.do(other).record
     assert senders == [], "the receiver as its own sender is the control 'self'"
-    bench.desk.matched.clear()
+    bench.worker.matched.clear()
     alone = bench.do(other).record
     assert len(senders) == 1, "once for both"
     assert shared == alone
@@ -301,7 +300,7 @@ def test_audits_of_one_receiver_share_its_counterparts(bench: Bench, monkeypatch
 def test_what_audits_have_matched_goes_when_it_holds_too_much(bench: Bench) -> None:
     job, _ = bench.of("audit")
     bench.do(job)
-    value = next(iter(bench.desk.matched.values()))
+    value = next(iter(bench.worker.matched.values()))
     copies = [(value[0], copy.deepcopy(value[1])) for _ in range(3)]
     match = copies[0][1]
     modules = (match.layer, match.sender.model.module, match.receiver.model.module)
@@ -327,10 +326,10 @@ def test_nothing_in_a_record_names_a_place(bench: Bench, tmp_path_factory: pytes
 def test_a_job_does_not_begin_on_a_damaged_tensor(bench: Bench) -> None:
     job, _ = bench.of("stitch", matching="direct", freeze="all")
     name = bench.found[job.content["sender"]["trained"]].tensors["model"]
-    path = bench.desk.tensors.path(name)
+    path = bench.worker.tensors.path(name)
     whole = path.read_bytes()
-    bench.desk._models.clear()
-    bench.desk._halves.clear()
+    bench.worker._models.clear()
+    bench.worker._halves.clear()
     path.write_bytes(whole[:-8] + b"\0" * 8)
     try:
         with pytest.raises(DamagedError, match="is not as it was written") as caught:
@@ -344,7 +343,7 @@ def test_samples_that_have_changed_since_the_plan_are_refused(bench: Bench) -> N
     job, _ = bench.of("stitch", matching="direct", freeze="all")
     fit = job.content["fit"]
     where = {**job.where, f"data:{fit}": {**job.where[f"data:{fit}"], "n": 119}}
-    bench.desk._data.clear()
+    bench.worker._data.clear()
     with pytest.raises(ExperimentError, match=r"digits/correlated \(train\) are not those that the experiment was"):
         bench.do(Job("stitch", job.content, {}, job.needs, where))
 
@@ -357,10 +356,10 @@ def call(folder: Path, code: str, **args: Any) -> Any:
 
     path = folder / "mine.py"
     path.write_text(code)
-    desk = Desk(Tensors(folder / "tensors", folder / "damaged"), lambda key: folder / key)
-    desk.turn_to("k", {"file": str(path)}, {})
+    worker = Worker(folder)
+    worker.key, worker.where, worker.inputs = "k", {"file": str(path)}, {}
     sha = hashlib.sha256(path.read_bytes()).hexdigest()
-    return kind_named("call").run({"file": sha, "function": "f", "args": args}, desk)
+    return kind_named("call").run({"file": sha, "function": "f", "args": args}, worker)
 
 
 def test_a_function_s_figures_become_rows(tmp_path: Path) -> None:
@@ -398,21 +397,21 @@ def test_a_function_that_does_not_do_as_it_should(tmp_path: Path, code: str, mes
 def test_a_file_that_has_changed_since_the_plan_is_not_run(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("def f():\n    raise SystemExit('it was run')\n")
-    desk = Desk(Tensors(tmp_path / "t", tmp_path / "d"), lambda key: tmp_path / key)
-    desk.turn_to("k", {"file": str(path)}, {})
+    worker = Worker(tmp_path)
+    worker.key, worker.where, worker.inputs = "k", {"file": str(path)}, {}
     with pytest.raises(ExperimentError, match="was changed since the experiment was planned"):
-        kind_named("call").run({"file": "0" * 64, "function": "f", "args": {}}, desk)
+        kind_named("call").run({"file": "0" * 64, "function": "f", "args": {}}, worker)
 
 
-def test_a_desk_keeps_what_it_has_loaded(bench: Bench) -> None:
+def test_a_worker_keeps_what_it_has_loaded(bench: Bench) -> None:
     job, _ = bench.of("stitch", matching="direct", freeze="all")
     bench.do(job)
-    first = bench.desk.model(job.content["receiver"])
-    assert bench.desk.model(job.content["receiver"]) is first
-    assert bench.desk.samples(job.content["fit"]) is bench.desk.samples(job.content["fit"])
-    half = bench.desk.half(job.content["receiver"], "layer1", bench.desk.samples(job.content["fit"]))
-    test = bench.desk.samples(job.content["test"])
-    answers = bench.desk.answers(job.content["receiver"], half, test)
-    assert bench.desk.answers(job.content["receiver"], half, test) is answers
+    first = bench.worker.model(job.content["receiver"])
+    assert bench.worker.model(job.content["receiver"]) is first
+    assert bench.worker.samples(job.content["fit"]) is bench.worker.samples(job.content["fit"])
+    half = bench.worker.half(job.content["receiver"], "layer1", bench.worker.samples(job.content["fit"]))
+    test = bench.worker.samples(job.content["test"])
+    answers = bench.worker.answers(job.content["receiver"], half, test)
+    assert bench.worker.answers(job.content["receiver"], half, test) is answers
     assert torch.equal(answers, torch.cat([half.answer(inputs) for inputs, _ in test.batches(512)]))
     assert torch.is_grad_enabled()

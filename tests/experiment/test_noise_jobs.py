@@ -19,15 +19,14 @@ from seamripper.data.paired import Paired
 from seamripper.errors import CutError, DataError, ExperimentError
 from seamripper.estimate import proportion
 from seamripper.experiment import Experiment, Local, Store, run, table
-from seamripper.experiment.desk import Desk
 from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named
 from seamripper.experiment.kinds._ranks import rank_rows
+from seamripper.experiment.reading import Reading
 from seamripper.experiment.spec import Controlling, Data, Network, Noising, Stitching, Way
-from seamripper.experiment.tensors import Tensors
-from seamripper.report.reading import Reading
+from seamripper.experiment.worker import Worker
 from seamripper.report.sections.table import table as all_figures
 
 STUDY = """
@@ -105,7 +104,7 @@ class Study:
         self.folder = folder / "store"
         with Store(self.folder) as store:
             self.columns, self.rows = table(store)
-            self.goals = [(labels, store.ledger.result(key)) for key, labels in store.ledger.goals("study")]
+            self.goals = [(labels, store.result(key)) for key, labels in store.goals("study")]
 
     def of(self, kind: str, **labels: Any) -> Any:
         (found,) = [entry for said, entry in self.goals if entry.kind == kind and labels.items() <= said.items()]
@@ -266,9 +265,9 @@ def test_no_top5_among_five_classes_and_ranks_of_nothing_are_null(tmp_path: Path
     (job,) = graph
     # No gradient reaches a stitch through a layer that is dead, so it is left as it is.
     job.content["matching"]["training"]["epochs"] = 0
-    desk = Desk(Tensors(tmp_path / "tensors", tmp_path / "damaged"), lambda key: tmp_path / key)
-    desk.turn_to(job.key, job.where, {})
-    record = kind_named("noise").run(job.content, desk).record
+    worker = Worker(tmp_path)
+    worker.key, worker.where, worker.inputs = job.key, job.where, {}
+    record = kind_named("noise").run(job.content, worker).record
     assert record["top5"] is None
     assert (record["rank"]["rank"], record["rank"]["effective"]) == (0, None)
     rows = {row["figure"]: row["value"] for row in kind_named("noise").rows(record)}
@@ -471,10 +470,12 @@ def test_noise_is_not_matched_to_activations_of_images(word: str, freeze: str) -
 
 def test_a_label_map_that_names_classes_that_there_are_not_is_told(tmp_path: Path) -> None:
     (job,) = of_kind(graph_of(noise=(noising(receivers=("lenet",), cuts=("conv2",)),)), "noise")
-    desk = Desk(Tensors(tmp_path / "tensors", tmp_path / "damaged"), lambda key: tmp_path / key)
-    desk.turn_to(job.key, job.where, {})
+    worker = Worker(tmp_path)
+    worker.key, worker.where, worker.inputs = job.key, job.where, {}
     with pytest.raises(DataError, match="go from 0 to 7, but the receiver has 7 classes"):
-        kind_named("noise").run({**job.content, "matching": {"name": "task", "label_map": [0, 1, 2, 3, 4, 5, 7]}}, desk)
+        kind_named("noise").run(
+            {**job.content, "matching": {"name": "task", "label_map": [0, 1, 2, 3, 4, 5, 7]}}, worker
+        )
 
 
 # ---- controls without stitches

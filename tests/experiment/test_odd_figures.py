@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 from seamripper.cli import cli
 from seamripper.errors import StoreError
 from seamripper.experiment import Experiment, Local, Store, as_pandas, run, table
-from seamripper.experiment.journal import Entry
+from seamripper.experiment.result import Result
 
 ODD = {
     "huge": 'return {"figure": 10**400}',
@@ -109,16 +108,14 @@ def test_a_figure_of_a_stitch_that_was_not_finite_is_a_row() -> None:
 
 
 @pytest.mark.parametrize("record", [{"figures": {"big": 10**400}}, {"figures": {"word": "\ud800"}}, {"figures": 3}, {}])
-def test_a_record_of_an_older_version_gets_a_sentence(
-    tmp_path: Path, entry: Callable[..., Entry], record: dict[str, Any]
-) -> None:
+def test_a_record_of_an_older_version_gets_a_sentence(tmp_path: Path, record: dict[str, Any]) -> None:
     """Such records may be in stores that were written before figures were checked."""
     from seamripper.experiment.job import Graph, Job
 
     job = Job("call", {"x": 1}, {"call": "mine.py:f"})
-    with Store(tmp_path / "store", write=True) as store, store.journal("one") as journal:
-        store.enter(journal, Entry(job.key, "call", "done", record))
-        store.ledger.remember("study", {}, Graph.of([job]))
+    with Store(tmp_path / "store", write=True) as store:
+        store.enter(Result(job.key, "call", "done", record))
+        store.remember("study", {}, Graph.of([job]))
         with pytest.raises(
             StoreError, match=r"record of the result .* cannot be read .* `seamripper store check --mend"
         ):

@@ -16,7 +16,6 @@ from seamripper.data.paired import Paired
 from seamripper.errors import ExperimentError
 from seamripper.estimate import over_seeds, proportion
 from seamripper.experiment import Experiment, Local, Store, run, table
-from seamripper.experiment.desk import Desk
 from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
@@ -32,7 +31,7 @@ from seamripper.experiment.kinds.pictures import (
     require_mapping,
     showing,
 )
-from seamripper.experiment.tensors import Tensors
+from seamripper.experiment.worker import Worker
 from seamripper.matching import ClassMapping
 from seamripper.models import predict
 
@@ -151,27 +150,35 @@ class Bench:
         (folder / "study.toml").write_text(study)
         experiment = Experiment.read(folder / "study.toml")
         self.graph: Graph = expand(experiment, Identities({}, folder=str(folder)))
-        self.desk = Desk(Tensors(folder / "tensors", folder / "damaged"), lambda key: folder / "work" / key)
+        self.worker = Worker(folder)
         self.found: dict[str, Any] = {}
         for job in self.graph:
             self.found[job.key] = self.do(job)
 
     def do(self, job: Job) -> Any:
-        self.desk.turn_to(job.key, job.where, {need: self.found[need].tensors for need in job.needs})
-        return kind_named(job.kind).run(job.content, self.desk)
+        self.worker.key, self.worker.where, self.worker.inputs = (
+            job.key,
+            job.where,
+            {need: self.found[need].tensors for need in job.needs},
+        )
+        return kind_named(job.kind).run(job.content, self.worker)
 
     def of(self, **labels: Any) -> tuple[Job, Any, dict[str, torch.Tensor]]:
         (job,) = [j for j in self.graph if j.kind == "pictures" and labels.items() <= dict(j.labels).items()]
         found = self.found[job.key]
-        tensors, record = load_tensors(self.desk.tensors.get(found.tensors["pictures"]), kind="pictures")
+        tensors, record = load_tensors(self.worker.tensors.get(found.tensors["pictures"]), kind="pictures")
         assert record["key"] == job.key
         return job, found, tensors
 
     def halves(self, job: Job) -> tuple[sr.Split, sr.Split, sr.Samples, sr.Samples]:
-        self.desk.turn_to(job.key, job.where, {need: self.found[need].tensors for need in job.needs})
-        fit, test = self.desk.samples(job.content["fit"]), self.desk.samples(job.content["test"])
+        self.worker.key, self.worker.where, self.worker.inputs = (
+            job.key,
+            job.where,
+            {need: self.found[need].tensors for need in job.needs},
+        )
+        fit, test = self.worker.samples(job.content["fit"]), self.worker.samples(job.content["test"])
         sender, receiver = (
-            self.desk.half(job.content[r], job.content[f"{r}_cut"], fit) for r in ("sender", "receiver")
+            self.worker.half(job.content[r], job.content[f"{r}_cut"], fit) for r in ("sender", "receiver")
         )
         return sender, receiver, fit, test.first(job.content["images"])
 
@@ -296,9 +303,9 @@ def test_rows_of_the_table(bench: Bench) -> None:
 
 def test_the_same_again_is_the_same_file(bench: Bench) -> None:
     job, found, _ = bench.of(**NET, matching="quick")
-    bench.desk._models.clear()
-    bench.desk._halves.clear()
-    bench.desk._data.clear()
+    bench.worker._models.clear()
+    bench.worker._halves.clear()
+    bench.worker._data.clear()
     again = bench.do(job)
     assert (again.tensors, again.record) == (found.tensors, found.record)
 
@@ -319,9 +326,13 @@ def again(apart: Bench) -> tuple[sr.Match, sr.Samples, sr.Samples, sr.Samples]:
         for name, train, test in (("digits/colour-only", 240, 100), ("digits/greyscale", 300, 90))
     )
     job, *_ = apart.of(matching="classes")
-    apart.desk.turn_to(job.key, job.where, {need: apart.found[need].tensors for need in job.needs})
+    apart.worker.key, apart.worker.where, apart.worker.inputs = (
+        job.key,
+        job.where,
+        {need: apart.found[need].tensors for need in job.needs},
+    )
     sender, receiver = (
-        sr.split(apart.desk.model(job.content[role]), "encoder", part[0].batch(slice(0, 2)))
+        sr.split(apart.worker.model(job.content[role]), "encoder", part[0].batch(slice(0, 2)))
         for role, part in (("sender", theirs), ("receiver", own))
     )
     training = sr.Training(lr=0.01, weight_decay=0.0, epochs=10, batch=32)
@@ -359,7 +370,7 @@ def test_what_a_judge_says_by_hand(apart: Bench, again: Any) -> None:
     """Over all test samples, with distances one by one."""
     match, theirs, own, train = again
     job, found, _ = apart.of(matching="classes")
-    judge = apart.desk.model(job.content["judge"]).module
+    judge = apart.worker.model(job.content["judge"]).module
     with torch.no_grad():
         made = match(own.batch(slice(0, 2)), theirs.batch(slice(None)))
     scores = predict(judge, sr.Samples("made", made, theirs.labels, theirs.ids, 10)).double().softmax(1)

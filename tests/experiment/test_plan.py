@@ -16,9 +16,9 @@ import pytest
 from seamripper.errors import StoreError
 from seamripper.experiment import Experiment, Local, Plan, Store, plan, run
 from seamripper.experiment.job import Job
-from seamripper.experiment.journal import Entry
 from seamripper.experiment.kinds import kind_named
 from seamripper.experiment.plan import Pace, cost
+from seamripper.experiment.result import Result
 from seamripper.experiment.spec import Comparing, Data, Network, Stitching
 
 PAIR: dict[str, Any] = {"senders": ("net/0",), "receivers": ("net/1",), "pairing": "all"}
@@ -43,15 +43,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def enter(store: Store, *jobs: Job, state: Any = "done", seconds: float = 0.0, gone: bool = False) -> None:
     """Results of these jobs, as a run would have entered them; helpers with a tensor, which may be gone again."""
-    with store.journal("run-planted") as journal:
-        for job in jobs:
-            tensors = {}
-            if kind_named(job.kind).helps and state == "done":
-                name = store.tensors.put(lambda path, job=job: path.write_text(job.key))  # type: ignore[misc]
-                tensors["made"] = name
-            store.enter(journal, Entry(job.key, job.kind, state, {"error": "E", "message": "m"}, tensors, seconds))
-            if gone:
-                store.tensors.drop(tensors["made"])
+    for job in jobs:
+        tensors = {}
+        if kind_named(job.kind).helps and state == "done":
+            name = store.tensors.put(lambda path, job=job: path.write_text(job.key))  # type: ignore[misc]
+            tensors["made"] = name
+        record = {"error": "E", "message": "m"}
+        store.enter(Result(job.key, job.kind, state, record, tensors, seconds=seconds))
+        if gone:
+            store.tensors.drop(tensors["made"])
 
 
 def jobs(planned: Plan, kind: str) -> list[Job]:
@@ -90,10 +90,9 @@ def test_each_job_would_run_behind_those_that_it_needs() -> None:
 
 def test_planning_enters_no_job_and_no_result(store: Store) -> None:
     plan(STUDY, store)
-    assert store.ledger.states() == {}
-    assert store.ledger.experiments() == {}
-    assert store.ledger.jobs() == {}
-    assert len(store.ledger.memo) > 0
+    assert store.states() == {}
+    assert store.experiments() == {}
+    assert len(store.memo) > 0
 
 
 def test_a_store_that_is_open_for_reading_is_not_written(tmp_path: Path) -> None:
@@ -102,7 +101,7 @@ def test_a_store_that_is_open_for_reading_is_not_written(tmp_path: Path) -> None
     with Store(tmp_path / "store") as reading:
         before = counts(plan(STUDY, reading))
         assert counts(plan(STUDY, reading)) == before
-        assert len(reading.ledger.memo) == 0
+    assert [path.name for path in (tmp_path / "store").iterdir()] == ["store.json"]
 
 
 def test_there_must_be_a_store_to_plan_on(tmp_path: Path) -> None:

@@ -99,25 +99,27 @@ def test_a_run_keeps_it_with_the_command_line_seeds_and_timings(
     git(tmp_path, "commit", "-q", "-m", "the study")
     assert shell("run", path, "--store", "store", "--workers", 1).code == 0
     with Store(tmp_path / "store") as store:
-        (kept,) = store.ledger.runs()
+        (kept,) = store.runs.all()
         assert kept["command"] == ["seamripper", "run", str(path), "--store", "store", "--workers", "1"]
         assert kept["git"] == git(tmp_path, "rev-parse", "HEAD")
         assert kept["host"] == socket.gethostname()
         assert kept["packages"]["torch"] == version("torch")
         assert kept["engine"] == "local"
         assert kept["started"] < kept["ended"]
-        assert [content["args"]["seed"] for _, content, _ in store.ledger.jobs().values()].count(3) == 2
-        assert store.ledger.experiments()["study"]["call"][0]["seeds"] == [3, 4]
-        timings = store.ledger.attempts()
+        assert [content["args"]["seed"] for content in store.contents("study").values()].count(3) == 2
+        assert store.experiments()["study"]["call"][0]["seeds"] == [3, 4]
+        timings = store.attempts()
         assert len(timings) == 4
-        assert {name for _, name, *_ in timings} == {kept["id"]}
-        assert all(kept["started"] <= started <= kept["ended"] and s > 0 for *_, started, s, _ in timings)
+        assert {timing["run"] for timing in timings} == {kept["id"]}
+        assert all(kept["started"] <= timing["started"] <= kept["ended"] for timing in timings)
+        assert all(timing["seconds"] > 0 for timing in timings)
 
 
 def test_a_second_run_has_a_provenance_of_its_own(study: Callable[..., Path], tmp_path: Path) -> None:
     run(Experiment.read(study(x=[1])), tmp_path / "store", engine=Local(1))
     run(Experiment.read(study(x=[1, 2])), tmp_path / "store", engine=Local(1))
     with Store(tmp_path / "store") as store:
-        first, second = store.ledger.runs()
+        first, second = store.runs.all()
         assert first["started"] < second["started"]
-        assert [name for _, name, *_ in store.ledger.attempts()] == [first["id"], second["id"]]
+        attempts = sorted(store.attempts(), key=lambda attempt: attempt["started"])
+        assert [attempt["run"] for attempt in attempts] == [first["id"], second["id"]]

@@ -6,18 +6,17 @@ import json
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from seamripper.errors import ExperimentError
-from seamripper.experiment import Experiment, Local, Ray, run
+from seamripper.experiment import Experiment, Local, Ray, Store, run
 from seamripper.experiment.engines import Terms
 
 REAL = """
@@ -55,6 +54,8 @@ function = "mine.py:f"
 grid = { k = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] }
 """
 
+Rows = Callable[[Path], list[Any]]
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
@@ -66,13 +67,6 @@ def cluster() -> Iterator[Any]:
     cluster.add_node(num_cpus=1)
     yield cluster
     cluster.shutdown()
-
-
-def rows(store: Path) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(store / "ledger.sqlite") as ledger:
-        found = ledger.execute("SELECT key, kind, state, record, tensors, sum FROM results ORDER BY key").fetchall()
-    ledger.close()
-    return found
 
 
 def on_ray(path: Path, store: Path, address: str) -> list[str]:
@@ -91,21 +85,20 @@ def actors() -> list[int]:
     return found
 
 
-def test_ray_and_local_give_the_same_to_the_byte(cluster: Any, tmp_path: Path) -> None:
+def test_ray_and_local_give_the_same_to_the_byte(rows: Rows, cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(REAL)
     done = subprocess.run(on_ray(tmp_path / "study.toml", tmp_path / "ray", cluster.address), timeout=240)
     assert done.returncode == 0
     run(Experiment.read(tmp_path / "study.toml"), tmp_path / "local", engine=Local(2))
     assert rows(tmp_path / "ray") == rows(tmp_path / "local")
     assert {row[1] for row in rows(tmp_path / "ray")} == {"train", "stitch", "control", "compare"}
-    with sqlite3.connect(tmp_path / "ray" / "ledger.sqlite") as ledger:
-        workers = {worker for (worker,) in ledger.execute("SELECT DISTINCT worker FROM attempts")}
-    ledger.close()
+    with Store(tmp_path / "ray") as store:
+        workers = {attempt["worker"] for attempt in store.attempts()}
     assert len(workers) == 2
     assert all(worker.startswith("ray-") for worker in workers)
 
 
-def test_workers_that_are_killed_are_replaced(cluster: Any, tmp_path: Path) -> None:
+def test_workers_that_are_killed_are_replaced(rows: Rows, cluster: Any, tmp_path: Path) -> None:
     # All but the first job wait for a sign, which is given when two workers were killed.
     sign = tmp_path / "sign"
     code = f"import pathlib, time\ndef f(k):\n    while k and not pathlib.Path({str(sign)!r}).exists():\n"
@@ -132,7 +125,7 @@ def test_workers_that_are_killed_are_replaced(cluster: Any, tmp_path: Path) -> N
     assert [row[2] for row in rows(tmp_path / "s")] == ["done"] * 10
 
 
-def test_a_driver_that_is_killed_loses_nothing(cluster: Any, tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_loses_nothing(rows: Rows, cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import time\ndef f(k):\n    time.sleep(0.4)\n    return {'k': k}\n")
     (tmp_path / "study.toml").write_text(SLOW)
     words = on_ray(tmp_path / "study.toml", tmp_path / "s", cluster.address)
@@ -148,9 +141,7 @@ def test_a_driver_that_is_killed_loses_nothing(cluster: Any, tmp_path: Path) -> 
     driver.wait()
     assert subprocess.run(words, timeout=120).returncode == 0
     done = [
-        json.loads(line)["entry"]["key"]
-        for path in tmp_path.glob("s/journals/*")
-        for line in path.read_text().splitlines()
+        json.loads(line)[1]["key"] for path in tmp_path.glob("s/journals/*") for line in path.read_text().splitlines()
     ]
     assert len(done) == len(set(done)) == 10, "nothing that was finished ran again"
     assert [row[2] for row in rows(tmp_path / "s")] == ["done"] * 10
@@ -177,7 +168,7 @@ def listening(pids: list[int]) -> set[tuple[str, str]]:
     return {(name, address.replace("0100007F:", "127.0.0.1:")) for name, address in mine}
 
 
-def test_without_a_cluster_ray_is_started_here_and_for_this_machine_alone(tmp_path: Path) -> None:
+def test_without_a_cluster_ray_is_started_here_and_for_this_machine_alone(rows: Rows, tmp_path: Path) -> None:
     here = f"pathlib.Path({str(tmp_path)!r})"
     code = f"import pathlib, time\ndef f(k):\n    ({here} / 'begun').touch()\n"
     code += f"    while not ({here} / 'go').exists():\n        time.sleep(0.05)\n    return {{'k': k}}\n"

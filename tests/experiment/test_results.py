@@ -15,7 +15,7 @@ import pytest
 from seamripper.errors import ExperimentError, StoreError
 from seamripper.experiment import Experiment, Local, Store, as_arrow, as_pandas, export, run, table
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.journal import Entry
+from seamripper.experiment.result import Result
 
 
 @pytest.fixture
@@ -27,13 +27,13 @@ def store(tmp_path: Path) -> Any:
         None,
     ]
     jobs = [Job("call", {"k": k}, {"call": "mine.py:f", "x": 0.5 * k, "flag": k == 1, "seed": k}) for k in range(4)]
-    with Store(tmp_path / "store", write=True) as store, store.journal("run-1") as journal:
-        store.ledger.remember("study", {}, Graph.of(jobs))
-        store.ledger.remember("again", {}, Graph.of(jobs[:1]))
+    with Store(tmp_path / "store", write=True) as store:
+        store.remember("study", {}, Graph.of(jobs))
+        store.remember("again", {}, Graph.of(jobs[:1]))
         for job, found in zip(jobs, figures, strict=False):
             failed = {"error": "ValueError", "message": "no, not that", "traceback": "Traceback …\n"}
             facts = ("done", {"figures": found}) if found else ("failed", failed)
-            store.enter(journal, Entry(job.key, "call", *facts))  # type: ignore[arg-type]
+            store.enter(Result(job.key, "call", *facts))  # type: ignore[arg-type]
         yield store
 
 
@@ -137,11 +137,11 @@ def test_an_empty_store_is_an_empty_table(tmp_path: Path) -> None:
 def test_arguments_that_are_called_like_columns(tmp_path: Path) -> None:
     """A user's own function may well have an argument `n`, of words, or `state`."""
     jobs = [Job("call", {"n": n}, {"call": "f", "n": n, "state": "solid", "seed": n}) for n in ("few", "many")]
-    with Store(tmp_path / "store", write=True) as store, store.journal("run-1") as journal:
-        store.ledger.remember("study", {}, Graph.of(jobs))
+    with Store(tmp_path / "store", write=True) as store:
+        store.remember("study", {}, Graph.of(jobs))
         for job in jobs:
             record = {"figures": {"top1": {"value": 0.5, "interval": None, "n": 20}}}
-            store.enter(journal, Entry(job.key, "call", "done", record))
+            store.enter(Result(job.key, "call", "done", record))
         found = as_pandas(store)
     assert found["n"].tolist() == [20, 20]
     assert found["arg_n"].tolist() == ["few", "many"]

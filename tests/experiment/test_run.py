@@ -9,7 +9,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -70,6 +69,9 @@ grid = { k = [%s] }
 """
 
 
+Rows = Callable[[Path], list[Any]]
+
+
 def study(place: Path, code: str, jobs: int = 6) -> Path:
     place.mkdir(exist_ok=True)
     (place / "mine.py").write_text(code)
@@ -81,16 +83,11 @@ def done(path: Path, store: Path, **more: Any) -> Summary:
     return run(Experiment.read(path), store, **{"engine": Local(2), **more})
 
 
-def rows(store: Path) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(store / "ledger.sqlite") as ledger:
-        found = ledger.execute("SELECT key, kind, state, record, tensors, sum FROM results ORDER BY key").fetchall()
-    ledger.close()
-    return found
-
-
 def entries(store: Path) -> list[dict[str, Any]]:
+    """The headers of all results that were ever finished, from the lines of the journals themselves."""
     lines = [line for path in (store / "journals").glob("*.jsonl") for line in path.read_bytes().splitlines(True)]
-    return [json.loads(line)["entry"] for line in lines if line.endswith(b"}\n")]
+    headers = [json.loads(line)[1] for line in lines if line.endswith(b"]\n")]
+    return [header for header in headers if "takes_back" not in header]
 
 
 def command(path: Path, store: Path, *more: str) -> list[str]:
@@ -127,17 +124,17 @@ def test_a_longer_study_goes_on_from_a_shorter_one(tmp_path: Path) -> None:
 def test_what_a_run_was_made_with_is_written_down(tmp_path: Path) -> None:
     done(study(tmp_path / "a", "def f(k):\n    return {'k': k}\n", jobs=1), tmp_path / "s")
     with Store(tmp_path / "s") as store:
-        (made,) = store.ledger.runs()
-        ((key, by, worker, started, seconds, outcome),) = store.ledger.attempts()
+        (made,) = store.runs.all()
+        (attempt,) = store.attempts()
     assert made["packages"].keys() >= {"seamripper", "torch", "numpy"}
     assert made["engine"] == "local"
     assert made["command"]
     assert made["ended"] >= made["started"]
-    assert (by, outcome) == (made["id"], "done")
-    assert worker.startswith("local-")
-    assert 0 <= seconds < 60
-    assert abs(started - time.time()) < 600
-    assert len(key) == 64
+    assert (attempt["run"], attempt["state"]) == (made["id"], "done")
+    assert attempt["worker"].startswith("local-")
+    assert 0 <= attempt["seconds"] < 60
+    assert abs(attempt["started"] - time.time()) < 600
+    assert len(attempt["key"]) == 64
 
 
 def test_progress_tells_of_jobs_done_running_and_left(tmp_path: Path) -> None:
@@ -159,7 +156,7 @@ def test_a_failed_job_keeps_its_error_and_stops_no_other(tmp_path: Path) -> None
     found = done(study(tmp_path / "a", code), tmp_path / "s", announce=said.append)
     assert (found.did, len(found.failed)) == (6, 1)
     with Store(tmp_path / "s") as store:
-        entry = store.ledger.result(found.failed[0])
+        entry = store.result(found.failed[0])
     assert entry is not None
     assert entry.state == "failed"
     assert "three is bad" in entry.record["message"]
@@ -210,7 +207,7 @@ def test_a_job_that_kills_every_worker_fails_in_the_end(tmp_path: Path) -> None:
     found = done(study(tmp_path / "a", code, jobs=4), tmp_path / "s")
     assert (found.did, len(found.failed)) == (4, 1)
     with Store(tmp_path / "s") as store:
-        entry = store.ledger.result(found.failed[0])
+        entry = store.result(found.failed[0])
     assert entry is not None
     assert entry.record["error"] == "WorkerDied"
     assert "6 workers died over this job, the last was exit code 7. Does its code end the" in entry.record["message"]
@@ -233,7 +230,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
-def test_results_are_the_same_to_the_byte_whatever_the_number_of_workers(tmp_path: Path, real: Path) -> None:
+def test_results_are_the_same_to_the_byte_whatever_the_number_of_workers(
+    rows: Rows, tmp_path: Path, real: Path
+) -> None:
     (tmp_path / "study.toml").write_text(REAL)
     assert not done(tmp_path / "study.toml", tmp_path / "1", engine=Local(1)).failed
     (tmp_path / "2").symlink_to(real)
@@ -246,7 +245,7 @@ def test_results_are_the_same_to_the_byte_whatever_the_number_of_workers(tmp_pat
     assert kinds == {"train": 3, "activations": 4, "stitch": 4}
 
 
-def test_shared_activations_change_nothing(tmp_path: Path, real: Path) -> None:
+def test_shared_activations_change_nothing(rows: Rows, tmp_path: Path, real: Path) -> None:
     """A stitch that begins where no other does computes them itself, and finds the same to the bit."""
     (tmp_path / "alone.toml").write_text(REAL.rstrip().removesuffix("seeds = [0, 1]") + "seeds = [1]\n")
     done(tmp_path / "alone.toml", tmp_path / "alone")
@@ -257,7 +256,7 @@ def test_shared_activations_change_nothing(tmp_path: Path, real: Path) -> None:
     assert all(shared[row[0]] == row for row in alone)
 
 
-def test_a_damaged_tensor_is_set_aside_and_computed_anew(tmp_path: Path, real: Path) -> None:
+def test_a_damaged_tensor_is_set_aside_and_computed_anew(rows: Rows, tmp_path: Path, real: Path) -> None:
     shutil.copytree(real, tmp_path / "s")
     before = rows(tmp_path / "s")
     with Store(tmp_path / "s") as store:
@@ -302,11 +301,11 @@ def test_a_worker_in_a_loop_in_c_ends_with_its_driver(
 
 
 def test_a_worker_whose_driver_has_ended_before_it_looked_ends_at_once(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "seamripper.experiment.engines.hand", "{}", "late", "1", "0", "1"]
+    words = [sys.executable, "-m", "seamripper.experiment.engines.process", "{}", "late", "1", "0", "1"]
     assert subprocess.run(words, stdin=subprocess.DEVNULL, timeout=60).returncode == 0
 
 
-def test_killed_at_twenty_moments_it_ends_as_if_undisturbed(tmp_path: Path) -> None:
+def test_killed_at_twenty_moments_it_ends_as_if_undisturbed(rows: Rows, tmp_path: Path) -> None:
     # The last job waits for a sign, so that no run has ended before it is killed.
     sign = tmp_path / "sign"
     code = f"import pathlib, time\ndef f(k):\n    while k == 59 and not pathlib.Path({str(sign)!r}).exists():\n"
@@ -333,7 +332,7 @@ def test_killed_at_twenty_moments_it_ends_as_if_undisturbed(tmp_path: Path) -> N
     assert subprocess.run([sys.executable, "-m", "seamripper", "store", "check", str(store)]).returncode == 0
 
 
-def test_a_real_study_that_is_killed_goes_on_within_its_training(tmp_path: Path) -> None:
+def test_a_real_study_that_is_killed_goes_on_within_its_training(rows: Rows, tmp_path: Path) -> None:
     # One network alone: its training is long enough to be met.
     (tmp_path / "study.toml").write_text(LONG)
     done(tmp_path / "study.toml", tmp_path / "whole")
@@ -374,8 +373,8 @@ def test_ctrl_c_gives_claims_back_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert driver.returncode == 130
     assert "goes on where it was" in said
     with Store(tmp_path / "s") as store:
-        assert store.ledger.claims() == {}
-        assert store.ledger.living() == []
+        assert store.runs.claims() == {}
+        assert store.runs.living() == []
         assert len(store.done()) == 2
 
 
@@ -398,11 +397,11 @@ def test_two_runs_of_one_study_share_the_work_and_both_end_well(tmp_path: Path) 
     assert Counter(Counter(entry["key"] for entry in entries(tmp_path / "s")).values()) == {1: 40}
 
 
-def test_a_run_takes_over_what_a_dead_one_had_claimed(tmp_path: Path) -> None:
+def test_a_run_takes_over_what_a_dead_one_had_claimed(rows: Rows, tmp_path: Path) -> None:
     code = "import os, time\ndef f(k):\n    time.sleep(60 if os.environ.get('SLOW') else 0)\n    return {'k': k}\n"
     path = study(tmp_path / "a", code)
     slow = subprocess.Popen(command(path, tmp_path / "s"), env={**os.environ, "SLOW": "1"})
-    until(lambda: (tmp_path / "s" / "ledger.sqlite").exists() and len(_claims(tmp_path / "s")) == 2)
+    until(lambda: (tmp_path / "s" / "store.json").exists() and len(_claims(tmp_path / "s")) == 2)
     quick = subprocess.Popen(command(path, tmp_path / "s"))
     until(lambda: len(entries(tmp_path / "s")) == 4)
     assert quick.poll() is None, "the other run is alive: what it has claimed is waited for"
@@ -414,7 +413,7 @@ def test_a_run_takes_over_what_a_dead_one_had_claimed(tmp_path: Path) -> None:
 
 def _claims(store: Path) -> dict[str, str]:
     with Store(store) as there:
-        return there.ledger.claims()
+        return there.runs.claims()
 
 
 # ---- what an engine refuses
@@ -449,7 +448,7 @@ def test_by_default_there_is_a_worker_for_each_share_of_the_cores() -> None:
     assert engine.places == 1
 
 
-def test_a_helper_that_another_study_let_go_of_is_done_again(tmp_path: Path, real: Path) -> None:
+def test_a_helper_that_another_study_let_go_of_is_done_again(rows: Rows, tmp_path: Path, real: Path) -> None:
     """Two studies on one store share a helper; the first to end removes it under the other."""
     (tmp_path / "study.toml").write_text(REAL)
     store = tmp_path / "s"
@@ -459,7 +458,6 @@ def test_a_helper_that_another_study_let_go_of_is_done_again(tmp_path: Path, rea
         # As soon as activations are there, as the other study would at its end.
         with Store(store, write=True) as there:
             gone = [entry for entry in there.results() if entry.kind == "activations"] if not removed else []
-            there.ledger.forget([entry.key for entry in gone])
             for entry in gone:
                 there.tensors.drop(entry.tensors["activations"])
                 removed.append(entry.key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from pathlib import Path
 
@@ -11,14 +10,14 @@ import pytest
 from seamripper.errors import StoreError
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.job import Job
-from seamripper.experiment.kinds import Found
+from seamripper.experiment.kinds import Output
 from seamripper.experiment.single import Single, keep
 from seamripper.experiment.upkeep import check
-from seamripper.report._runs import Runs
+from seamripper.report.runs import Runs
 
 
 def single(value: float) -> Single:
-    return Single(Job("call", {"value": value}, {"call": f"of {value}"}), Found({"figures": {"x": value}}))
+    return Single(Job("call", {"value": value}, {"call": f"of {value}"}), Output({"figures": {"x": value}}))
 
 
 def test_the_last_results_of_a_name_stand_and_files_stay(tmp_path: Path) -> None:
@@ -31,14 +30,13 @@ def test_the_last_results_of_a_name_stand_and_files_stay(tmp_path: Path) -> None
             ("demo", "of 3.0"),
             ("audit", "of 2.0"),
         }
-        assert [one["experiment"] for one in store.ledger.runs()] == ["demo", "demo", "audit"]
-        assert store.ledger.living() == []
+        assert [one["experiment"] for one in store.runs.all()] == ["demo", "demo", "audit"]
+        assert store.runs.living() == []
     assert check(tmp_path).problems == ()
-    with contextlib.closing(Runs(tmp_path)) as runs:
-        assert {(row.experiment, row.state, row.done) for row in runs.rows()} == {
-            ("demo", "finished", 1),
-            ("audit", "finished", 1),
-        }
+    assert {(row.experiment, row.state, row.done) for row in Runs(tmp_path).rows()} == {
+        ("demo", "finished", 1),
+        ("audit", "finished", 1),
+    }
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
@@ -50,7 +48,7 @@ def test_a_study_of_the_same_name_stays(tmp_path: Path) -> None:
         keep(tmp_path / "store", "audit", [single(1.0)], started=time.time())
     keep(tmp_path / "store", "compare", [single(1.0)], started=time.time())
     with Store(tmp_path / "store") as store:
-        assert set(store.ledger.experiments()) == {"audit", "compare"}
+        assert set(store.experiments()) == {"audit", "compare"}
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_what_items_share_is_done_once_and_kept_apart_by_name(made: tuple[Path, 
     folder, found, _ = made
     assert found.outcomes[1].seconds == 0, "all of it was done for the first"
     with Store(folder / "store") as store:
-        assert set(store.ledger.experiments()) == {"table-1", "fig-3"}
+        assert set(store.experiments()) == {"table-1", "fig-3"}
 
 
 def test_claims_beyond_the_paper_are_not_counted(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
@@ -83,7 +83,7 @@ def test_the_record_is_json_and_comes_back_the_same(made: tuple[Path, Reproducti
 def test_the_commits_at_which_the_runs_were_made_are_told(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
     folder, found, _ = made
     with Store(folder / "store") as store:
-        assert found.made["revisions"] == list(dict.fromkeys(run["code"] for run in store.ledger.runs() if run["code"]))
+        assert found.made["revisions"] == list(dict.fromkeys(run["code"] for run in store.runs.all() if run["code"]))
 
 
 def test_an_item_asks_and_reads_for_its_profile(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_results_are_kept_by_paper_and_profile(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     found = done(tmp_path, item(tmp_path, "table-1", ("Table 1",), (1,)), store=None)
     assert found.folder == folder_of(found.paper, "quick") == Path("runs/nobody2020-quick")
-    assert (tmp_path / "runs" / "nobody2020-quick" / "ledger.sqlite").is_file()
+    assert (tmp_path / "runs" / "nobody2020-quick" / "store.json").is_file()
 
 
 # ---- again, and further

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from seamripper.experiment import Experiment, Local, run
+from seamripper.experiment.reading import Reading
 from seamripper.figures import Pictures
 from seamripper.report import page
-from seamripper.report.reading import Reading
 from seamripper.report.sections.pictures import _caption, pictures
 
 STUDY = """

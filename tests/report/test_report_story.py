@@ -16,10 +16,10 @@ import seamripper as sr
 from seamripper.cli import main
 from seamripper.errors import FileError, StoreError
 from seamripper.estimate import Estimate, mean_over
+from seamripper.experiment.reading import Reading
 from seamripper.figures import Grid, Histogram, Lines, Pictures, Sheet, Strip
 from seamripper.report import figures, page, report
 from seamripper.report.html import page_of
-from seamripper.report.reading import Reading
 from seamripper.report.sections.base import over, score_of
 from seamripper.report.story import story_of
 from seamripper.report.verdict import headline

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -31,7 +30,7 @@ from seamripper.experiment._processes import born
 from seamripper.experiment.job import Graph
 from seamripper.experiment.provenance import provenance
 from seamripper.report import serve as module
-from seamripper.report._snapshot import settled, snapshot, stamp
+from seamripper.report.runs import settled, stamp
 from seamripper.report.serve import RunServer
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -256,12 +255,12 @@ def test_an_empty_folder_says_how_to_fill_it_and_fills(serving: Any, made: Path,
 def test_only_so_deep_and_no_store_within_a_store(serving: Any, made: Path, runs: Path) -> None:
     shutil.copytree(made / "study", runs / "a" / "b" / "c")
     shutil.copytree(made / "study", runs / "a" / "b" / "d" / "e")
-    shutil.copytree(made / "study", runs / "study" / "damaged" / "ledger-1")
+    shutil.copytree(made / "study", runs / "study" / "damaged" / "old")
     server = serving(runs)
     names = [row["name"] for row in asked(server, "/runs.json").json["runs"]]
     assert names == ["a/b/c", f"old/{HOSTILE}", "study"]
     assert asked(server, "/run/a/b/d/e/").status == 404
-    assert asked(server, "/run/study/damaged/ledger-1/").status == 404
+    assert asked(server, "/run/study/damaged/old/").status == 404
 
 
 def test_a_store_itself_can_be_served(serving: Any, runs: Path) -> None:
@@ -274,7 +273,7 @@ def test_a_store_itself_can_be_served(serving: Any, runs: Path) -> None:
 
 def test_two_experiments_of_a_store_are_two_rows(serving: Any, runs: Path) -> None:
     with Store(runs / "study", write=True) as store:
-        store.ledger.remember("a & b", {}, Graph({}, ()))
+        store.remember("a & b", {}, Graph({}, ()))
     server = serving(runs)
     rows = [row for row in asked(server, "/runs.json").json["runs"] if row["name"] == "study"]
     assert [row["url"] for row in rows] == ["/run/study/?experiment=a%20%26%20b", "/run/study/?experiment=study"]
@@ -284,46 +283,49 @@ def test_two_experiments_of_a_store_are_two_rows(serving: Any, runs: Path) -> No
     assert (answer.status, "did you mean &#39;study&#39;?" in answer.text) == (409, True)
 
 
-def test_what_is_damaged_or_being_made_breaks_nothing(serving: Any, made: Path, runs: Path) -> None:
-    for name in ("torn", "text", "sealed", "newer", "shards"):
+def test_what_is_damaged_breaks_nothing(serving: Any, made: Path, runs: Path) -> None:
+    for name in ("torn", "text", "line", "newer", "older", "linked"):
         shutil.copytree(made / "study", runs / name)
-    torn = runs / "torn" / "ledger.sqlite"
-    torn.write_bytes(torn.read_bytes()[:5000])
-    (runs / "text" / "ledger.sqlite").write_text("no database at all, though longer than a header is" * 10)
-    with sqlite3.connect(runs / "sealed" / "ledger.sqlite") as db:
-        db.execute("UPDATE results SET state = 'dome'")
-    with sqlite3.connect(runs / "newer" / "ledger.sqlite") as db:
-        db.execute("PRAGMA user_version = 99")
-    (runs / "shards" / "ledger.sqlite").unlink()
-    (runs / "new").mkdir()
-    (runs / "new" / "ledger.sqlite").touch()
+    (runs / "torn" / "experiments" / "study.json").write_bytes(b'["half of what was asked')
+    (runs / "text" / "store.json").write_text("no store at all")
+    (journal,) = (runs / "line" / "journals").iterdir()
+    journal.write_bytes(journal.read_bytes().replace(b'"double":4', b'"double":5'))
+    (runs / "newer" / "store.json").write_text('{"format": 99}')
+    (runs / "older" / "store.json").unlink()
+    (runs / "older" / "ledger.sqlite").touch()
+    shutil.move(runs / "linked" / "journals", runs.parent / "journals")
+    (runs / "linked" / "journals").symlink_to(runs.parent / "journals")
+    Store(runs / "new", write=True).close()
     server = serving(runs)
     rows = {row["name"]: row for row in asked(server, "/runs.json").json["runs"]}
-    assert {name: row["state"] for name, row in rows.items() if name[:3] != "old"} == {
-        **dict.fromkeys(["torn", "text", "sealed", "newer"], "damaged"),
-        "new": "being made",
-        "shards": "waiting",
+    assert {name: row["state"] for name, row in rows.items() if name[:4] != "old/"} == {
+        **dict.fromkeys(["torn", "text", "newer", "older", "linked"], "damaged"),
+        "line": "waiting",
+        "new": "waiting",
         "study": "finished",
     }
-    assert f"`seamripper store repair {runs / 'text'}`" in rows["text"]["note"], "the store is named, not a copy of it"
-    assert "is not as it was written" in rows["sealed"]["note"]
+    assert str(runs / "torn" / "experiments" / "study.json") in rows["torn"]["note"]
+    assert rows["line"]["note"] == "1 damaged line in its journals"
     assert "was written by a newer seamripper" in rows["newer"]["note"]
-    assert rows["shards"]["note"].endswith(f"seamripper collect {runs / 'shards'}")
-    for name in ("torn", "text", "sealed", "new", "shards"):
+    assert "was written by an older seamripper" in rows["older"]["note"]
+    assert "journals is a link" in rows["linked"]["note"]
+    for name in ("torn", "text", "newer", "older", "linked"):
         for path in (f"/run/{name}/", f"/run/{name}/results.csv"):
             answer = asked(server, path)
             assert answer.status == 409, (path, answer.text)
             assert "Traceback" not in answer.text
-            assert "seamripper-serve-" not in answer.text
+    assert asked(server, "/run/line/").status == 200
+    assert len(asked(server, "/run/line/results.csv").text.splitlines()) == 1 + 6
     assert asked(server, "/").status == 200
 
 
 def test_a_run_that_was_killed_waits(serving: Any, runs: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    with Store(runs / "study", write=True) as store:
-        store.ledger.remember("study", {}, Graph({}, (("ab" * 32, {}),)))
-        store.ledger.begin("one", "study", {"engine": "local"})
-        store.ledger._db.execute("UPDATE runs SET pid = ?, born = ? WHERE id = 'one'", (dead.pid, born(dead.pid)))
+    with Store(runs / "study", write=True, name="one") as store:
+        store.remember("study", {}, Graph({}, (("ab" * 32, {}),)))
+        store.runs.begin("study", {"engine": "local"})
+    file = runs / "study" / "runs" / "one.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "pid": dead.pid, "born": born(dead.pid)}))
     server = serving(runs)
 
     def state() -> str:
@@ -348,7 +350,7 @@ def test_names_that_are_markup_or_no_text_are_shown_and_nothing_more(serving: An
     ):
         shutil.copytree(made / "study", os.fsdecode(os.fsencode(runs) + b"/" + name))
     with Store(runs / "study", write=True) as store:
-        store.ledger.remember(f"{HOSTILE}</script>", {}, Graph({}, ()))
+        store.remember(f"{HOSTILE}</script>", {}, Graph({}, ()))
     server = serving(runs)
     page, rows = asked(server, "/"), asked(server, "/runs.json").json["runs"]
     assert "<img" not in page.text
@@ -418,7 +420,6 @@ def test_the_report_of_a_run(serving: Any, runs: Path) -> None:
     answer = asked(server, "/run/study/")
     assert answer.status == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert "seamripper-serve-" not in answer.text, "the copy that was read is not shown"
     assert "alert(2)</script>" not in answer.text
     moved = asked(server, f"/run/old/{quote(HOSTILE)}")
     assert (moved.status, moved.headers["Location"]) == (302, f"/run/old/{quote(HOSTILE)}/")
@@ -440,7 +441,7 @@ def test_a_report_is_rendered_again_only_if_its_run_has_changed(
     texts = {asked(server, "/run/study/").text for _ in range(3)}
     assert (len(texts), rendered) == (1, ["study"])
     with Store(runs / "study", write=True) as store:
-        store.ledger.remember("study", {}, Graph({}, ()))
+        store.remember("study", {}, Graph({}, ()))
     assert asked(server, "/run/study/").text not in texts
     assert rendered == ["study", "study"]
 
@@ -457,7 +458,7 @@ def test_a_run_is_watched_while_it_fills(serving: Any, tmp_path: Path) -> None:
         end = time.monotonic() + 120
         while time.monotonic() < end and (not seen or seen[-1][0] != "finished"):
             for row in asked(server, "/runs.json").json["runs"]:
-                assert row["state"] in ("running", "finished", "waiting", "being made"), row
+                assert row["state"] in ("running", "finished", "waiting"), row
                 seen.append((row["state"], row["done"]))
                 if row["state"] == "running":
                     tables.add(len(asked(server, "/run/slow/results.csv").text.splitlines()))
@@ -473,8 +474,6 @@ def test_a_run_is_watched_while_it_fills(serving: Any, tmp_path: Path) -> None:
     assert len({done for state, done in seen if state == "running"}) > 4, "it was seen to fill"
     assert len(tables) > 4
     assert reports == {200}
-    names = {path.name for path in (tmp_path / "runs" / "slow").iterdir()}
-    assert not names & {"ledger.sqlite-wal", "ledger.sqlite-shm"}, "the run could close its ledger"
 
 
 # ---- who is answered
@@ -621,7 +620,7 @@ def test_what_is_no_request_gets_a_sentence_or_nothing(serving: Any, runs: Path,
             "/run//etc/",
             "/run/%2fetc%2fpasswd",
             "/run/~/",
-            "/run/study/ledger.sqlite",
+            "/run/study/store.json",
             "/run/study/journals/",
             "/run/nothing/",
         ),
@@ -655,7 +654,7 @@ def test_nothing_else_is_there(serving: Any, made: Path, runs: Path, path: str) 
     outside = Path(shutil.copytree(made / "study", runs.parent / "outside"))
     (runs / "outward").symlink_to(outside, target_is_directory=True)
     (runs / "linked").mkdir()
-    (runs / "linked" / "ledger.sqlite").symlink_to(outside / "ledger.sqlite")
+    (runs / "linked" / "store.json").symlink_to(outside / "store.json")
     server = serving(runs)
     answer = asked(server, path)
     assert answer.status == 404, path
@@ -664,30 +663,24 @@ def test_nothing_else_is_there(serving: Any, made: Path, runs: Path, path: str) 
 
 
 def test_links_and_pipes_in_a_store_are_not_followed(serving: Any, runs: Path) -> None:
-    shutil.move(runs / "study" / "journals", runs.parent / "journals")
-    (runs / "study" / "journals").symlink_to(runs.parent / "journals")
     (worse,) = (runs / "old").iterdir()
-    os.mkfifo(worse / "journals" / "pipe.jsonl")
-    (worse / "journals" / "out.jsonl").symlink_to("/etc/passwd")
-    os.mkfifo(worse / "ledger.sqlite-wal")
+    for part, suffix in (("journals", ".jsonl"), ("runs", ".json")):
+        os.mkfifo(worse / part / f"pipe{suffix}")
+        (worse / part / f"out{suffix}").symlink_to("/etc/passwd")
+    os.mkfifo(worse / "claims" / f"{'ab' * 32}.0")
     server = serving(runs)
-    rows = asked(server, "/runs.json").json["runs"]
-    assert [row["state"] for row in rows] == ["damaged", "finished"]
-    (worse / "ledger.sqlite-wal").unlink()
     rows = asked(server, "/runs.json").json["runs"]
     assert [row["state"] for row in rows] == ["1 failed", "finished"]
     assert not any(row["note"] for row in rows)
+    os.mkfifo(worse / "experiments" / "pipe.json")
+    rows = asked(server, "/runs.json").json["runs"]
+    assert [row["state"] for row in rows] == ["damaged", "finished"]
 
 
 # ---- nothing is written
 
 
-@pytest.mark.parametrize("mode", ["WAL", "TRUNCATE"])
-def test_serving_changes_no_byte(serving: Any, runs: Path, mode: str) -> None:
-    for ledger in runs.rglob("ledger.sqlite"):
-        with sqlite3.connect(ledger) as db:
-            assert db.execute(f"PRAGMA journal_mode = {mode}").fetchone() == (mode.lower(),)
-        db.close()
+def test_serving_changes_no_byte(serving: Any, runs: Path) -> None:
     before = tree(runs)
     server = serving(runs)
     _look_at_everything(server)
@@ -696,13 +689,13 @@ def test_serving_changes_no_byte(serving: Any, runs: Path, mode: str) -> None:
 
 def test_serving_changes_no_byte_while_a_run_has_it_open(serving: Any, runs: Path) -> None:
     with Store(runs / "study", write=True) as store:
-        store.ledger.begin("one", "study", {**provenance(), "engine": "local"})
+        store.runs.begin("study", {**provenance(), "engine": "local"})
         before = tree(runs)
-        assert str(runs / "study" / "ledger.sqlite-shm") in before
         server = serving(runs)
         rows = _look_at_everything(server)
-        assert [row["state"] for row in rows] == ["1 failed", "running"], "what is in the log alone is seen"
+        assert [row["state"] for row in rows] == ["1 failed", "running"]
         assert tree(runs) == before
+        store.runs.end()
 
 
 def _look_at_everything(server: RunServer) -> list[dict[str, Any]]:
@@ -713,70 +706,6 @@ def _look_at_everything(server: RunServer) -> list[dict[str, Any]]:
             answer = asked(server, path)
             assert answer.status == 200, answer.text
     return rows
-
-
-def test_the_check_on_bytes_catches_what_sqlite_leaves(runs: Path) -> None:
-    before = tree(runs)
-    with Store(runs / "study") as store:
-        store.done()
-    assert tree(runs) != before, "a reader in WAL mode writes: the reason for reading from copies"
-
-
-def test_drafts_are_removed(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    with RunServer(runs, port=0) as server:
-        assert len(server.runs.rows()) == 2
-        (drafts,) = (tmp_path / "tmp").iterdir()
-        assert list(drafts.iterdir()) == []
-    assert list((tmp_path / "tmp").iterdir()) == []
-
-
-ROWS = 400
-WRITER = f"""
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.execute("PRAGMA synchronous = OFF")
-db.execute("PRAGMA wal_autocheckpoint = 200")
-print("ready", flush=True)
-turn = 0
-while True:
-    turn += 1
-    db.execute("BEGIN")
-    db.execute("UPDATE wheel SET turn = ? WHERE place = 0", (turn,))
-    db.execute("UPDATE wheel SET turn = ? WHERE place = 1 + ? % {ROWS}", (turn, turn))
-    db.execute("COMMIT")
-"""
-"""Page after page is written in its turn, and the log is begun anew all the time."""
-
-
-def test_a_copy_of_a_ledger_that_is_written_to_is_whole(tmp_path: Path) -> None:
-    (tmp_path / "store").mkdir()
-    ledger = tmp_path / "store" / "ledger.sqlite"
-    with sqlite3.connect(ledger) as db:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("CREATE TABLE wheel (place INTEGER PRIMARY KEY, turn INTEGER, pad TEXT)")
-        db.executemany("INSERT INTO wheel VALUES (?, 0, ?)", [(place, "p" * 3000) for place in range(ROWS + 1)])
-    db.close()
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(ledger)], stdout=subprocess.PIPE)
-    seen = set()
-    try:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        for _ in range(60):
-            with (
-                snapshot(tmp_path / "store", "store", tmp_path / "scratch") as copy,
-                contextlib.closing(sqlite3.connect(copy / "ledger.sqlite")) as found,
-            ):
-                assert found.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-                turns = dict(found.execute("SELECT place, turn FROM wheel"))
-            last = turns[0]
-            assert all(turns[1 + k % ROWS] == k for k in range(max(1, last - ROWS + 1), last + 1))
-            seen.add(last)
-    finally:
-        writer.kill()
-        writer.communicate()
-    assert len(seen) > 40, "it was written to all the while"
 
 
 # ---- what users get wrong

@@ -19,7 +19,6 @@ _COMMANDS = {
     "activations": "Write what a model shows at a cut to a file.",
     "audit": "Compare two layers, and counterparts whose answer is known: is the number worth anything?",
     "check": "Hold a measure, your own say, to the contract that all measures keep.",
-    "collect": "Enter what the shards of a run have found into its store.",
     "compare": "Compare every layer of one model with every layer of another, in one pass.",
     "cuts": "List the places where a model can be cut.",
     "demo": "Train small networks on real MNIST, stitch each into one of them, and audit what comes of it.",
@@ -35,7 +34,7 @@ _COMMANDS = {
     "serve": "Browse studies in a browser while they fill, on this machine alone.",
     "status": "Say how a study stands.",
     "stitch": "Join the front of one model to the back of another, and measure what the whole can do.",
-    "store": "Check, tidy or repair the store of a study.",
+    "store": "Check or tidy the store of a study.",
     "train": "Train a model of the zoo.",
 }
 BAD_INPUT, STOPPED = 2, 130

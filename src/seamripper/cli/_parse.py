@@ -43,7 +43,7 @@ class Shape(click.ParamType[tuple[int, ...]]):
         return sizes
 
 
-class Output(click.ParamType[Path]):
+class OutputPath(click.ParamType[Path]):
     """The name of a file to write, safetensors or of another kind, checked before the work that fills it begins."""
 
     name = "FILE"
@@ -70,7 +70,7 @@ class FileOrFolder(click.ParamType[Path]):
         """The name as a path; that of a file ends in .json."""
         path = Path(value)
         if path.suffix == ".json":
-            return Output(".json").convert(value, param, ctx)
+            return OutputPath(".json").convert(value, param, ctx)
         if path.is_file() or (path.suffix and not path.is_dir() and not str(value).endswith("/")):
             self.fail(f"expected a folder, or a name that ends in .json, but got {str(value)!r}", param, ctx)
         return path

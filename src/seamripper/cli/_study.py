@@ -79,17 +79,17 @@ def standing(*, quiet: bool) -> Iterator[Callable[[Standing], None]]:
         yield lambda _: None
     elif sys.stderr.isatty():
         with Live(console=Console(stderr=True), transient=True, refresh_per_second=5) as live:
-            yield lambda now: live.update(_drawn(now))
+            yield lambda now: live.update(_bar(now))
     else:
-        yield _plain()
+        yield _lines()
 
 
-def _drawn(now: Standing) -> Group:
+def _bar(now: Standing) -> Group:
     bar = ProgressBar(total=max(now.total, 1), completed=now.ended, width=40)
     row = Table.grid(padding=(0, 2))
     row.add_row(bar, *_words(now))
-    shown = [Text(f"  {name}", style="dim") for name in now.running[:_SHOWN]]
-    return Group(row, *shown)
+    names = [Text(f"  {name}", style="dim") for name in now.running[:_SHOWN]]
+    return Group(row, *names)
 
 
 def _words(now: Standing) -> list[str]:
@@ -104,13 +104,13 @@ def _words(now: Standing) -> list[str]:
     return words
 
 
-def _plain() -> Callable[[Standing], None]:
-    said = time.monotonic()
+def _lines() -> Callable[[Standing], None]:
+    last = time.monotonic()
 
     def watch(now: Standing) -> None:
-        nonlocal said
-        if time.monotonic() - said >= _PLAIN_EVERY:
-            said = time.monotonic()
+        nonlocal last
+        if time.monotonic() - last >= _PLAIN_EVERY:
+            last = time.monotonic()
             print(f"jobs: {', '.join(_words(now))}", file=sys.stderr, flush=True)
 
     return watch

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from seamripper._words import shown_shape
-from seamripper.cli._parse import Output, data_for, json_option, model_at, split_for
+from seamripper.cli._parse import OutputPath, data_for, json_option, model_at, split_for
 from seamripper.cli._show import print_json, print_table, progress
 
 
@@ -17,7 +17,7 @@ from seamripper.cli._show import print_json, print_table, progress
 @click.option("--data", "data_name", required=True, help="The samples to show it: mnist/digit, cifar10, folder:PATH …")
 @click.option("--split", "split_name", type=click.Choice(["train", "test"]), default="test", show_default=True)
 @click.option("--n", type=click.IntRange(min=1), help="So many samples, always the same ones (default: all).")
-@click.option("--out", type=Output(), required=True, help="The file to write (.safetensors).")
+@click.option("--out", type=OutputPath(), required=True, help="The file to write (.safetensors).")
 @json_option
 def command(model: str, data_name: str, split_name: str, n: int | None, out: Path, as_json: bool) -> None:
     """Write the activations of MODEL, given as MODEL@CUT, to a file that `seamripper measure` compares.

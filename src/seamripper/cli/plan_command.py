@@ -38,12 +38,8 @@ def command(
     if experiment.resources.gpus:
         # What cannot be had is found here, and not by waiting for it.
         engine.require(Terms(str(folder), experiment.threads, experiment.resources.gpus))
-    if planned.altered:
-        click.echo(
-            f"seamripper: {len(planned.altered)} results in the ledger of {folder} are not as they were written, and "
-            f"count as not done. `seamripper store check {folder} --mend` reads them from the journals again.",
-            err=True,
-        )
+    for sentence in planned.damage:
+        click.echo(f"seamripper: {sentence}", err=True)
     if as_json:
         print_json({**planned.as_record(), "store": str(folder)})
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from seamripper.cli._parse import Output, json_option
+from seamripper.cli._parse import OutputPath, json_option
 from seamripper.cli._show import print_json
 from seamripper.cli._study import store_argument
 
@@ -16,9 +16,9 @@ INCOMPLETE = 1
 
 @click.command("report")
 @store_argument
-@click.option("--out", type=Output(".html"), help="The file (default: report.html in STORE).")
+@click.option("--out", type=OutputPath(".html"), help="The file (default: report.html in STORE).")
 @click.option("--figures", "folder_out", type=click.Path(path_type=Path, file_okay=False),
-              help="Write the figures into this folder too, a file each.")  # fmt: skip
+              help="Write the figures into this folder too, one file each.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(["png", "pdf", "svg"]), default="png", show_default=True,
               help="Of the figures.")  # fmt: skip
 @click.option("--experiment", help="Of this experiment (default: the one that was run last).")
@@ -28,22 +28,22 @@ def command(
 ) -> None:
     """Write the report of the study kept in STORE: one HTML file that opens offline and is safe to mail.
 
-    Exit code 1 says that tensors of the store are gone or damaged, and what is drawn from them is missing.
+    Exit code 1 says that tensors of the store are gone or damaged, and what is files from them is missing.
     """
+    from seamripper.experiment.reading import Reading
     from seamripper.report import figures
     from seamripper.report.html import write
-    from seamripper.report.reading import Reading
 
     reading = Reading.open(folder, experiment=experiment)
     path = write(reading, out)
-    drawn = [] if folder_out is None else figures(folder, folder_out, format=format_, experiment=experiment)
+    files = [] if folder_out is None else figures(folder, folder_out, format=format_, experiment=experiment)
     if as_json:
-        sizes = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(one) for one in drawn]}
+        sizes = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(file) for file in files]}
         print_json({**sizes, "incomplete": reading.incomplete})
     else:
         print(f"the report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
         if folder_out is not None:
-            print(f"{len(drawn)} figures written to {folder_out}")
+            print(f"{len(files)} figures written to {folder_out}")
         if reading.incomplete:
             click.echo(f"seamripper: The report is incomplete: {reading.incomplete}", err=True)
     if reading.incomplete:

@@ -28,7 +28,7 @@ _WORDS = ("key", "sampling", "experiment", "state")
 @click.option("--figure", "figures", multiple=True, help="These figures alone: top1, agreement … Repeatable.")
 @json_option
 def command(folder: Path, path: Path | None, experiment: str | None, figures: tuple[str, ...], as_json: bool) -> None:
-    """Show the results kept in STORE, a row a figure with its interval and n, or write them to a file.
+    """Show the results kept in STORE, one row per figure with its interval and n, or write them to a file.
 
     In Python: seamripper.experiment.as_pandas(seamripper.Store("runs/study")).
     """
@@ -59,7 +59,7 @@ def _show(folder: Path, columns: list[str], rows: list[Row]) -> None:
     print_table(
         f"{len(rows)} figures of {folder}" + (f" ({', '.join(same)})" if same else ""),
         used,
-        [[_shown(row.get(name)) for name in used] for row in short[:_ROWS]],
+        [[_cell(row.get(name)) for name in used] for row in short[:_ROWS]],
         left=len(used),
     )
     if len(rows) > _ROWS:
@@ -68,19 +68,19 @@ def _show(folder: Path, columns: list[str], rows: list[Row]) -> None:
 
 def _short(row: Row) -> Row:
     """A row with its many columns in fewer: `colour/0@layer1`, `0.95 [0.94, 0.96]`."""
-    found = {name: value for name, value in row.items() if name not in _JOINED}
+    short = {name: value for name, value in row.items() if name not in _JOINED}
     for role in ("sender", "receiver"):
         if role in row:
             seed, cut = row.get(f"{role}_seed"), row.get(f"{role}_cut")
-            found[role] = row[role] + ("" if seed is None else f"/{seed}") + ("" if cut is None else f"@{cut}")
+            short[role] = row[role] + ("" if seed is None else f"/{seed}") + ("" if cut is None else f"@{cut}")
     if row.get("low") is not None or row.get("high") is not None:
-        value, low, high = (_shown(row[name]) or "–" for name in ("value", "low", "high"))
-        found["value"] = f"{value} [{low}, {high}]"
+        value, low, high = (_cell(row[name]) or "–" for name in ("value", "low", "high"))
+        short["value"] = f"{value} [{low}, {high}]"
     order = ("kind", "model", "sender", "receiver")
-    return {name: found[name] for name in (*(n for n in order if n in found), *(n for n in found if n not in order))}
+    return {name: short[name] for name in (*(n for n in order if n in short), *(n for n in short if n not in order))}
 
 
-def _shown(value: object) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

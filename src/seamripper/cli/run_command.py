@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,7 +31,7 @@ SOME_FAILED = 1
 @store_option
 @with_engine
 @click.option("--retry-failed", is_flag=True, help="Do jobs again that have failed before.")
-@click.option("--shard", help="I/N: the I-th of N parts, from 0, without a ledger; then: seamripper collect STORE.")
+@click.option("--shard", help="I/N: the I-th of N parts, from 0, for machines that share the folder.")
 @click.option("--quiet", is_flag=True, help="Say nothing but what goes wrong.")
 @json_option
 def command(
@@ -50,38 +50,32 @@ def command(
     Exit code 1 says that some jobs failed; the others were done, and `seamripper status` tells why they did.
     """
     from seamripper.experiment import Experiment, run
-    from seamripper.experiment.shard import parse_shard, run_shard
 
-    if shard is not None and retry_failed:
-        raise click.UsageError("--retry-failed is for runs with a ledger: collect the shards first, then run.")
     experiment = Experiment.read(study)
     engine = engine_of(engine_name, address, workers)
 
     def announce(line: str) -> None:
         click.echo(f"seamripper: {line}", err=True)
 
+    choices: dict[str, Any] = {"engine": engine, "shard": shard, "retry_failed": retry_failed}
     with terminable(), standing(quiet=quiet or as_json) as watch:
-        if shard is None:
-            found = run(experiment, store, engine=engine, retry_failed=retry_failed, announce=announce, watch=watch)
-        else:
-            part = parse_shard(shard)
-            found = run_shard(experiment, part, store, engine=engine, announce=announce, watch=watch)
+        summary = run(experiment, store, **choices, announce=announce, watch=watch)
     if as_json:
-        print_json(found.as_record())
+        print_json(summary.as_record())
     elif not quiet:
-        print(_sentence(found))
-    if found.failed:
+        print(_sentence(summary))
+    if summary.failed:
         sys.exit(SOME_FAILED)
 
 
-def _sentence(found: Summary) -> str:
-    words = [f"{found.did} jobs done in {duration(found.seconds)}" if found.did else "nothing was left to do"]
-    if found.before:
-        words.append(f"{found.before} were done before")
-    if found.elsewhere:
-        words.append(f"{found.elsewhere} by another run meanwhile")
-    if found.failed:
-        words.append(f"{len(found.failed)} failed (seamripper status {found.store} tells why; --retry-failed)")
-    if found.blocked:
-        words.append(f"{found.blocked} need one that failed")
-    return f"{'; '.join(words)}\nresults: seamripper results {found.store}"
+def _sentence(summary: Summary) -> str:
+    words = [f"{summary.did} jobs done in {duration(summary.seconds)}" if summary.did else "nothing was left to do"]
+    if summary.before:
+        words.append(f"{summary.before} were done before")
+    if summary.elsewhere:
+        words.append(f"{summary.elsewhere} by another run meanwhile")
+    if summary.failed:
+        words.append(f"{len(summary.failed)} failed (seamripper status {summary.store} tells why; --retry-failed)")
+    if summary.blocked:
+        words.append(f"{summary.blocked} need one that failed")
+    return f"{'; '.join(words)}\nresults: seamripper results {summary.store}"

@@ -15,10 +15,10 @@ from seamripper.cli._study import store_option, study_argument
 @click.command("sbatch")
 @study_argument
 @click.option(
-    "--shards", type=click.IntRange(min=1), required=True, help="Tasks of the array, a part of the study each."
+    "--shards", type=click.IntRange(min=1), required=True, help="Tasks of the array, each a part of the study."
 )
 @store_option
-@click.option("--time", "minutes", type=click.IntRange(min=1), default=60, show_default=True, help="Minutes a task.")
+@click.option("--time", "minutes", type=click.IntRange(min=1), default=60, show_default=True, help="Minutes per task.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="Of sbatch: partition=cpu, mem=8GB, cpus_per_task=4, account=… Repeatable.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The script (default: STUDY.sbatch).")
@@ -34,7 +34,7 @@ def command(
 ) -> None:
     """Write a script for `sbatch` that runs STUDY.toml as an array, for clusters that have nothing else.
 
-    When its tasks have ended: seamripper collect STORE --study STUDY.toml
+    The tasks share one store: `seamripper status STORE` says how they stand, at any time.
     """
     from seamripper.experiment import Experiment, store_of
     from seamripper.experiment.shard import sbatch
@@ -56,4 +56,4 @@ def command(
     if as_json:
         print_json({"file": str(path), "shards": shards, "store": str(folder)})
         return
-    print(f"written to {path}; now: sbatch {path}\nthen: seamripper collect {folder} --study {study}")
+    print(f"written to {path}; now: sbatch {path}\nhow it stands: seamripper status {folder}")

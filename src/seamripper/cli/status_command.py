@@ -23,25 +23,25 @@ def command(folder: Path, tracebacks: bool, as_json: bool) -> None:
     from seamripper.experiment.status import status
 
     with Store(folder) as store:
-        found = status(store)
+        standing = status(store)
     if as_json:
-        print_json(found)
+        print_json(standing)
         return
     columns = ["experiment", "jobs asked for", "done", "failed", "running", "left"]
-    rows = [[one["name"], *(str(one[key]) for key in ("goals", "done", "failed", "running", "left"))]
-            for one in found["experiments"]]  # fmt: skip
+    rows = [[row["name"], *(str(row[key]) for key in ("goals", "done", "failed", "running", "left"))]
+            for row in standing["experiments"]]  # fmt: skip
     print_table(str(folder), columns, rows)
-    for failure in found["failures"]:
+    for failure in standing["failures"]:
         print(f"failed: {failure['job']}: {failure['error']}: {failure['message']}")
         if tracebacks:
             print(failure["traceback"])
-    for run in found["runs"][-3:]:
-        print(_told(run))
-    for line in found["waiting"]:
-        print(line)
+    for run in standing["runs"][-3:]:
+        print(_sentence(run))
+    for sentence in standing["damage"]:
+        print(sentence)
 
 
-def _told(run: dict[str, Any]) -> str:
+def _sentence(run: dict[str, Any]) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(run["started"]))
     ended = "running" if run["alive"] else "was killed" if run["ended"] is None else "ended"
     took = "" if run["ended"] is None else f" after {duration(run['ended'] - run['started'])}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seamripper.cli._matching import NAMES, with_options
-from seamripper.cli._parse import SEED, Output, data_for, json_option, model_at, split_for
+from seamripper.cli._parse import SEED, OutputPath, data_for, json_option, model_at, split_for
 from seamripper.cli._show import print_json, print_table, progress
 from seamripper.errors import DataError
 
@@ -44,7 +44,7 @@ def _own_default(of_task: object) -> str:
 @click.option("--freeze", type=click.Choice(["all", "weights"]), default="all", show_default=True,
               help="weights: BN statistics adapt, as in Smith's code.")  # fmt: skip
 @click.option("--ridge", type=click.FloatRange(min=0), help="Direct matching: damping. Default: 0.")
-@click.option("--out", type=Output(), help="Write the match to this file (.safetensors).")
+@click.option("--out", type=OutputPath(), help="Write the match to this file (.safetensors).")
 @json_option
 def command(sender: str, receiver: str, data_name: str, as_json: bool, out: Path | None, **options: Any) -> None:
     """Stitch SENDER's front to RECEIVER's back, both given as MODEL@CUT, and score the whole.

@@ -1,4 +1,4 @@
-"""seamripper store: check, tidy or repair the store of a study."""
+"""seamripper store: check or tidy the store of a study."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROBLEMS = 1
 
 @click.group("store")
 def command() -> None:
-    """Check, tidy or repair the store of a study. Each can be interrupted and done again."""
+    """Check or tidy the store of a study. Either can be interrupted and done again."""
 
 
 @command.command("check")
@@ -24,22 +24,21 @@ def command() -> None:
 @click.option(
     "--mend",
     is_flag=True,
-    help="Set damaged tensors aside for the next run to compute anew, read altered results from the journals again, "
-    "and write results that no journal has to one.",
+    help="Set what is damaged aside, for the next run to compute it anew.",
 )
 @json_option
 def check_command(folder: Path, mend: bool, as_json: bool) -> None:
-    """Look at every page, result, line and tensor of STORE. Exit code 1 says that something is wrong."""
+    """Look at every result and every tensor of STORE. Exit code 1 says that something is wrong."""
     from seamripper.experiment.upkeep import check
 
     with progress(quiet=as_json) as watch:
-        found = check(folder, mend=mend, watch=watch)
+        report = check(folder, mend=mend, watch=watch)
     if as_json:
-        print_json({**vars(found), "problems": list(found.problems)})
+        print_json({**vars(report), "problems": list(report.problems)})
     else:
-        print(f"{found.results} results and {found.tensors} tensors ({found.bytes / 1e6:.1f} MB) were looked at")
-        print("\n".join(found.problems) or "all of it is whole")
-    if found.problems:
+        print(f"{report.results} results and {report.tensors} tensors ({report.bytes / 1e6:.1f} MB) were looked at")
+        print("\n".join(report.problems) or "all of it is whole")
+    if report.problems:
         sys.exit(PROBLEMS)
 
 
@@ -51,22 +50,8 @@ def gc_command(folder: Path, as_json: bool) -> None:
     from seamripper.experiment.upkeep import gc
 
     with progress(quiet=as_json) as watch:
-        found = gc(folder, watch=watch)
+        report = gc(folder, watch=watch)
     if as_json:
-        print_json(vars(found))
+        print_json(vars(report))
     else:
-        print(f"{found.files} files removed, {found.bytes / 1e6:.1f} MB")
-
-
-@command.command("repair")
-@store_argument
-@json_option
-def repair_command(folder: Path, as_json: bool) -> None:
-    """Make the ledger of STORE anew from its journals, with the damaged one set aside."""
-    from seamripper.experiment.upkeep import repair
-
-    n = repair(folder, lambda line: click.echo(f"seamripper: {line}", err=True))
-    if as_json:
-        print_json({"results": n})
-    else:
-        print(f"the ledger was made anew with {n} results; the old one is in {folder / 'damaged'}")
+        print(f"{report.files} files removed, {report.bytes / 1e6:.1f} MB")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from seamripper.cli._parse import SEED, Output, json_option
+from seamripper.cli._parse import SEED, OutputPath, json_option
 from seamripper.cli._show import print_json, print_table, progress
 
 
 @click.command("train")
 @click.argument("model")
 @click.option("--data", "data_name", required=True, help="What to train on: mnist/digit, cifar10, folder:PATH …")
-@click.option("--out", type=Output(), required=True, help="The checkpoint to write (.safetensors).")
+@click.option("--out", type=OutputPath(), required=True, help="The checkpoint to write (.safetensors).")
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--n", type=click.IntRange(min=2), help="Train on this many samples (default: all).")
 @click.option("--epochs", type=click.IntRange(min=1), help="Default: 4 for classifiers, 25 for autoencoders.")

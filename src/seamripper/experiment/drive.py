@@ -2,47 +2,46 @@
 
 ::
 
-    plan → ready jobs → claim → engine → answer → journal → ledger → jobs that waited for it become ready
+    plan → ready jobs → claim → engine → result → journal → jobs that waited for it become ready
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
-import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from seamripper._doors import require, require_function, require_path
 from seamripper.errors import ExperimentError, StoreError
-from seamripper.experiment.engines import Answer, Engine, Local, Order, Terms, engine_named
+from seamripper.experiment.engines import Ending, Engine, Local, Order, Terms, engine_named
 from seamripper.experiment.expand import require_size
-from seamripper.experiment.job import Job
-from seamripper.experiment.journal import Entry, Journal
-from seamripper.experiment.kept import Kept
+from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named
 from seamripper.experiment.plan import Plan, plan
 from seamripper.experiment.provenance import provenance
+from seamripper.experiment.result import Result
+from seamripper.experiment.runs import new_run
+from seamripper.experiment.shard import parse_shard, portion
 from seamripper.experiment.spec import Experiment, as_experiment
 from seamripper.experiment.store import Store
 
 _TRIES, _SOON = 6, 2
 """So many workers may die over one job before it counts as failed: machines are taken away, and then it is not the
-job's fault. Behind so many deaths it goes to the end of the queue, so that one bad job does not hold up the others."""
+job's fault. After so many deaths it goes to the end of the queue, so that one bad job does not hold up the others."""
 _BEAT, _LOOK, _TICK, _TELL = 5.0, 0.5, 0.25, 0.2
 """Seconds between heartbeats; between looks at what another run has done; that an engine is waited for; and between two
-tellings of how it stands."""
+reports of progress."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a run stands: jobs done (of those that were to be run), running, failed, and seconds left, about."""
+    """The progress of a run: jobs done (of those that were to be run), running, failed, and about how long is left."""
 
     done: int
     failed: int
@@ -56,7 +55,7 @@ class Standing:
 
     @property
     def ended(self) -> int:
-        """Jobs that need not be thought of any more."""
+        """Jobs that will not run any more."""
         return self.done + self.failed + self.blocked
 
 
@@ -76,7 +75,7 @@ class Summary:
     messages: tuple[str, ...] = ()
 
     def as_record(self) -> dict[str, Any]:
-        """The summary as JSON has it."""
+        """The summary as JSON."""
         return {**vars(self), "failed": list(self.failed), "messages": list(self.messages)}
 
 
@@ -94,85 +93,94 @@ def run(
     store: str | os.PathLike[str] | None = None,
     *,
     engine: Engine | str | None = None,
+    shard: str | None = None,
     retry_failed: bool = False,
     announce: Callable[[str], None] = lambda _: None,
     watch: Callable[[Standing], None] = _nobody,
 ) -> Summary:
-    """Carry out what is not done yet; results are in the store, `seamripper.Store(…)`.
+    """Carry out what is not done yet; the results are in the store, `seamripper.Store(…)`.
 
     It may be stopped or killed at any moment and started again: nothing that was finished is done twice. A second run
-    on the same store shares the work. A job that fails keeps its error as its result, and does not stop the others.
+    on the same store shares the work. `shard` is a part of the work, "0/4" for the first of four, on machines that
+    share nothing but the folder. A job that fails keeps its error as its result, and does not stop the others.
     """
     experiment = as_experiment(experiment)
     engine = Local() if engine is None else engine_named(engine)
     require(retry_failed, bool, "retry_failed", error=ExperimentError)
     for name, function in (("announce", announce), ("watch", watch)):
         require_function(function, name, error=ExperimentError)
+    part = None if shard is None else parse_shard(shard)
     given = store.folder if isinstance(store, Store) else store
     folder = store_of(experiment) if given is None else Path(require_path(given, "store", error=StoreError))
-    # Before the store: one that is refused leaves none behind.
+    # Before the store: an experiment that is refused leaves none behind.
     require_size(experiment)
-    with Store(folder, write=True) as open_store:
-        open_store.take_in(announce)
-        open_store.mend(announce)
+    word = "run" if part is None else f"shard-{part[0]}-of-{part[1]}"
+    with Store(folder, write=True, name=new_run(word)) as open_store:
         planned = plan(experiment, open_store)
+        whole = planned.graph
+        if part is not None:
+            planned = replace(planned, graph=portion(whole, *part))
         if retry_failed:
-            open_store.ledger.forget(planned.failed)
+            open_store.forget(planned.failed & planned.graph.jobs.keys())
             planned = replace(planned, failed=frozenset())
-        open_store.ledger.remember(
-            experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), planned.graph
-        )
-        return drive(planned, open_store, engine, announce=announce, watch=watch)
+        open_store.remember(experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), whole)
+        summary = _drive(planned, open_store, engine, announce, watch, keep_helpers=part is not None)
+        _remove_helpers(open_store, whole)
+        return summary
 
 
-def drive(
+def _remove_helpers(store: Store, graph: Graph) -> None:
+    """Unless another run is alive, remove the tensors of helpers that no job of the graph waits for."""
+    store.refresh()
+    helpers = {key: names for key, names in store.helpers().items() if key in graph.jobs}
+    if not helpers or store.runs.living():
+        return
+    waiting = graph.needed(frozenset(store.states()))
+    needed = {need for job in waiting.values() for need in job.needs}
+    for key in helpers.keys() - needed:
+        for name in helpers[key]:
+            store.tensors.drop(name)
+
+
+def _drive(
     planned: Plan,
-    store: Kept,
+    store: Store,
     engine: Engine,
-    *,
     announce: Callable[[str], None],
     watch: Callable[[Standing], None],
-    name: str | None = None,
-    keep_helpers: bool = False,
+    *,
+    keep_helpers: bool,
 ) -> Summary:
-    """Carry out a plan on a store of either kind. `keep_helpers` is for shards, of which others may need them too."""
-    if not planned.needed:
-        return _nothing_to_do(planned, store.folder)
+    """Carry out a plan. `keep_helpers` is for shards, as another shard may need what helped this one."""
     experiment = planned.experiment
     terms = Terms(str(store.folder.resolve()), experiment.threads, experiment.resources.gpus)
+    driver = _Driver(planned, store, engine, terms, announce, watch, keep_helpers)
+    driver.announce_damage()
+    if not planned.needed:
+        return driver.summary(None)
     engine.require(terms)
-    name = name or f"run-{time.strftime('%Y%m%dT%H%M%S')}-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    return _Driver(planned, store, engine, terms, name, announce, watch, keep_helpers).run()
-
-
-def _nothing_to_do(planned: Plan, folder: Path) -> Summary:
-    failed = tuple(sorted(planned.failed & planned.graph.jobs.keys()))
-    before = sum(key in planned.done for key in planned.graph.jobs)
-    blocked = len(planned.blocked & {key for key, _ in planned.graph.goals})
-    return Summary(planned.experiment.name, str(folder), None, 0, before, 0, failed, blocked, 0.0)
+    return driver.run()
 
 
 @dataclass(eq=False)
 class _Driver:
-    """One run. What is to be done stands in `pending`, with what each job still waits for."""
+    """One run. `pending` holds the jobs that are to be done, each with those of its needs that are not done yet."""
 
     planned: Plan
-    store: Kept
+    store: Store
     engine: Engine
     terms: Terms
-    name: str
     announce: Callable[[str], None]
     watch: Callable[[Standing], None]
     keep_helpers: bool = False
-    done: set[str] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)
-    blocked: set[str] = field(default_factory=set)
     pending: dict[str, set[str]] = field(default_factory=dict)
     ready: deque[str] = field(default_factory=deque)
     running: dict[str, float] = field(default_factory=dict)
+    """When each job was started that is running."""
     theirs: set[str] = field(default_factory=set)
     """Jobs that another run has claimed."""
     deaths: Counter[str] = field(default_factory=Counter)
+    """How many workers have died over each job."""
     messages: list[str] = field(default_factory=list)
     did: int = 0
     elsewhere: int = 0
@@ -185,108 +193,111 @@ class _Driver:
         self.blocked = set(self.planned.blocked)
         self.before = sum(key in self.done for key in self.graph.jobs)
         self.begun = time.monotonic()
-        self.beaten = self.looked = self.told = 0.0
-        self._lay_out()
+        self.last_beat = self.last_look = self.last_report = 0.0
+        self.damage_told = 0
+        self._find_pending()
         self.total = len(self.pending)
 
     def run(self) -> Summary:
-        """Until nothing is left that can be done."""
-        self.store.ledger.begin(self.name, self.planned.experiment.name, self._provenance())
+        """Work until nothing is left that can be done."""
+        experiment = self.planned.experiment
+        made_with = {**provenance(experiment.folder), "engine": self.engine.name, "threads": self.terms.threads}
+        self.store.runs.begin(experiment.name, made_with)
         with contextlib.ExitStack() as stack:
-            stack.callback(self._ended)
+            stack.callback(self._end)
             stack.callback(self.engine.close)
             self.engine.begin(self.terms)
-            journal: Journal | None = None
             while self.pending:
-                self._start()
-                for answer in self.engine.wait(_TICK):
-                    if journal is None:
-                        journal = stack.enter_context(self.store.journal(self.name))
-                    self._hear(answer, journal)
-                self._see_others()
+                self._start_jobs()
+                for ending in self.engine.wait(_TICK):
+                    self._handle(ending)
+                self._look_at_other_runs()
                 self._beat()
-                self._tell()
-        failed = tuple(sorted(self.failed & self.graph.jobs.keys()))
-        seconds = time.monotonic() - self.begun
+                self._report()
+        return self.summary(self.store.name)
+
+    def summary(self, run: str | None) -> Summary:
+        """What the run came to."""
         return Summary(
             self.planned.experiment.name,
             str(self.store.folder),
-            self.name,
+            run,
             self.did,
             self.before,
             self.elsewhere,
-            failed,
+            tuple(sorted(self.failed & self.graph.jobs.keys())),
             len(self.blocked & {key for key, _ in self.graph.goals}),
-            seconds,
+            0.0 if run is None else time.monotonic() - self.begun,
             tuple(self.messages),
         )
 
     # ---- what is to be done
 
-    def _lay_out(self) -> None:
-        """What is to be done, from what is done: at the beginning, and when something is found damaged."""
+    def _find_pending(self) -> None:
+        """Find what is to be done from what is done: at the beginning, and when something is found damaged."""
         stuck = self.failed | self.blocked
         needed = {k: job for k, job in self.graph.needed(frozenset(self.done)).items() if k not in stuck}
         self.pending = {key: {n for n in job.needs if n not in self.done} for key, job in needed.items()}
         self.ready = deque(key for key, missing in self.pending.items() if not missing and key not in self.running)
 
-    def _start(self) -> None:
-        """Hand out what is ready and not claimed by another run."""
+    def _start_jobs(self) -> None:
+        """Start what is ready and not claimed by another run."""
         while self.ready and (free := self.engine.free):
-            some = [self.ready.popleft() for _ in range(min(free, len(self.ready)))]
-            # What was laid out anew meanwhile may name a job that is under way.
-            some = [key for key in some if key in self.pending and key not in self.running]
-            claimed = set(self.store.ledger.claim(some, self.name))
-            self.theirs |= set(some) - claimed
-            for key in some:
+            keys = [self.ready.popleft() for _ in range(min(free, len(self.ready)))]
+            # When the pending jobs were found anew, one that is running may have been named again.
+            keys = [key for key in keys if key in self.pending and key not in self.running]
+            claimed = set(self.store.claim(keys))
+            self.theirs |= set(keys) - claimed
+            for key in keys:
                 if key in claimed:
-                    self._hand_out(self.graph.jobs[key])
+                    self._start(self.graph.jobs[key])
 
-    def _hand_out(self, job: Job) -> None:
-        """Give a job to the engine, with what the jobs that it needs have left."""
-        found = {need: self.store.ledger.result(need) for need in job.needs}
-        gone = [need for need, entry in found.items() if entry is None]
+    def _start(self, job: Job) -> None:
+        """Give a job to the engine, with the tensors of the jobs that it needs."""
+        states = {need: self.store.state(need) for need in job.needs}
+        gone = {need for need, state in states.items() if state != "done"}
         if gone:
-            # Let go of by a run of another study, which needed it no more: it is done again.
-            self.store.ledger.release([job.key], self.name)
-            self.done -= set(gone)
-            self._lay_out()
+            # A run of another study, which needed it no more, has removed it: it is done again.
+            self.store.runs.release([job.key])
+            self._do_again(gone)
             self.total = max(self.total, len(self.pending))
             return
         self.running[job.key] = time.monotonic()
-        inputs = {need: dict(entry.tensors) for need, entry in found.items() if entry is not None}
+        inputs = {need: self.store.tensors_of(need) for need in job.needs}
         self.engine.start(Order(job.key, job.kind, dict(job.content), dict(job.where), inputs))
+
+    def _do_again(self, keys: set[str]) -> None:
+        self.done -= keys
+        self._find_pending()
 
     # ---- what comes of it
 
-    def _hear(self, answer: Answer, journal: Journal) -> None:
-        """Take in how an order has ended."""
-        key = answer.key
-        self.running.pop(key, None)
-        if answer.ending == "stop":
-            raise StoreError(f"{answer.note} The run was stopped. What was finished before is kept: run it again.")
-        if answer.ending == "damaged":
-            self._mend(answer)
-        elif answer.ending == "died":
-            self._bury(answer, journal)
-        else:
-            self._enter(answer, journal)
+    def _handle(self, ending: Ending) -> None:
+        """Take note of how an order has ended."""
+        self.running.pop(ending.key, None)
+        if ending.how == "stop":
+            raise StoreError(f"{ending.note} The run was stopped. What was finished before is kept: run it again.")
+        if ending.how == "damaged":
+            self._replace_damaged(ending)
+        elif ending.how == "died":
+            self._try_again(ending)
+        elif ending.result is not None:
+            self._enter(ending.result)
 
-    def _enter(self, answer: Answer, journal: Journal) -> None:
-        job = self.graph.jobs[answer.key]
-        state = "done" if answer.ending == "done" else "failed"
-        facts = (answer.record, answer.tensors, answer.seconds, answer.started, answer.worker, self.name)
-        self.store.enter(journal, Entry(job.key, job.kind, state, *facts))  # type: ignore[arg-type]
+    def _enter(self, result: Result) -> None:
+        """Write a result down, and go on with what waited for it."""
+        job = self.graph.jobs[result.key]
+        self.store.enter(replace(result, run=self.store.name))
         self.did += 1
-        if state == "done":
-            self.pace.learn(job, answer.seconds)
+        if result.state == "done":
+            self.pace.learn(job, result.seconds)
             shutil.rmtree(self.store.work(job.key), ignore_errors=True)
-            self._settle(job.key)
+            self._mark_done(job.key)
         else:
-            self._say(f"{job} failed: {answer.record['message']}")
-            self._fail(job.key)
+            self._say(f"{job} failed: {result.record['message']}")
+            self._mark_failed(job.key)
 
-    def _settle(self, key: str) -> None:
+    def _mark_done(self, key: str) -> None:
         """A job is done: others may begin, and what only helped it may go."""
         self.done.add(key)
         self.pending.pop(key, None)
@@ -295,9 +306,9 @@ class _Driver:
                 self.pending[user].discard(key)
                 if not self.pending[user] and user not in self.running:
                     self.ready.append(user)
-        self._let_go((key, *self.graph.jobs[key].needs))
+        self._remove_idle((key, *self.graph.jobs[key].needs))
 
-    def _fail(self, key: str) -> None:
+    def _mark_failed(self, key: str) -> None:
         """A job has failed, and what needs it cannot be done."""
         self.failed.add(key)
         self.pending.pop(key, None)
@@ -309,10 +320,10 @@ class _Driver:
                 self.blocked.add(user)
                 waiting += self.users[user]
                 idle += self.graph.jobs[user].needs
-        self._let_go(idle)
+        self._remove_idle(idle)
 
-    def _let_go(self, keys: Iterable[str]) -> None:
-        """Of helpers that nothing waits for any more, remove the tensors; those not begun need not be."""
+    def _remove_idle(self, keys: Iterable[str]) -> None:
+        """Remove the tensors of helpers that nothing waits for any more; those not begun need not be."""
         for key in dict.fromkeys(keys):
             helps = kind_named(self.graph.jobs[key].kind).helps
             if not helps or self.users[key] & self.pending.keys():
@@ -323,116 +334,104 @@ class _Driver:
                     self.ready.remove(key)
                 self.total -= 1
             if key in self.done and not self.keep_helpers:
-                entry = self.store.ledger.result(key)
-                self.store.ledger.forget([key])
-                for name in () if entry is None else entry.tensors.values():
+                for name in self.store.tensors_of(key).values():
                     self.store.tensors.drop(name)
 
-    def _bury(self, answer: Answer, journal: Journal) -> None:
+    def _try_again(self, ending: Ending) -> None:
         """A worker has died over a job: another is to try, but not for ever."""
-        key, job = answer.key, self.graph.jobs[answer.key]
+        key, job = ending.key, self.graph.jobs[ending.key]
         self.deaths[key] += 1
         if self.deaths[key] < _TRIES:
-            self._say(f"A worker died over {job} ({answer.note}): another one tries again.")
+            self._say(f"A worker died over {job} ({ending.note}): another one tries again.")
             if self.deaths[key] < _SOON:
                 self.ready.appendleft(key)
             else:
                 self.ready.append(key)
             return
         # A process that nobody killed has ended itself.
-        itself = answer.note.startswith("exit code")
+        itself = ending.note.startswith("exit code")
         hint = "Does its code end the process, by os._exit say?" if itself else "Is there enough memory for it?"
-        message = f"{_TRIES} workers died over this job, the last was {answer.note}. {hint}"
+        message = f"{_TRIES} workers died over this job, the last was {ending.note}. {hint}"
         record = {"error": "WorkerDied", "message": message, "traceback": ""}
-        self._enter(Answer(key, "failed", record, worker=answer.worker, started=time.time()), journal)
+        self._enter(Result(key, job.kind, "failed", record, started=time.time()))
 
-    def _mend(self, answer: Answer) -> None:
+    def _replace_damaged(self, ending: Ending) -> None:
         """A tensor is damaged: it is set aside, and the job that made it is done again."""
-        made = [n for n in self.graph.jobs[answer.key].needs if answer.note in self._tensors(n)]
-        aside = self.store.tensors.set_aside(answer.note)
-        put = f"It was set aside ({aside}), and" if aside else "It is gone, and"
-        for key in made:
-            self._say(f"The tensor {answer.note[:12]} is damaged. {put} {self.graph.jobs[key]} is done again.")
-        self.store.ledger.forget(made)
-        self.store.ledger.release([answer.key], self.name)
-        self.done -= set(made)
-        self._lay_out()
+        made = {n for n in self.graph.jobs[ending.key].needs if ending.note in self.store.tensors_of(n).values()}
+        # A helper whose tensor is gone has no result any more.
+        made |= {n for n in self.graph.jobs[ending.key].needs if self.store.state(n) != "done"}
+        aside = self.store.tensors.set_aside(ending.note)
+        how = f"It was set aside ({aside}), and" if aside else "It is gone, and"
+        for key in sorted(made):
+            self._say(f"The tensor {ending.note[:12]} is damaged. {how} {self.graph.jobs[key]} is done again.")
+        self.store.forget(made)
+        self.store.runs.release([ending.key])
+        self._do_again(made)
         self.total += len(made)
-
-    def _tensors(self, key: str) -> list[str]:
-        entry = self.store.ledger.result(key)
-        return [] if entry is None else list(entry.tensors.values())
 
     # ---- beside other runs
 
-    def _see_others(self) -> None:
-        """What another run had claimed: is it done, has it failed, or has that run died?"""
-        if not self.theirs or time.monotonic() - self.looked < _LOOK:
+    def _look_at_other_runs(self) -> None:
+        """Is what another run had claimed done, has it failed, or has that run died?"""
+        if not self.theirs or time.monotonic() - self.last_look < _LOOK:
             return
-        self.looked = time.monotonic()
-        self.store.take_in(self.announce)
-        states = self.store.ledger.states()
+        self.last_look = time.monotonic()
+        self.store.refresh()
+        self.announce_damage()
         for key in sorted(self.theirs):
-            if key in states:
+            state = self.store.state(key)
+            if state is not None:
                 self.theirs.discard(key)
                 self.elsewhere += 1
-                (self._settle if states[key] == "done" else self._fail)(key)
-        held, living = self.store.ledger.claims(), set(self.store.ledger.living())
-        for key in sorted(self.theirs):
-            if held.get(key) not in living:
-                self.theirs.discard(key)
-                if key in self.pending:
-                    self.ready.append(key)
+                (self._mark_done if state == "done" else self._mark_failed)(key)
+        claims = self.store.runs.claims()
+        for key in sorted(self.theirs - claims.keys()):
+            self.theirs.discard(key)
+            if key in self.pending:
+                self.ready.append(key)
 
     def _beat(self) -> None:
-        if time.monotonic() - self.beaten > _BEAT:
-            self.beaten = time.monotonic()
-            self.store.ledger.beat(self.name)
+        if time.monotonic() - self.last_beat > _BEAT:
+            self.last_beat = time.monotonic()
+            self.store.runs.beat()
 
-    def _ended(self) -> None:
+    def _end(self) -> None:
+        # Where the disk is full, the file of the run is left as it is.
         with contextlib.suppress(StoreError):
-            self.store.ledger.end(self.name)
+            self.store.runs.end()
 
-    # ---- telling
+    # ---- reports
+
+    def announce_damage(self) -> None:
+        """Say which lines of journals were found damaged since the last time."""
+        damage = self.store.damage
+        for sentence in damage[self.damage_told :]:
+            self._say(sentence)
+        self.damage_told = len(damage)
 
     def _say(self, message: str) -> None:
         self.messages.append(message)
         self.announce(message)
 
-    def _tell(self) -> None:
-        if not self.pending or time.monotonic() - self.told > _TELL:
-            self.told = time.monotonic()
+    def _report(self) -> None:
+        if not self.pending or time.monotonic() - self.last_report > _TELL:
+            self.last_report = time.monotonic()
             self.watch(self._standing())
 
     def _standing(self) -> Standing:
-        seconds = time.monotonic() - self.begun
         ended = self.total - len(self.pending)
         work = self.pace.seconds(self.graph.jobs[key] for key in self.pending)
         work -= sum(time.monotonic() - since for since in self.running.values())
-        left = max(0.0, work) / max(1, self.engine.places) if ended else None
-        names = tuple(str(self.graph.jobs[key]) for key in self.running)
         failed = len(self.failed - self.planned.failed)
         blocked = len(self.blocked - self.planned.blocked)
         return Standing(
-            ended - failed - blocked,
-            failed,
-            blocked,
-            self.total,
-            names,
-            len(self.theirs),
-            seconds,
-            left,
-            self.engine.places,
+            done=ended - failed - blocked,
+            failed=failed,
+            blocked=blocked,
+            total=self.total,
+            running=tuple(str(self.graph.jobs[key]) for key in self.running),
+            elsewhere=len(self.theirs),
+            seconds=time.monotonic() - self.begun,
+            left=max(0.0, work) / max(1, self.engine.places) if ended else None,
+            places=self.engine.places,
         )
-
-    def _provenance(self) -> dict[str, Any]:
-        experiment = self.planned.experiment
-        return {**provenance(experiment.folder), "engine": self.engine.name, "threads": self.terms.threads}
-
-
-def jobs_in(planned: Plan) -> Iterator[tuple[Job, str]]:
-    """Every job of a plan with how it stands: done, failed, blocked or to run."""
-    needed, blocked = planned.needed, planned.blocked
-    for key, job in planned.graph.jobs.items():
-        state = "to run" if key in needed else "failed" if key in planned.failed else "done"
-        yield job, "blocked" if key in blocked else state

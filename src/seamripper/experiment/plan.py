@@ -19,7 +19,7 @@ from seamripper.experiment.store import Store
 
 
 class Pace:
-    """How long jobs take: seconds a unit of cost, kind by kind, measured where some have been done, else a guess."""
+    """How long jobs take: seconds per unit of cost, for each kind; measured where some have been done, else a guess."""
 
     def __init__(self) -> None:
         self._seconds: Counter[str] = Counter()
@@ -66,8 +66,8 @@ class Plan:
     done: frozenset[str]
     failed: frozenset[str]
     pace: Pace
-    altered: frozenset[str] = frozenset()
-    """Results that are not as they were written: they count as not done."""
+    damage: tuple[str, ...] = ()
+    """The lines of the store's journals that are not as they were written: their jobs count as not done."""
 
     def __repr__(self) -> str:
         done = len(self.graph.jobs.keys() & self.done)
@@ -107,8 +107,8 @@ class Plan:
             "blocked": self.blocked,
             "to run": self.needed.keys(),
         }
-        found = {name: _by_kind(self.graph, keys) for name, keys in parts.items()}
-        return {kind: {name: found[name][kind] for name in parts} for kind in sorted(found["jobs"])}
+        kinds = {name: _by_kind(self.graph, keys) for name, keys in parts.items()}
+        return {kind: {name: kinds[name][kind] for name in parts} for kind in sorted(kinds["jobs"])}
 
     def as_record(self) -> dict[str, Any]:
         """The plan as JSON has it."""
@@ -137,21 +137,11 @@ def plan(experiment: Experiment | str | os.PathLike[str], store: Store | str | o
             experiment, expand(experiment, Identities({}, folder=experiment.folder)), frozenset(), frozenset(), Pace()
         )
     require(store, Store, "store", error=StoreError, advice="Store('runs/study') opens one.")
-    graph = expand(experiment, Identities(store.ledger.memo, folder=experiment.folder))
-    altered = frozenset(store.ledger.damaged()) & graph.jobs.keys()
-    states = {key: state for key, state in store.ledger.states().items() if key not in altered}
-    done = frozenset(key for key, state in states.items() if state == "done" and _there(graph, store, key))
+    graph = expand(experiment, Identities(store.memo, folder=experiment.folder))
+    states = store.states()
+    done = frozenset(key for key, state in states.items() if state == "done")
     failed = frozenset(key for key, state in states.items() if state == "failed" and key in graph.jobs)
-    return Plan(experiment, graph, done, failed, Pace.of(graph, store.ledger.seconds()), altered)
-
-
-def _there(graph: Graph, store: Store, key: str) -> bool:
-    """Whether what a helper has computed is still there."""
-    job = graph.jobs.get(key)
-    if job is None or not kind_named(job.kind).helps:
-        return True
-    entry = store.ledger.result(key)
-    return entry is not None and store.holds(entry)
+    return Plan(experiment, graph, done, failed, Pace.of(graph, store.seconds()), tuple(store.damage))
 
 
 def _by_kind(graph: Graph, keys: Iterable[str]) -> Counter[str]:

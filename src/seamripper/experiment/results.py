@@ -1,4 +1,4 @@
-"""Results of a store as a table: a row for each figure, with its value, interval, n, and what it is a figure of."""
+"""Results of a store as a table: one row per figure, with its value, interval, n, and what it is a figure of."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NUMBERS = {
 
 def table(store: Store, experiment: str | None = None) -> tuple[list[str], list[Row]]:
     """The columns and the rows of an experiment's results, or of all experiments in the store."""
-    known = list(store.ledger.experiments())
+    known = list(store.experiments())
     if experiment is not None and experiment not in known:
         raise StoreError(f"The store has no experiment {experiment!r}: {did_you_mean(experiment, known)}")
     rows = [row for name in known if experiment in (None, name) for row in _rows(store, name)]
@@ -45,20 +45,20 @@ def table(store: Store, experiment: str | None = None) -> tuple[list[str], list[
 
 def _rows(store: Store, name: str) -> Iterator[Row]:
     """The rows of one experiment, in the order in which it asks for them."""
-    for key, labels in store.ledger.goals(name):
-        entry = store.ledger.result(key)
-        if entry is None:
+    for key, labels in store.goals(name):
+        result = store.result(key)
+        if result is None:
             continue
-        first = {"experiment": name, "kind": entry.kind, "state": entry.state}
+        first = {"experiment": name, "kind": result.kind, "state": result.state}
         # An argument of a user's own function may be called like a column of the table.
         labels = {f"arg_{word}" if word in (*FIRST, *LAST) else word: value for word, value in labels.items()}
         last = {"key": key[:16]}
-        if entry.state == "failed":
-            yield {**first, **labels, "error": f"{entry.record['error']}: {entry.record['message']}", **last}
+        if result.state == "failed":
+            yield {**first, **labels, "error": f"{result.record['error']}: {result.record['message']}", **last}
             continue
-        if entry.record.get("skipped") and not entry.record.get("outcomes"):
-            yield {**first, **labels, "status": f"skipped: {entry.record['skipped']}", **last}
-        for row in rows_of(entry.kind, entry.record, key):
+        if result.record.get("skipped") and not result.record.get("outcomes"):
+            yield {**first, **labels, "status": f"skipped: {result.record['skipped']}", **last}
+        for row in rows_of(result.kind, result.record, key):
             yield {**first, **labels, **row, **last}
 
 

@@ -1,4 +1,4 @@
-"""Single: an audit or a comparison that was made without a study, kept in a store as a study's results are.
+"""Single: an audit or a comparison that was made without a study, kept in a store as the results of a study are.
 
 So `seamripper report`, `results`, `status` and `serve` know it, too.
 """
@@ -6,21 +6,18 @@ So `seamripper report`, `results`, `status` and `serve` know it, too.
 from __future__ import annotations
 
 import os
-import secrets
-import socket
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamripper.errors import StoreError
-from seamripper.experiment._processes import born
 from seamripper.experiment.job import Graph, Job, digest
-from seamripper.experiment.journal import Entry
-from seamripper.experiment.kinds.base import Found, plain
+from seamripper.experiment.kinds.base import Output, plain
 from seamripper.experiment.provenance import provenance
-from seamripper.experiment.store import DAMAGED, JOURNALS, TENSORS, Store
+from seamripper.experiment.result import Result
+from seamripper.experiment.runs import new_run
+from seamripper.experiment.store import Store, make_store
 from seamripper.experiment.tensors import Tensors
 
 if TYPE_CHECKING:
@@ -33,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Single:
-    """A result that is there, and the job that would have made it. Its content names the result itself."""
+    """The output of a job that no study has asked for. The content of the job names the output itself."""
 
     job: Job
-    found: Found
+    output: Output
 
 
 def audit_result(
@@ -57,8 +54,8 @@ def audit_result(
     """
     from seamripper.experiment.kinds.audit import result_of
 
-    record, tensors = audited.record, Tensors(Path(folder) / TENSORS, Path(folder) / DAMAGED)
-    prints = {role: one["fingerprint"] for role, one in record["data"].items()}
+    record, tensors = audited.record, Tensors.of(Path(folder))
+    prints = {role: data["fingerprint"] for role, data in record["data"].items()}
     content = {
         **{role: {"loaded": record[role]["fingerprint"]} for role in ("sender", "receiver")},
         **{f"{role}_cut": record[role]["cut"]["name"] for role in ("sender", "receiver")},
@@ -76,7 +73,7 @@ def audit_result(
         **({} if known is None else {"known": known}),
     }
     job = Job("audit", content, labels)
-    found = result_of(
+    output = result_of(
         audited,
         receiver,
         test,
@@ -86,7 +83,7 @@ def audit_result(
         key=job.key,
         keep=tensors.put,
     )
-    return Single(job, found)
+    return Single(job, output)
 
 
 def comparison_result(comparison: Comparison) -> Single:
@@ -104,7 +101,7 @@ def comparison_result(comparison: Comparison) -> Single:
         "result": digest(record),
     }
     labels = {**_pair(_names(made)), "seed": made["rule"]["seed"], "data": made["data"]["name"]}
-    return Single(Job("compare", content, labels), Found(record))
+    return Single(Job("compare", content, labels), Output(record))
 
 
 def keep(
@@ -116,31 +113,25 @@ def keep(
     """
     folder = Path(folder)
     try:
-        # It makes this a store, whatever else is in the folder already.
-        (folder / JOURNALS).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise StoreError(f"The store {folder} cannot be made: {e.strerror or e}.") from e
-    run = f"{name}-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{secrets.token_hex(3)}"
-    with Store(folder, write=True) as store:
-        there = store.ledger.experiments().get(name)
+    make_store(folder)
+    with Store(folder, write=True, name=new_run(name)) as store:
+        there = store.experiments().get(name)
         if there is not None and not there.get("single"):
             raise StoreError(f"The store {folder} has a study called {name!r}, which stays: choose another folder.")
         description = {"name": name, "about": about, "single": True}
-        store.ledger.remember(name, description, Graph.of([one.job for one in results]))
-        with store.journal(run) as journal:
-            for one in results:
-                done = (one.job.key, one.job.kind, "done", one.found.record, one.found.tensors)
-                store.enter(journal, Entry(*done, started=started, run=run))  # type: ignore[arg-type]
-        store.ledger.note(
-            run,
-            time.time(),
-            experiment=name,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            born=born(os.getpid()),
-            started=started,
-            provenance={**provenance(), "engine": "this process"},
-        )
+        store.runs.begin(name, {**provenance(), "engine": "this process"}, started=started)
+        try:
+            for single in results:
+                job, output = single.job, single.output
+                store.enter(
+                    Result(job.key, job.kind, "done", output.record, output.tensors, started=started, run=store.name)
+                )
+            store.remember(name, description, Graph.of([single.job for single in results]))
+        finally:
+            store.runs.end()
 
 
 def _pair(names: tuple[str, str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import IO
 from seamripper._files import atomic, sha256_of
 from seamripper.errors import DamagedError, FileError, StoreError
 
+TENSORS, WORK, DAMAGED = "tensors", "work", "damaged"
 _SUFFIX = ".safetensors"
 
 
@@ -19,6 +20,11 @@ class Tensors:
 
     def __init__(self, folder: Path, aside: Path) -> None:
         self.folder, self.aside = folder, aside
+
+    @classmethod
+    def of(cls, store: Path) -> Tensors:
+        """The tensors of the store in this folder."""
+        return cls(store / TENSORS, store / DAMAGED)
 
     def path(self, name: str) -> Path:
         """Where the file of this name is, or would be."""
@@ -52,12 +58,12 @@ class Tensors:
         """The path of a file whose bytes are what its name says."""
         path = self.path(name)
         try:
-            found = sha256_of(path)
+            sha = sha256_of(path)
         except FileNotFoundError:
             raise DamagedError(f"The tensor {name[:12]} of the store is gone: {path}.", name=name) from None
         except OSError as e:
             raise StoreError(f"The tensor {path} cannot be read: {e.strerror or e}.") from e
-        if found != name:
+        if sha != name:
             raise DamagedError(f"The tensor {name[:12]} of the store is not as it was written: {path}.", name=name)
         return path
 

@@ -15,10 +15,10 @@ from seamripper._files import atomic
 from seamripper.errors import DataError, ExperimentError, FileError, MissingExtraError, ModelError
 from seamripper.experiment import Engine, Standing, Store, Summary, run, table
 from seamripper.experiment.provenance import provenance
-from seamripper.experiment.store import LEDGER
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.store import is_store
 from seamripper.papers.base import Finding, Item, Paper, Profile
 from seamripper.papers.cells import Cells
-from seamripper.report.reading import Reading
 from seamripper.report.sections.pictures import pictures
 
 RECORD = "reproduction.json"
@@ -119,7 +119,7 @@ def reproduce(
                 watch=watch(item),
             )
         except KeyboardInterrupt:
-            if (folder / LEDGER).is_file():
+            if is_store(folder):
                 _remember(folder, item.name, taken + time.monotonic() - started)
             raise
         except (DataError, ModelError, MissingExtraError) as e:
@@ -136,9 +136,9 @@ def reproduce(
 def _made(folder: Path) -> dict[str, Any]:
     """What it was made with: of now, and the revisions of this package at which the runs were made."""
     revisions: list[str] = []
-    if (folder / LEDGER).is_file():
+    if is_store(folder):
         with Store(folder) as store:
-            revisions = [str(one["code"]) for one in store.ledger.runs() if one.get("code")]
+            revisions = [str(one["code"]) for one in store.runs.all() if one.get("code")]
     return {**provenance(), "revisions": list(dict.fromkeys(revisions))}
 
 
@@ -146,11 +146,11 @@ def _read(item: Item, profile: Profile, folder: Path, summary: Summary, seconds:
     name = summary.experiment
     with Store(folder) as store:
         _, rows = table(store, name)
-        jobs = len(store.ledger.goals(name))
+        jobs = len(store.goals(name))
         # In the table are results that were asked for; a job that only helps may have failed, too.
-        entries = [entry for key in summary.failed if (entry := store.ledger.result(key)) is not None]
+        results = [result for key in summary.failed if (result := store.result(key)) is not None]
     errors = [str(row["error"]) for row in rows if row["state"] == "failed"]
-    errors += [f"{entry.record['error']}: {entry.record['message']}" for entry in entries]
+    errors += [f"{result.record['error']}: {result.record['message']}" for result in results]
     failed = list(dict.fromkeys(errors))
     section = pictures(Reading.open(folder, experiment=name))
     shown = () if section is None else section.figures

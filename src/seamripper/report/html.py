@@ -14,8 +14,8 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from seamripper._files import atomic
+from seamripper.experiment.reading import Reading
 from seamripper.figures import Figure, describe, fragment, style
-from seamripper.report.reading import Reading
 from seamripper.report.story import Story, story_of
 
 FILE = "report.html"

@@ -10,8 +10,8 @@ from pathlib import Path
 from seamripper._files import atomic
 from seamripper._words import listed, need
 from seamripper.errors import FileError
+from seamripper.experiment.reading import Reading
 from seamripper.figures import Figure, document, plot
-from seamripper.report.reading import Reading
 from seamripper.report.story import Story, story_of
 
 FORMATS = ("png", "pdf", "svg")

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seamripper.errors import StoreError
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.experiment.results import as_pandas
 from seamripper.experiment.store import Store
 from seamripper.figures import plot
 from seamripper.report.html import card
-from seamripper.report.reading import Reading, Result
 from seamripper.report.story import Story, story_of
 
 

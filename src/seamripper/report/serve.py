@@ -32,9 +32,8 @@ from markupsafe import escape
 from seamripper.errors import ExperimentError, SeamripperError
 from seamripper.experiment.results import as_csv, table
 from seamripper.experiment.store import Store
-from seamripper.report._runs import Runs, address
-from seamripper.report._snapshot import Stamp, settled, stamp
 from seamripper.report.html import page
+from seamripper.report.runs import Runs, Stamp, address, settled, stamp
 
 PORT = 8642
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -209,7 +208,6 @@ class RunServer(ThreadingHTTPServer):
             self.hosts = frozenset({self._host.lower(), *(_LOOPBACK if everywhere else ())})
             super().__init__((bare, port), _Handler)
         except (OSError, OverflowError) as e:
-            self.runs.close()
             raise ExperimentError(
                 f"{folder} cannot be served on {self._host}, port {port}: {getattr(e, 'strerror', None) or e}. "
                 "Give another --port (0 takes any that is free), or another --host."
@@ -261,18 +259,13 @@ class RunServer(ThreadingHTTPServer):
         with self._counting:
             self._open.pop(request, None)
 
-    def server_close(self) -> None:
-        """Let go of the port, and remove drafts."""
-        super().server_close()
-        self.runs.close()
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: whoever asked has gone, and everything else was answered with a page."""
 
     def answers_to(self, host: str) -> bool:
         """Whether a `Host` header names this machine. Any port will do: behind a tunnel (ssh -L) it is another."""
-        found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:@/\s]+)(:[0-9]{1,5})?", host)
-        return found is not None and found[1].lower() in self.hosts
+        parts = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:@/\s]+)(:[0-9]{1,5})?", host)
+        return parts is not None and parts[1].lower() in self.hosts
 
     def report(self, name: str, path: Path, experiment: str | None) -> str:
         """The report of a run, rendered anew only if the run has changed or its experiment was begun or ended."""
@@ -284,9 +277,9 @@ class RunServer(ThreadingHTTPServer):
             known = self._pages.get((name, experiment))
             if known is not None and known[:2] == (now, states):
                 return known[2]
-            with self.runs.read(name, path) as copy:
-                # What the page says of the store is to name the store, and not the copy.
-                text = page(copy, experiment=experiment).replace(escape(str(copy)), escape(str(self.runs.given / name)))
+            with self.runs.read(name, path):
+                # The page names the store as the folder of runs was given.
+                text = page(path, experiment=experiment).replace(escape(str(path)), escape(str(self.runs.given / name)))
             self._pages.pop((name, experiment), None)
             if settled(now):
                 self._pages[name, experiment] = now, states, text
@@ -296,7 +289,7 @@ class RunServer(ThreadingHTTPServer):
 
     def table(self, name: str, path: Path, experiment: str | None) -> str:
         """The table of a run's results."""
-        with self.runs.read(name, path) as copy, Store(copy) as store:
+        with self.runs.read(name, path), Store(path) as store:
             return as_csv(*table(store, experiment))
 
 
@@ -365,14 +358,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _run(self, rest: str, query: str) -> None:
         quoted, slash, last = rest.rpartition("/")
         name = unquote(quoted, errors="surrogateescape")
-        found = self.server.runs.found()
+        stores = self.server.runs.stores()
         experiment = parse_qs(query).get("experiment", [None])[0]
-        if name in found and (slash or not name) and last == "":
-            self._send(self.server.report(name, found[name], experiment), "text/html", policy=_REPORT)
-        elif name in found and last == _TABLE:
-            text = self.server.table(name, found[name], experiment)
+        if name in stores and (slash or not name) and last == "":
+            self._send(self.server.report(name, stores[name], experiment), "text/html", policy=_REPORT)
+        elif name in stores and last == _TABLE:
+            text = self.server.table(name, stores[name], experiment)
             self._send(text, "text/csv", {"Content-Disposition": f'attachment; filename="{_TABLE}"'})
-        elif (whole := unquote(rest, errors="surrogateescape")) in found:
+        elif (whole := unquote(rest, errors="surrogateescape")) in stores:
             self._send("", "text/plain", {"Location": address(whole)}, status=HTTPStatus.FOUND)
         else:
             raise _NOT_FOUND

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seamripper.experiment.reading import Reading
 from seamripper.figures import Figure
-from seamripper.report.reading import Reading
 from seamripper.report.sections import SECTIONS
 from seamripper.report.sections.base import Section
 from seamripper.report.verdict import Headline, headline

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seamripper.estimate import TELLING, Estimate
-from seamripper.report.reading import Reading, Result
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.report.sections.base import accuracy_of, over, score_of
 from seamripper.report.sections.judgements import cues_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from seamripper._doors import require
 from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
-from seamripper.experiment.engines.base import Answer, Engine, Order, Terms
+from seamripper.experiment.engines.base import Ending, Engine, Order, Terms
 from seamripper.experiment.engines.local import Local
 from seamripper.experiment.engines.ray import Ray
 
-__all__ = ["Answer", "Engine", "Local", "Order", "Ray", "Terms", "engine_named"]
+__all__ = ["Ending", "Engine", "Local", "Order", "Ray", "Terms", "engine_named"]
 
 
 def engine_named(engine: Engine | str) -> Engine:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-Ending = Literal["done", "failed", "damaged", "died", "stop"]
-"""How an order ended: done; failed, by its own fault; not begun, as a tensor that it needs is damaged; its worker died;
-or the store cannot be written, and all must stop."""
+from seamripper.experiment.result import Result
 
 
 @dataclass(frozen=True)
 class Order:
-    """A job for a worker, as JSON has it: `inputs` are the tensors that the jobs it needs have left in the store."""
+    """A job for a worker, as JSON: `inputs` are the tensors that the jobs it needs have left in the store."""
 
     key: str
     kind: str
@@ -24,17 +22,27 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What became of an order. For one that failed the record is its error; `note` is what went wrong otherwise."""
+class Ending:
+    """How an order ended: with a result, done or failed; or with none.
+
+    `damaged`: a tensor that it needs, named by `note`, is damaged. `died`: its worker died, as `note` says. `stop`:
+    the store cannot be written, and the run must stop.
+    """
 
     key: str
-    ending: Ending
-    record: Mapping[str, Any] = field(default_factory=dict)
-    tensors: Mapping[str, str] = field(default_factory=dict)
-    started: float = 0.0
-    seconds: float = 0.0
-    worker: str = ""
+    how: Literal["result", "damaged", "died", "stop"]
+    result: Result | None = None
     note: str = ""
+
+    def as_record(self) -> dict[str, Any]:
+        """The ending as JSON."""
+        return {**vars(self), "result": None if self.result is None else vars(self.result)}
+
+    @classmethod
+    def parse(cls, record: Mapping[str, Any]) -> Ending:
+        """The ending that `as_record` has turned into this."""
+        result = record["result"]
+        return cls(**{**record, "result": None if result is None else Result(**result)})
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class Terms:
 
 
 class Engine(abc.ABC):
-    """Carries out orders: `begin`, then `start` while there are `free` places, and `wait` for answers; then `close`."""
+    """Carries out orders: `begin`, then `start` while there are `free` places and `wait` for endings; then `close`."""
 
     name: str
 
@@ -74,8 +82,8 @@ class Engine(abc.ABC):
         """Hand an order to a free worker."""
 
     @abc.abstractmethod
-    def wait(self, seconds: float) -> list[Answer]:
-        """The answers that have come, after at most so many seconds."""
+    def wait(self, seconds: float) -> list[Ending]:
+        """The orders that have ended, after at most so many seconds."""
 
     @abc.abstractmethod
     def close(self) -> None:

@@ -14,25 +14,25 @@ import selectors
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from seamripper._doors import require_whole
 from seamripper.errors import ExperimentError
-from seamripper.experiment.engines.base import Answer, Engine, Order, Terms
+from seamripper.experiment.engines.base import Ending, Engine, Order, Terms
 
 _CHUNK = 1 << 20
 
 
 @dataclass(eq=False)
-class _Hand:
-    """A worker process, the two ends of the pipes to it, and what it is doing."""
+class _WorkerProcess:
+    """A worker process, our ends of the pipes to it, and its order."""
 
     name: str
     process: subprocess.Popen[bytes]
     orders: int
-    answers: int
+    endings: int
     order: Order | None = None
-    heard: bytearray = field(default_factory=bytearray)
+    received: bytearray = field(default_factory=bytearray)
 
 
 class Local(Engine):
@@ -48,7 +48,7 @@ class Local(Engine):
         if workers is not None:
             require_whole(workers, "workers", least=1, error=ExperimentError)
         self.workers = workers
-        self._hands: list[_Hand] = []
+        self._workers: list[_WorkerProcess] = []
         self._numbers = itertools.count(1)
 
     def require(self, terms: Terms) -> None:
@@ -56,10 +56,10 @@ class Local(Engine):
         if terms.gpus:
             import torch
 
-            found = torch.cuda.device_count()
-            if not found or terms.gpus > found:
+            there = torch.cuda.device_count()
+            if not there or terms.gpus > there:
                 raise ExperimentError(
-                    f"A job of this experiment asks for {terms.gpus:g} GPU, and this machine has {found}. Set "
+                    f"A job of this experiment asks for {terms.gpus:g} GPU, and this machine has {there}. Set "
                     "`resources.gpus` to 0, or run it where there are some: --engine ray --address HOST:PORT."
                 )
 
@@ -67,7 +67,7 @@ class Local(Engine):
         """Start the workers."""
         self.terms = terms
         self._selector = selectors.DefaultSelector()
-        self._hands = [self._hired(k) for k in range(self.places)]
+        self._workers = [self._start_worker(k) for k in range(self.places)]
 
     @property
     def places(self) -> int:
@@ -84,47 +84,47 @@ class Local(Engine):
     @property
     def free(self) -> int:
         """Workers with nothing to do."""
-        return sum(hand.order is None for hand in self._hands)
+        return sum(worker.order is None for worker in self._workers)
 
     def start(self, order: Order) -> None:
         """Hand it to a worker with nothing to do."""
-        hand = next(hand for hand in self._hands if hand.order is None)
-        hand.order = order
-        # A worker that has just died is found out by its silence; the order then goes to another.
+        worker = next(worker for worker in self._workers if worker.order is None)
+        worker.order = order
+        # The pipe of a worker that has just died is found closed by `wait`; the order then goes to another.
         with contextlib.suppress(BrokenPipeError):
-            _write(hand.orders, json.dumps(asdict(order), allow_nan=False).encode() + b"\n")
+            _write(worker.orders, json.dumps(vars(order), allow_nan=False).encode() + b"\n")
 
-    def wait(self, seconds: float) -> list[Answer]:
-        """What the workers have said, and who has died."""
-        found: list[Answer] = []
+    def wait(self, seconds: float) -> list[Ending]:
+        """The orders that have ended, and those whose worker has died."""
+        endings: list[Ending] = []
         for key, _ in self._selector.select(seconds):
-            hand: _Hand = key.data
-            said = os.read(hand.answers, _CHUNK)
-            if not said:
-                found += self._buried(hand)
+            worker: _WorkerProcess = key.data
+            data = os.read(worker.endings, _CHUNK)
+            if not data:
+                endings += self._replace_worker(worker)
                 continue
-            hand.heard += said
-            for line in _lines(hand.heard):
-                hand.order = None
-                found.append(Answer(**json.loads(line)))
-        return found
+            worker.received += data
+            for line in _take_lines(worker.received):
+                worker.order = None
+                endings.append(Ending.parse(json.loads(line)))
+        return endings
 
     def close(self) -> None:
         """Close the pipes, at which workers end, and see that they have."""
-        for hand in self._hands:
-            self._let_go(hand)
-        self._hands = []
+        for worker in self._workers:
+            self._stop(worker)
+        self._workers = []
 
-    def _hired(self, number: int) -> _Hand:
+    def _start_worker(self, number: int) -> _WorkerProcess:
         """A new worker."""
         name = f"local-{os.getpid()}-{next(self._numbers)}"
         take, orders = os.pipe()
-        answers, give = os.pipe()
-        words = [json.dumps(asdict(self.terms)), name, str(os.getpid()), str(take), str(give)]
+        endings, give = os.pipe()
+        words = [json.dumps(vars(self.terms)), name, str(os.getpid()), str(take), str(give)]
         env = {**os.environ, **self._device(number)}
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", "seamripper.experiment.engines.hand", *words],
+                [sys.executable, "-m", "seamripper.experiment.engines.process", *words],
                 pass_fds=(take, give),
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno() if _has_fileno() else subprocess.DEVNULL,
@@ -133,9 +133,9 @@ class Local(Engine):
         finally:
             os.close(take)
             os.close(give)
-        hand = _Hand(name, process, orders, answers)
-        self._selector.register(answers, selectors.EVENT_READ, hand)
-        return hand
+        worker = _WorkerProcess(name, process, orders, endings)
+        self._selector.register(endings, selectors.EVENT_READ, worker)
+        return worker
 
     def _device(self, number: int) -> dict[str, str]:
         """Which GPU a worker sees: several share one where each asks for a part."""
@@ -146,27 +146,27 @@ class Local(Engine):
         each = int(self.terms.gpus)
         return {"CUDA_VISIBLE_DEVICES": ",".join(str(number * each + k) for k in range(each))}
 
-    def _buried(self, hand: _Hand) -> list[Answer]:
-        """A worker has died: another takes its place, and its order is told of."""
-        number = self._hands.index(hand)
-        self._let_go(hand)
-        self._hands[number] = self._hired(number)
-        if hand.order is None:
+    def _replace_worker(self, worker: _WorkerProcess) -> list[Ending]:
+        """Start another worker in the place of one that has died; how the order of that one ended."""
+        number = self._workers.index(worker)
+        self._stop(worker)
+        self._workers[number] = self._start_worker(number)
+        if worker.order is None:
             return []
-        return [Answer(hand.order.key, "died", worker=hand.name, note=_how(hand.process.returncode))]
+        return [Ending(worker.order.key, "died", note=_exit_words(worker.process.returncode))]
 
-    def _let_go(self, hand: _Hand) -> None:
-        self._selector.unregister(hand.answers)
-        os.close(hand.orders)
-        os.close(hand.answers)
+    def _stop(self, worker: _WorkerProcess) -> None:
+        self._selector.unregister(worker.endings)
+        os.close(worker.orders)
+        os.close(worker.endings)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            hand.process.wait(2)
+            worker.process.wait(2)
             return
-        hand.process.kill()
-        hand.process.wait()
+        worker.process.kill()
+        worker.process.wait()
 
 
-def _how(code: int) -> str:
+def _exit_words(code: int) -> str:
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
@@ -183,8 +183,8 @@ def _write(pipe: int, data: bytes) -> None:
         data = data[os.write(pipe, data) :]
 
 
-def _lines(heard: bytearray) -> Iterator[bytes]:
+def _take_lines(received: bytearray) -> Iterator[bytes]:
     """The whole lines at the beginning, which are taken away."""
-    while (end := heard.find(b"\n")) >= 0:
-        yield bytes(heard[:end])
-        del heard[: end + 1]
+    while (end := received.find(b"\n")) >= 0:
+        yield bytes(received[:end])
+        del received[: end + 1]

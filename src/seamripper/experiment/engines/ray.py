@@ -18,7 +18,7 @@ from typing import Any
 
 from seamripper._words import need
 from seamripper.errors import ExperimentError, StoreError
-from seamripper.experiment.engines.base import Answer, Engine, Order, Terms
+from seamripper.experiment.engines.base import Ending, Engine, Order, Terms
 
 _PROBE, _KNOCK = 60.0, 5.0
 """Seconds within which a node must have looked for the store, and within which an address must answer."""
@@ -58,7 +58,7 @@ class Ray(Engine):
         """Start an actor for each place, on nodes that see the store."""
         self.require(terms)
         self._require_store()
-        self._actors = [self._hired() for _ in range(self.places)]
+        self._actors = [self._start_actor() for _ in range(self.places)]
 
     @property
     def places(self) -> int:
@@ -76,13 +76,13 @@ class Ray(Engine):
         number = next(k for k in range(len(self._actors)) if k not in taken)
         self._busy[self._actors[number].do.remote(order)] = number, order
 
-    def wait(self, seconds: float) -> list[Answer]:
-        """What the actors have answered, and who has died."""
+    def wait(self, seconds: float) -> list[Ending]:
+        """The orders that have ended, and those whose actor has died."""
         if not self._busy:
             time.sleep(seconds)
             return []
         ready, _ = self._ray.wait(list(self._busy), timeout=seconds)
-        return [self._answer(ref) for ref in ready]
+        return [self._ending(ref) for ref in ready]
 
     def close(self) -> None:
         """Let go of the actors, and of a Ray that was started here."""
@@ -93,16 +93,16 @@ class Ray(Engine):
             self._ray.shutdown()
             self._connected = False
 
-    def _answer(self, ref: Any) -> Answer:
+    def _ending(self, ref: Any) -> Ending:
         number, order = self._busy.pop(ref)
         try:
-            found: Answer = self._ray.get(ref)
+            ending: Ending = self._ray.get(ref)
         except self._ray.exceptions.RayError as e:
-            # The actor's process, or its node, is gone. (What a job itself raises is an answer.)
+            # The actor's process, or its node, is gone. (What a job itself raises is a result.)
             self._ray.kill(self._actors[number])
-            self._actors[number] = self._hired()
-            return Answer(order.key, "died", worker=f"ray-{number}", note=type(e).__name__)
-        return found
+            self._actors[number] = self._start_actor()
+            return Ending(order.key, "died", note=type(e).__name__)
+        return ending
 
     def _connect(self) -> None:
         self._ray = need("ray", extra="ray", what="The engine 'ray'")
@@ -118,9 +118,9 @@ class Ray(Engine):
                 self._start_here()
         except (OSError, RuntimeError, ValueError) as e:
             where = f"at {address}" if address else "on this machine"
-            said = (str(e).splitlines() or [type(e).__name__])[0].rstrip(".")
+            why = (str(e).splitlines() or [type(e).__name__])[0].rstrip(".")
             raise ExperimentError(
-                f"There is no Ray cluster to be had {where}: {said}. Start one (`ray start --head`), or leave "
+                f"There is no Ray cluster to be had {where}: {why}. Start one (`ray start --head`), or leave "
                 "--address and RAY_ADDRESS out to use Ray on this machine."
             ) from e
         self._connected = True
@@ -150,7 +150,7 @@ class Ray(Engine):
             for node in nodes
         )
 
-    def _hired(self) -> Any:
+    def _start_actor(self) -> Any:
         remote = self._ray.remote(num_cpus=self.terms.threads, num_gpus=self.terms.gpus, max_restarts=0)(_Actor)
         return remote.remote(self.terms)
 
@@ -174,7 +174,7 @@ class Ray(Engine):
                 if not self._ray.get(ref, timeout=_PROBE):
                     raise ExperimentError(
                         f"The Ray node {node[:12]} does not see the store {self.terms.store}. Put the store on a disk "
-                        "that all nodes share: --store DIR. (Or use --shard and `seamripper collect`.)"
+                        "that all nodes share: --store DIR. (Or run it in shards: --shard.)"
                     )
         finally:
             probe.unlink(missing_ok=True)
@@ -188,13 +188,13 @@ def _loopback(ray: Any) -> Iterator[None]:
     is imported, that there are no clusters. Its processes read that from the environment.
     """
     constants, name = ray._private.ray_constants, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-    before, said = getattr(constants, "ENABLE_RAY_CLUSTER", True), os.environ.get(name)
+    before, given = getattr(constants, "ENABLE_RAY_CLUSTER", True), os.environ.get(name)
     constants.ENABLE_RAY_CLUSTER, os.environ[name] = False, "0"
     try:
         yield
     finally:
         constants.ENABLE_RAY_CLUSTER = before
-        os.environ.pop(name) if said is None else os.environ.update({name: said})
+        os.environ.pop(name) if given is None else os.environ.update({name: given})
 
 
 def _knock(address: str) -> None:
@@ -208,13 +208,17 @@ class _Actor:
     """A worker in a process of Ray's."""
 
     def __init__(self, terms: Terms) -> None:
-        from seamripper.experiment.engines.worker import Worker
+        from seamripper.experiment.engines.process import use_threads
+        from seamripper.experiment.worker import Worker
 
-        self.worker = Worker(terms, f"ray-{os.getpid()}")
+        use_threads(terms.threads)
+        self.worker = Worker(terms.store, f"ray-{os.getpid()}")
 
-    def do(self, order: Order) -> Answer:
+    def do(self, order: Order) -> Ending:
         """Carry out an order."""
-        return self.worker.do(order)
+        from seamripper.experiment.engines.process import carry_out
+
+        return carry_out(order, self.worker)
 
 
 def _sees(path: str) -> bool:

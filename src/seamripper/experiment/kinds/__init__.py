@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 
-from seamripper.experiment.kinds.base import Found, Kind, Row, kinds
+from seamripper.experiment.kinds.base import Kind, Output, Row, kinds
 
-__all__ = ["Found", "Kind", "Row", "kind_named", "kinds"]
+__all__ = ["Kind", "Output", "Row", "kind_named", "kinds"]
 
 
 @functools.cache

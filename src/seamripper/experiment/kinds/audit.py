@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.experiment.kinds._images import as_bytes, is_image
-from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
+from seamripper.experiment.kinds.base import Kind, Output, Row, figure, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from seamripper.audits.interventions import Intervention
     from seamripper.cut import Split
     from seamripper.data import Samples
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
 
 _EXAMPLES, _APART = 12, 8
 """How many examples are kept, and how many of them at most on which receiver and stitched network disagree."""
@@ -39,30 +39,30 @@ class Auditing(Kind):
     name: ClassVar[str] = "audit"
     rate: ClassVar[float] = 5e-4
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Audit, and keep the whole record."""
         from seamripper.audits import audit, chosen_audits
         from seamripper.audits.base import DEFAULT_CONTROLS
         from seamripper.matching import matchings
 
-        fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
-        conflict = None if content["conflict"] is None else desk.samples(content["conflict"])
-        receiver = desk.half(content["receiver"], content["receiver_cut"], fit)
+        fit, test = worker.samples(content["fit"]), worker.samples(content["test"])
+        conflict = None if content["conflict"] is None else worker.samples(content["conflict"])
+        receiver = worker.half(content["receiver"], content["receiver_cut"], fit)
         found = audit(
-            desk.half(content["sender"], content["sender_cut"], fit),
+            worker.half(content["sender"], content["sender_cut"], fit),
             receiver,
             fit,
             test,
             conflict=conflict,
             interventions=content["interventions"],
-            others=[desk.half(other, content["receiver_cut"], fit) for other in content["others"]],
+            others=[worker.half(other, content["receiver_cut"], fit) for other in content["others"]],
             matching=matchings.from_record(content["matching"]),
             stitch=content["stitch"],
             freeze=content["freeze"],
             seeds=content["seeds"],
             controls=content["controls"] or DEFAULT_CONTROLS,
             audits=content["audits"],
-            memo=desk.matched,
+            memo=worker.matched,
         )
         return result_of(
             found,
@@ -71,8 +71,8 @@ class Auditing(Kind):
             conflict,
             audits=chosen_audits(content["audits"]),
             interventions=content["interventions"],
-            key=desk.key,
-            keep=desk.keep,
+            key=worker.key,
+            keep=worker.keep,
         )
 
     def cost(self, content: Mapping[str, Any]) -> float:
@@ -101,7 +101,7 @@ def result_of(
     interventions: Sequence[Intervention | str] | None,
     key: str,
     keep: Callable[[Callable[[Path], None]], str],
-) -> Found:
+) -> Output:
     """The whole record of an audit, and examples of the set that decided it; the other arguments are the audit's own.
 
     `keep` keeps a file and gives the name that it goes by.
@@ -111,10 +111,10 @@ def result_of(
     decided = _decided(found, test, conflict, audits, interventions)
     kept = None if decided is None else _examples(found, receiver, *decided)
     if kept is None:
-        return Found({**plain(found.as_record()), "examples": None})
+        return Output({**plain(found.as_record()), "examples": None})
     tensors, about = kept
     name = keep(lambda path: save_tensors(path, tensors, {"key": key, **about}, kind="examples"))
-    return Found({**plain(found.as_record()), "examples": about}, {"examples": name})
+    return Output({**plain(found.as_record()), "examples": about}, {"examples": name})
 
 
 def _decided(

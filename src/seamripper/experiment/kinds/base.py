@@ -13,15 +13,15 @@ from seamripper.errors import ExperimentError
 from seamripper.registry import Choice, Registry
 
 if TYPE_CHECKING:
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
 
 Row = dict[str, Any]
 """A row of the results table: labels, the figure's name, its value, interval and n."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a job has found: a record as JSON has it, and tensors by role, by the names that they go by in the store."""
+class Output:
+    """What a job returns: a record that JSON can hold, and the names of its tensors in the store, by role."""
 
     record: Mapping[str, Any]
     tensors: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Kind(Choice):
     """Seconds that a unit of its cost takes, as long as none has been measured."""
 
     @abc.abstractmethod
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Do it. The same content gives the same result, to the bit, on one machine."""
 
     def cost(self, content: Mapping[str, Any]) -> float:

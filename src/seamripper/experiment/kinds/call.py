@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper._own_code import import_file, running
 from seamripper.errors import ExperimentError
-from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain, require_json
+from seamripper.experiment.kinds.base import Kind, Output, Row, figure, plain, require_json
 
 if TYPE_CHECKING:
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Call(Kind):
     name: ClassVar[str] = "call"
     rate: ClassVar[float] = 1.0
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Call it."""
-        path, function = Path(desk.where["file"]), content["function"]
+        path, function = Path(worker.where["file"]), content["function"]
         if hashlib.sha256(path.read_bytes()).hexdigest() != content["file"]:
             raise ExperimentError(f"{path} was changed since the experiment was planned: run it again.")
         module = import_file(path, function, error=ExperimentError)
@@ -52,7 +52,7 @@ class Call(Kind):
             raise ExperimentError(
                 f"Expected {function} of {path.name} to return numbers, words and tables of them: {said}."
             ) from e
-        return Found({"figures": figures})
+        return Output({"figures": figures})
 
     def rows(self, record: Mapping[str, Any]) -> Iterator[Row]:
         """Each figure."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
+from seamripper.experiment.kinds.base import Kind, Output, Row, figure, plain
 
 if TYPE_CHECKING:
     from seamripper.comparing import Prepared
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -24,25 +24,25 @@ class Compare(Kind):
     name: ClassVar[str] = "compare"
     rate: ClassVar[float] = 2e-3
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """The comparison, as its own record has it."""
         from seamripper._files import load_tensors
         from seamripper.comparing import Sums
 
-        ready = prepared(content, desk)
+        ready = prepared(content, worker)
         if content["parts"] == 1:
             sums = Sums(ready.plan)
             ready.add_to(sums)
         else:
             # In the order of the samples: the first rows are the ones that are kept.
-            parts = [load_tensors(desk.tensor(key, "sums"), kind="pass") for key in desk.where["passes"]]
+            parts = [load_tensors(worker.tensor(key, "sums"), kind="pass") for key in worker.where["passes"]]
             sums, *others = (Sums.of_tensors(ready.plan, *part) for part in parts)
             for other in others:
                 sums.merge(other)
         record = ready.comparison(sums).as_record()
         # Of the surroundings, and no part of the result.
         del record["record"]["seconds"]
-        return Found(plain(record))
+        return Output(plain(record))
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """Samples shown to both networks; merging costs next to nothing beside a pass."""
@@ -62,7 +62,7 @@ class Compare(Kind):
                         yield from figure("score", score, **cell, sampling=score["sampling"])
 
 
-def prepared(content: Mapping[str, Any], desk: Desk) -> Prepared:
+def prepared(content: Mapping[str, Any], worker: Worker) -> Prepared:
     """The comparison that a content describes, before its pass."""
     import hashlib
     from pathlib import Path
@@ -70,15 +70,15 @@ def prepared(content: Mapping[str, Any], desk: Desk) -> Prepared:
     from seamripper.comparing import Prepared, Request, Rule
     from seamripper.errors import ExperimentError
 
-    for path, sha in zip(desk.where.get("files", []), content["files"], strict=True):
+    for path, sha in zip(worker.where.get("files", []), content["files"], strict=True):
         if hashlib.sha256(Path(path).read_bytes()).hexdigest() != sha:
             raise ExperimentError(f"{path} was changed since the experiment was planned: run it again.")
-    sender, receiver = desk.model(content["sender"]), desk.model(content["receiver"])
+    sender, receiver = worker.model(content["sender"]), worker.model(content["receiver"])
     request = Request(
         sender,
         receiver,
-        desk.samples(content["data"]),
-        measures=desk.where.get("measures", content["measures"]),
+        worker.samples(content["data"]),
+        measures=worker.where.get("measures", content["measures"]),
         sender_cuts=content["sender_cuts"],
         receiver_cuts=content["receiver_cuts"],
         rule=Rule(**content["rule"]),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.errors import InapplicableError
-from seamripper.experiment.kinds.base import Found, Kind, Row, functional, plain
+from seamripper.experiment.kinds.base import Kind, Output, Row, functional, plain
 
 if TYPE_CHECKING:
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,16 @@ class Controlled(Kind):
     name: ClassVar[str] = "control"
     rate: ClassVar[float] = 5e-4
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Match and score each counterpart; one that cannot be had is told as such, and is no failure."""
         from seamripper.controls import Case, controls
         from seamripper.data import Paired
         from seamripper.matching import matchings
 
-        fit, test = desk.samples(content["fit"]), desk.samples(content["test"])
+        fit, test = worker.samples(content["fit"]), worker.samples(content["test"])
         case = Case(
-            desk.half(content["sender"], content["sender_cut"], fit),
-            desk.half(content["receiver"], content["receiver_cut"], fit),
+            worker.half(content["sender"], content["sender_cut"], fit),
+            worker.half(content["receiver"], content["receiver_cut"], fit),
             Paired.of(fit),
             Paired.of(test),
             matchings.from_record(content["matching"]),
@@ -40,8 +40,8 @@ class Controlled(Kind):
         try:
             outcomes = [plain(one.as_record()) for one in controls.make(content["control"]).outcomes(case)]
         except InapplicableError as e:
-            return Found({"outcomes": [], "skipped": str(e)})
-        return Found({"outcomes": outcomes, "skipped": None})
+            return Output({"outcomes": [], "skipped": str(e)})
+        return Output({"outcomes": outcomes, "skipped": None})
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """As a stitch."""

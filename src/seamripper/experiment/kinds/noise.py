@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.errors import ExperimentError
 from seamripper.experiment.kinds._ranks import rank_rows, ranks_of
-from seamripper.experiment.kinds.base import Found, Kind, Row, course, figure, plain
+from seamripper.experiment.kinds.base import Kind, Output, Row, course, figure, plain
 
 if TYPE_CHECKING:
     from seamripper.cut import Split
     from seamripper.data import Paired, Samples
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
     from seamripper.matching import Match
 
 
@@ -31,12 +31,12 @@ class Noise(Kind):
     name: ClassVar[str] = "noise"
     rate: ClassVar[float] = 3e-4
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Draw, match and score."""
         from seamripper.controls._given import AsTheyAre, given
         from seamripper.matching import match, matchings
 
-        receiver = desk.half(content["receiver"], content["receiver_cut"], _blank(content["input"], 2))
+        receiver = worker.half(content["receiver"], content["receiver_cut"], _blank(content["input"], 2))
         fit, test = (_drawn(content, receiver, split) for split in ("train", "test"))
         noise = fit.sender
         found = match(
@@ -51,7 +51,7 @@ class Noise(Kind):
         record = {"status": found.status, "figures": plain(dict(found.figures)), **_scores(found, test)}
         if content["rank"]:
             record |= plain(ranks_of(found, test, native=False))
-        return Found(record)
+        return Output(record)
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """Samples shown to the tail, forwards and backwards."""

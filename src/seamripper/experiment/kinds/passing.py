@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from seamripper.experiment.kinds.base import Found, Kind
+from seamripper.experiment.kinds.base import Kind, Output
 from seamripper.experiment.kinds.compare import prepared
 
 if TYPE_CHECKING:
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,19 @@ class Passing(Kind):
     helps: ClassVar[bool] = True
     rate: ClassVar[float] = 2e-3
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Add up, and keep the sums in one file."""
         from seamripper._files import save_tensors
         from seamripper.comparing import Sums
 
-        ready = prepared(content, desk)
+        ready = prepared(content, worker)
         ready.require_memory()
         sums = Sums(ready.plan)
         ready.add_to(sums, part=content["part"], parts=content["parts"])
         tensors, record = sums.as_tensors()
-        return Found({"n": sums.n}, {"sums": desk.keep(lambda path: save_tensors(path, tensors, record, kind="pass"))})
+        return Output(
+            {"n": sums.n}, {"sums": worker.keep(lambda path: save_tensors(path, tensors, record, kind="pass"))}
+        )
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """Samples shown to both networks."""

@@ -10,13 +10,13 @@ from seamripper._words import shown_shape
 from seamripper.errors import ExperimentError
 from seamripper.experiment.kinds._images import as_bytes, is_image, lightness
 from seamripper.experiment.kinds._judge import FIGURES, judged
-from seamripper.experiment.kinds.base import Found, Kind, Row, figure, plain
+from seamripper.experiment.kinds.base import Kind, Output, Row, figure, plain
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from seamripper.data import Paired, Samples
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
     from seamripper.matching import Match
 
 Shows = Literal["answer", "arrival"]
@@ -48,18 +48,18 @@ class Pictures(Kind):
     name: ClassVar[str] = "pictures"
     rate: ClassVar[float] = 3e-4
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Match, and show."""
         from seamripper._files import save_tensors
         from seamripper.matching import match, matchings
 
-        test = desk.samples(content["test"])
-        own = desk.samples(content["receiver_test"]) if "receiver_test" in content else test
+        test = worker.samples(content["test"])
+        own = worker.samples(content["receiver_test"]) if "receiver_test" in content else test
         for samples in (test, own):
             require_images(samples.shape, samples.name)
-        fit = _fit(content, desk)
-        sender = desk.half(content["sender"], content["sender_cut"], fit.sender)
-        receiver = desk.half(content["receiver"], content["receiver_cut"], fit.receiver)
+        fit = _fit(content, worker)
+        sender = worker.half(content["sender"], content["sender_cut"], fit.sender)
+        receiver = worker.half(content["receiver"], content["receiver_cut"], fit.receiver)
         answer = receiver.answer(receiver.example).shape[1:]
         shows = showing(answer, receiver.cut.shape, receiver.cut.name, matching=content["matching"]["name"])
         found = match(
@@ -78,10 +78,10 @@ class Pictures(Kind):
         rows = _rows(found, first, theirs, shows, apart=apart)
         tensors = {name: as_bytes(values, theirs if name in _OF_RECEIVER else first) for name, values in rows.items()}
         record = {"rows": list(rows), "n": len(first), "shows": shows, "status": found.status}
-        name = desk.keep(lambda path: save_tensors(path, tensors, {"key": desk.key, **record}, kind="pictures"))
-        more = {"judged": _judged(content, desk, found, test, own, shows)} if "judge" in content else {}
+        name = worker.keep(lambda path: save_tensors(path, tensors, {"key": worker.key, **record}, kind="pictures"))
+        more = {"judged": _judged(content, worker, found, test, own, shows)} if "judge" in content else {}
         figures = plain(dict(found.figures))
-        return Found({**record, "figures": figures, "error": _error(rows, first, theirs), **more}, {"pictures": name})
+        return Output({**record, "figures": figures, "error": _error(rows, first, theirs), **more}, {"pictures": name})
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """As a stitch, of which some samples are shown; all of them to a judge."""
@@ -170,14 +170,14 @@ _OF_RECEIVER = ("stitched", "receiver itself")
 """The rows that are normalised as the receiver's samples are."""
 
 
-def _fit(content: Mapping[str, Any], desk: Desk) -> Paired:
+def _fit(content: Mapping[str, Any], worker: Worker) -> Paired:
     """The samples to fit on: the same for both, or as many of the receiver's own where it has others."""
     from seamripper.data import Paired
 
-    fit, n, seed = desk.samples(content["fit"]), content["n"], content["seed"]
+    fit, n, seed = worker.samples(content["fit"]), content["n"], content["seed"]
     if "receiver_fit" not in content:
         return Paired.of(fit)
-    return Paired(fit.draw(n, seed=seed), desk.samples(content["receiver_fit"]).draw(n, seed=seed))
+    return Paired(fit.draw(n, seed=seed), worker.samples(content["receiver_fit"]).draw(n, seed=seed))
 
 
 def _rows(found: Match, test: Samples, own: Samples, shows: Shows, *, apart: bool) -> dict[str, Tensor]:
@@ -212,7 +212,7 @@ def _stitched(found: Match, inputs: Tensor, shows: Shows) -> Tensor:
 
 
 def _judged(
-    content: Mapping[str, Any], desk: Desk, found: Match, test: Samples, own: Samples, shows: Shows
+    content: Mapping[str, Any], worker: Worker, found: Match, test: Samples, own: Samples, shows: Shows
 ) -> dict[str, Any]:
     """The judge's figures over all test samples."""
     import torch
@@ -232,10 +232,10 @@ def _judged(
     label_map = content["matching"].get("label_map")
     return judged(
         stitched(),
-        frozen_copy(desk.model(content["judge"]).module),
+        frozen_copy(worker.model(content["judge"]).module),
         paired=mapped(test, label_map and tuple(label_map)),
         own=own,
-        fit=desk.samples(content.get("receiver_fit", content["fit"])),
+        fit=worker.samples(content.get("receiver_fit", content["fit"])),
         test=test,
         seed=content["seed"],
     )

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.experiment.kinds._ranks import rank_rows, ranks_of
 from seamripper.experiment.kinds.activations import shown
-from seamripper.experiment.kinds.base import Found, Kind, Row, course, figure, functional, plain
+from seamripper.experiment.kinds.base import Kind, Output, Row, course, figure, functional, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from seamripper.cut import Split
     from seamripper.data import Paired, Samples
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Stitch(Kind):
     name: ClassVar[str] = "stitch"
     rate: ClassVar[float] = 3e-4
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Match and evaluate."""
         from seamripper._files import save_tensors
         from seamripper.matching import evaluate, match, matchings
         from seamripper.matching.evaluate import right_of
 
-        fit, whole = desk.samples(content["fit"]), desk.samples(content["test"])
-        receiver = desk.half(content["receiver"], content["receiver_cut"], fit)
-        sender, pair, test = _sender(content, desk, fit, whole)
+        fit, whole = worker.samples(content["fit"]), worker.samples(content["test"])
+        receiver = worker.half(content["receiver"], content["receiver_cut"], fit)
+        sender, pair, test = _sender(content, worker, fit, whole)
         found = match(
             sender,
             receiver,
@@ -52,13 +52,15 @@ class Stitch(Kind):
         )
         model, own = content["receiver"], content["own"]
         # The receiver as it is answers the same at every cut, to every sender: once is enough.
-        alone = desk.answers(model, receiver, whole)
-        its_own = None if own is None else right_of(desk.answers(model, receiver, desk.samples(own)), desk.samples(own))
+        alone = worker.answers(model, receiver, whole)
+        its_own = (
+            None if own is None else right_of(worker.answers(model, receiver, worker.samples(own)), worker.samples(own))
+        )
         adapted = content["freeze"] == "weights"
         result = evaluate(
             found,
             test,
-            own=its_own if not adapted or own is None else desk.samples(own),
+            own=its_own if not adapted or own is None else worker.samples(own),
             receiver=None if adapted else alone,
         )
         record = {"stitch": found.stitch.as_record(), "status": found.status, "figures": plain(dict(found.figures))}
@@ -70,9 +72,9 @@ class Stitch(Kind):
         def write(path: Path) -> None:
             tensors = {f"stitch.{name}": value for name, value in found.layer.state_dict().items()}
             tensors |= {f"curve.{name}": value for name, value in found.curves.items()}
-            save_tensors(path, tensors, {"key": desk.key, **record}, kind="stitch")
+            save_tensors(path, tensors, {"key": worker.key, **record}, kind="stitch")
 
-        return Found({"result": plain(result.as_record()), **record, **more}, {"stitch": desk.keep(write)})
+        return Output({"result": plain(result.as_record()), **record, **more}, {"stitch": worker.keep(write)})
 
     def cost(self, content: Mapping[str, Any]) -> float:
         """Samples shown to the tail, forwards and backwards, and to the head."""
@@ -93,19 +95,19 @@ def reusable(content: Mapping[str, Any]) -> bool:
     return bool(content["freeze"] == "all" and content["matching"].get("augment", "none") == "none")
 
 
-def _sender(content: Mapping[str, Any], desk: Desk, fit: Samples, test: Samples) -> tuple[Split, Paired, Paired]:
+def _sender(content: Mapping[str, Any], worker: Worker, fit: Samples, test: Samples) -> tuple[Split, Paired, Paired]:
     """The sender and what it is shown: where it can be, activations of its own, so that it has nothing to compute."""
     from seamripper.activations.recorded import recorded
     from seamripper.data import Paired
 
     model, cut = content["sender"], content["sender_cut"]
-    half = desk.half(model, cut, fit)
+    half = worker.half(model, cut, fit)
     if not reusable(content):
         return half, Paired.of(fit), Paired.of(test)
     parts = []
     for role, samples in (("fit", fit), ("test", test)):
-        key = desk.where.get("activations", {}).get(role, "")
-        found = desk.activations(key)
-        found = shown(model, cut, content[role], desk) if found is None else found
+        key = worker.where.get("activations", {}).get(role, "")
+        found = worker.activations(key)
+        found = shown(model, cut, content[role], worker) if found is None else found
         parts.append(recorded(half, samples, found))
     return parts[0][0], parts[0][1], parts[1][1]

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from seamripper.experiment.kinds.base import Found, Kind, Row, figure
+from seamripper.experiment.kinds.base import Kind, Output, Row, figure
 
 if TYPE_CHECKING:
-    from seamripper.experiment.desk import Desk
+    from seamripper.experiment.worker import Worker
 
 _CIRCUMSTANCES = ("seconds", "versions")
 """What a training's record tells of the day, not of the weights."""
@@ -26,25 +26,25 @@ class Train(Kind):
     name: ClassVar[str] = "train"
     rate: ClassVar[float] = 1e-3
 
-    def run(self, content: Mapping[str, Any], desk: Desk) -> Found:
+    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Train, and score on the test split of the same data."""
         from seamripper.estimate import proportion
         from seamripper.models import Architecture, Training, predict, train
         from seamripper.models.checkpoint import save_checkpoint
 
         architecture = Architecture.parse(content["architecture"])
-        samples, test = desk.samples(content["data"]), desk.samples(content["test"])
-        out = desk.work(desk.key) / "model.safetensors"
+        samples, test = worker.samples(content["data"]), worker.samples(content["test"])
+        out = worker.work(worker.key) / "model.safetensors"
         model = train(architecture, samples, training=Training(**content["recipe"]), seed=content["seed"], out=out)
         # The same weights must be the same file, whenever and wherever they were made.
         record = {name: value for name, value in model.record.items() if name not in _CIRCUMSTANCES}
         model = dataclasses.replace(model, record=record)
-        name = desk.keep(lambda path: save_checkpoint(model, path))
+        name = worker.keep(lambda path: save_checkpoint(model, path))
         accuracy = None
         if not architecture.reconstructs:
             hits = int((predict(model.module, test).argmax(1) == test.labels).sum())
             accuracy = proportion(hits, len(test)).as_record()
-        return Found(
+        return Output(
             {"accuracy": accuracy, "losses": record["losses"], "weights": model.fingerprint, "n": len(samples)},
             {"model": name},
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.figures import Lines, Series
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, cuts_of, over, series_name, several
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from seamripper.estimate import Estimate, over_seeds
+from seamripper.experiment.result import Result
 from seamripper.figures import Figure
-from seamripper.report.reading import Result
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from seamripper.estimate import Estimate
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.figures import Figure, Picture, Pictures, Strip, png
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section
 
 _MOST = 8

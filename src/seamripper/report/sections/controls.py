@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from seamripper.estimate import Estimate
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.figures import Strip
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, accuracy_of, over
 
 _MOST = 16

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from seamripper.estimate import Estimate
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.figures import Figure, Histogram, Lines, Series
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, cuts_of
 
 _MOST = 12

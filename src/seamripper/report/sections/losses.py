@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.figures import Lines, curves
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, series_name, several
 
 _FIGURES = 8

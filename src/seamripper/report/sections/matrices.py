@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.figures import Cell, Grid
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, score_of
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from seamripper.estimate import Estimate
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.figures import Picture, Pictures, png
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section
 
 _MOST = 24

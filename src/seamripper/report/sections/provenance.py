@@ -6,8 +6,8 @@ import shlex
 import time
 from typing import Any
 
+from seamripper.experiment.reading import Reading
 from seamripper.figures import Figure, Sheet
-from seamripper.report.reading import Reading
 from seamripper.report.sections.base import Section
 
 

@@ -7,8 +7,9 @@ from collections import defaultdict
 from dataclasses import replace
 
 from seamripper.estimate import Estimate, over_seeds
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.figures import Lines, Series
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section, cuts_of
 
 

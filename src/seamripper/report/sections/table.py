@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from seamripper.experiment.reading import Reading
+from seamripper.experiment.result import Result
 from seamripper.experiment.results import rows_of
 from seamripper.figures import Figure, Sheet
-from seamripper.report.reading import Reading, Result
 from seamripper.report.sections.base import Section
 
 _MOST = 2000

@@ -1,7 +1,8 @@
-"""Desk: what a worker has at hand: samples, models and halves that it has used before, and the store's tensors."""
+"""Worker: what a job computes with: the models and samples that were loaded before, and the tensors of the store."""
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from seamripper.errors import ExperimentError
+from seamripper.experiment.engines.base import Order
 from seamripper.experiment.identity import identity_of
-from seamripper.experiment.tensors import Tensors
+from seamripper.experiment.tensors import WORK, Tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,7 +31,7 @@ _MATCHED = 2**29
 
 
 class Matched(OrderedDict[str, "tuple[Functional, Match]"]):
-    """What audits have matched and scored, for those that follow: what was not asked for longest goes first.
+    """The matches and scores of audits, for the audits that follow: what was not asked for longest goes first.
 
     The counterparts of a receiver are the same whoever the sender is, and most of an audit's work.
     """
@@ -44,10 +46,10 @@ class Matched(OrderedDict[str, "tuple[Functional, Match]"]):
 
     def __setitem__(self, key: str, value: tuple[Functional, Match]) -> None:
         super().__setitem__(key, value)
-        while len(self) > 1 and self._held() > self._most:
+        while len(self) > 1 and self._bytes() > self._most:
             self.popitem(last=False)
 
-    def _held(self) -> int:
+    def _bytes(self) -> int:
         """Bytes of the weights of all networks and stitches, each counted once."""
         matches = [match for _, match in self.values()]
         modules = [part for m in matches for part in (m.layer, m.sender.model.module, m.receiver.model.module)]
@@ -55,11 +57,16 @@ class Matched(OrderedDict[str, "tuple[Functional, Match]"]):
         return sum(tensor.nbytes for module in once.values() for tensor in module.state_dict().values())
 
 
-class Desk:
-    """A worker's desk. For one job, `where` tells where things are, and `inputs` what the jobs it needs have found."""
+class Worker:
+    """A worker by its name. It keeps what it has loaded, and sees the tensors of a store, never its journals.
 
-    def __init__(self, tensors: Tensors, work: Callable[[str], Path]) -> None:
-        self.tensors, self.work = tensors, work
+    For the order that it has started, `where` says where things are, and `inputs` names the tensors of the jobs that
+    the order needs.
+    """
+
+    def __init__(self, store: str | os.PathLike[str], name: str = "") -> None:
+        self.folder, self.name = Path(store), name
+        self.tensors = Tensors.of(self.folder)
         self.where: Mapping[str, Any] = {}
         self.inputs: Mapping[str, Mapping[str, str]] = {}
         self.key = ""
@@ -69,9 +76,9 @@ class Desk:
         self._data: OrderedDict[str, Samples] = OrderedDict()
         self._answers: OrderedDict[str, Tensor] = OrderedDict()
 
-    def turn_to(self, key: str, where: Mapping[str, Any], inputs: Mapping[str, Mapping[str, str]]) -> None:
-        """Begin another job."""
-        self.key, self.where, self.inputs = key, where, inputs
+    def start(self, order: Order) -> None:
+        """Turn to another order."""
+        self.key, self.where, self.inputs = order.key, order.where, order.inputs
 
     def samples(self, fingerprint: str) -> Samples:
         """The samples of this fingerprint."""
@@ -88,7 +95,7 @@ class Desk:
                 )
             return samples
 
-        return _kept(self._data, fingerprint, load, _DATA)
+        return _cached(self._data, fingerprint, load, _DATA)
 
     def model(self, which: Mapping[str, str]) -> Model:
         """The model that a content names: `trained` by a job of the store, or `loaded`, by its fingerprint."""
@@ -109,7 +116,7 @@ class Desk:
                 )
             return replace(model, source=at["said"])
 
-        return _kept(self._models, next(iter(which.values())), load, _MODELS)
+        return _cached(self._models, next(iter(which.values())), load, _MODELS)
 
     def half(self, which: Mapping[str, str], cut: str, samples: Samples) -> Split:
         """The model, cut for inputs like the samples."""
@@ -121,7 +128,7 @@ class Desk:
             return split(model, cut, model.example(2, input=model.present(samples).shape))
 
         name = f"{next(iter(which.values()))} {cut} {samples.shape}"
-        return _kept(self._halves, name, make, _MODELS)
+        return _cached(self._halves, name, make, _MODELS)
 
     def answers(self, which: Mapping[str, str], half: Split, samples: Samples) -> Tensor:
         """What a model as it is answers to samples, whole and without any stitch: the same wherever it is cut."""
@@ -131,7 +138,7 @@ class Desk:
 
             return answers_of(half, samples)
 
-        return _kept(self._answers, f"{next(iter(which.values()))} {samples.fingerprint}", run, _ANSWERS)
+        return _cached(self._answers, f"{next(iter(which.values()))} {samples.fingerprint}", run, _ANSWERS)
 
     def activations(self, key: str) -> Activations | None:
         """Activations that a job of the store has computed; None if no such job was planned for this one."""
@@ -142,21 +149,25 @@ class Desk:
         return load_activations(self.tensor(key, "activations"))
 
     def tensor(self, key: str, role: str) -> Path:
-        """A file that a job which this one needs has written, seen to be whole."""
+        """A whole file that a job which this one needs has written."""
         return self.tensors.get(self.inputs[key][role])
 
     def keep(self, write: Callable[[Path], None]) -> str:
         """Keep a file in the store; its name there."""
         return self.tensors.put(write)
 
+    def work(self, key: str) -> Path:
+        """A folder for what a job leaves behind while it is not finished."""
+        return self.folder / WORK / key[:32]
+
     def _where(self, what: str, name: str) -> Any:
         return self.where[f"{what}:{name}"]
 
 
-def _kept(held: OrderedDict[str, T], name: str, make: Callable[[], T], most: int) -> T:
-    if name not in held:
-        held[name] = make()
-    held.move_to_end(name)
-    while len(held) > most:
-        held.popitem(last=False)
-    return held[name]
+def _cached(cache: OrderedDict[str, T], name: str, make: Callable[[], T], most: int) -> T:
+    if name not in cache:
+        cache[name] = make()
+    cache.move_to_end(name)
+    while len(cache) > most:
+        cache.popitem(last=False)
+    return cache[name]

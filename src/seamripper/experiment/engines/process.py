@@ -1,0 +1,122 @@
+"""Carrying out orders, the same for every engine, and the process in which the engine `local` does so.
+
+That process is `python -m seamripper.experiment.engines.process TERMS NAME PARENT ORDERS ENDINGS`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+from seamripper._words import out_of_memory
+from seamripper.errors import DamagedError, ExperimentError, StoreError
+from seamripper.experiment._processes import end_with
+from seamripper.experiment.engines.base import Ending, Order, Terms
+from seamripper.experiment.kinds import Output, kind_named
+from seamripper.experiment.kinds.base import require_json
+from seamripper.experiment.result import Result
+from seamripper.experiment.worker import Worker
+
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
+
+
+def carry_out(order: Order, worker: Worker) -> Ending:
+    """Carry out an order. Whatever goes wrong is how it ends."""
+    started, clock = time.time(), time.perf_counter()
+
+    def result(state: Any, output: Output) -> Ending:
+        facts = {"started": started, "seconds": time.perf_counter() - clock, "worker": worker.name}
+        made: Any = {"record": output.record, "tensors": output.tensors, **facts}
+        return Ending(order.key, "result", Result(order.key, order.kind, state, **made))
+
+    try:
+        worker.start(order)
+        output = kind_named(order.kind).run(order.content, worker)
+        _require_record(output)
+    except DamagedError as e:
+        return Ending(order.key, "damaged", note=e.name)
+    # Ctrl-C does not reach a worker: whatever would end it was raised by the job.
+    except BaseException as e:
+        if isinstance(e, StoreError) or _unwritable(e):
+            return Ending(order.key, "stop", note=str(e))
+        return result("failed", Output(error_record(e)))
+    return result("done", output)
+
+
+def _require_record(output: Output) -> None:
+    try:
+        require_json(output.record)
+    except ExperimentError as e:
+        raise ExperimentError(f"Expected a result that can be written as JSON and read again, but {e}.") from e
+
+
+def error_record(error: BaseException) -> dict[str, Any]:
+    """An error as the record of a failed job."""
+    text = str(error) or f"It raised {type(error).__name__}."
+    if out_of_memory(error):
+        text = f"There was not enough memory for this job: {text.splitlines()[0]}"
+    message = " ".join([text, *getattr(error, "__notes__", ())])
+    lines = "".join(traceback.format_exception(error))
+    return {"error": type(error).__name__, "message": _printable(message), "traceback": _printable(lines)}
+
+
+def _printable(text: str) -> str:
+    """Text that can be shown: half a character, which some libraries make, cannot."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _unwritable(error: BaseException | None) -> bool:
+    """Whether the disk is what went wrong, and not the job."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            return True
+        error = error.__cause__
+    return False
+
+
+def use_threads(n: int) -> None:
+    """Compute with so many threads: by the environment if torch is not there yet, so that nobody waits for it."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = str(n)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(n)
+
+
+# ---- as a process
+
+
+def main(terms: str, name: str, parent: int, orders: int, endings: int) -> None:
+    """Take orders as lines from one pipe and tell on another how each ended, until the first is closed."""
+    end_with(parent)
+    # Ctrl-C is for the driver, which then closes the pipes.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    waiting: queue.SimpleQueue[Order] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(orders, waiting), daemon=True).start()
+    given = Terms(**json.loads(terms))
+    use_threads(given.threads)
+    worker = Worker(given.store, name)
+    while True:
+        line = json.dumps(carry_out(waiting.get(), worker).as_record(), allow_nan=False).encode() + b"\n"
+        while line:
+            line = line[os.write(endings, line) :]
+
+
+def _listen(orders: int, waiting: queue.SimpleQueue[Order]) -> None:
+    """Hand on orders. At the end of the pipe the driver has ended, and so does this process, whatever it is doing."""
+    with os.fdopen(orders, "rb") as pipe:
+        for line in pipe:
+            waiting.put(Order(**json.loads(line)))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
