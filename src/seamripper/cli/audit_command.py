@@ -112,6 +112,7 @@ def _audited(
     from seamripper.audits.base import DEFAULT_CONTROLS
     from seamripper.controls import controls as every_control
     from seamripper.data import load_data
+    from seamripper.experiment.parts.audit import deciding_set
     from seamripper.experiment.single import audit_result
 
     # Words first: a slip of the pen must not wait for data to be fetched.
@@ -126,7 +127,7 @@ def _audited(
     test = load_data(data_name, "test", n=options["n_test"])
     half, name = split_for(fit, *back, "receiver"), options["conflict_name"]
     conflict = None if name is None else load_data(data_for(name, front[0], back[0]), "test")
-    found = audit(
+    audited = audit(
         split_for(fit, *front, "sender"),
         half,
         fit,
@@ -144,9 +145,9 @@ def _audited(
     )
 
     def as_result(folder: Path) -> Single:
-        return audit_result(folder, found, half, test, conflict, audits=audits, interventions=changes)
+        return audit_result(folder, audited, half, deciding_set(audited, test, conflict, audits, changes))
 
-    return found, as_result
+    return audited, as_result
 
 
 def _matching(options: dict[str, Any]) -> Matching:

@@ -66,21 +66,15 @@ class _Judged:
     def results(self, folder: Path, digit: Split, conflict: Samples) -> list[Single]:
         """Both audits as a study keeps them; those with the conflict set first."""
         from seamripper.audits import chosen_audits
+        from seamripper.experiment.parts.audit import deciding_set
         from seamripper.experiment.single import audit_result
 
-        return [
-            audit_result(
-                folder,
-                audited,
-                digit,
-                self.test,
-                samples,
-                audits=chosen_audits(_AUDITS),
-                names=(self.name, "Digit"),
-                known=self.truth,
-            )
-            for audited, samples in ((self.conflict, conflict), (self.interventions, None))
-        ]
+        results = []
+        for audited, samples in ((self.conflict, conflict), (self.interventions, None)):
+            decided = deciding_set(audited, self.test, samples, chosen_audits(_AUDITS), None)
+            names = (self.name, "Digit")
+            results.append(audit_result(folder, audited, digit, decided, names=names, known=self.truth))
+        return results
 
     def as_record(self) -> dict[str, Any]:
         found = {"conflict": self.conflict, "interventions": self.interventions}

@@ -12,7 +12,7 @@ from seamripper.cli._show import print_json, print_table
 from seamripper.cli._study import store_argument
 
 if TYPE_CHECKING:
-    from seamripper.experiment.kinds import Row
+    from seamripper.experiment.parts.base import Row
 
 _ROWS = 40
 """Rows that are shown; a file has all of them."""

@@ -19,16 +19,15 @@ from typing import Any
 
 from seamripper._doors import require, require_function, require_path
 from seamripper.errors import ExperimentError, StoreError
-from seamripper.experiment.engines import Ending, Engine, Local, Order, Terms, engine_named
-from seamripper.experiment.expand import require_size
+from seamripper.experiment.engines import Ending, Engine, Order, Terms, engines
+from seamripper.experiment.experiment import Experiment, as_experiment
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds import kind_named
+from seamripper.experiment.parts.base import parts
 from seamripper.experiment.plan import Plan, plan
 from seamripper.experiment.provenance import provenance
 from seamripper.experiment.result import Result
 from seamripper.experiment.runs import new_run
 from seamripper.experiment.shard import parse_shard, portion
-from seamripper.experiment.spec import Experiment, as_experiment
 from seamripper.experiment.store import Store
 
 _TRIES, _SOON = 6, 2
@@ -105,7 +104,7 @@ def run(
     share nothing but the folder. A job that fails keeps its error as its result, and does not stop the others.
     """
     experiment = as_experiment(experiment)
-    engine = Local() if engine is None else engine_named(engine)
+    engine = engines.make(engine or "local")
     require(retry_failed, bool, "retry_failed", error=ExperimentError)
     for name, function in (("announce", announce), ("watch", watch)):
         require_function(function, name, error=ExperimentError)
@@ -113,7 +112,7 @@ def run(
     given = store.folder if isinstance(store, Store) else store
     folder = store_of(experiment) if given is None else Path(require_path(given, "store", error=StoreError))
     # Before the store: an experiment that is refused leaves none behind.
-    require_size(experiment)
+    experiment.require_size()
     word = "run" if part is None else f"shard-{part[0]}-of-{part[1]}"
     with Store(folder, write=True, name=new_run(word)) as open_store:
         planned = plan(experiment, open_store)
@@ -325,7 +324,7 @@ class _Driver:
     def _remove_idle(self, keys: Iterable[str]) -> None:
         """Remove the tensors of helpers that nothing waits for any more; those not begun need not be."""
         for key in dict.fromkeys(keys):
-            helps = kind_named(self.graph.jobs[key].kind).helps
+            helps = parts[self.graph.jobs[key].kind].helps
             if not helps or self.users[key] & self.pending.keys():
                 continue
             if key in self.pending and key not in self.running:

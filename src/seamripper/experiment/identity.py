@@ -1,28 +1,35 @@
-"""Identities: what the words of an experiment stand for, exactly; found once and remembered by the store.
+"""Identities: what the words of a study stand for, exactly; looked up once and remembered by the store.
 
-An experiment says "mnist/digit" and "theirs.safetensors"; a job's content has the fingerprints of those samples and of
-those weights. To find them takes torch and the data; to remember them does not, so that a study that is finished is
-seen to be finished in a moment. What is remembered of a file holds while its size and time of change do.
+A study says "mnist/digit" and "theirs.safetensors"; a job's content has the fingerprints of those samples and of those
+weights. To compute them takes torch and the data; to remember them does not, so that a finished study is seen to be
+finished in a moment. What is remembered of a file holds while its size and its time of change do.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import importlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamripper._words import did_you_mean, shown_shape
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import decides, digest
-from seamripper.experiment.spec import Network
+from seamripper.experiment.records import plain
+from seamripper.experiment.tables import Network
 
 if TYPE_CHECKING:
     from seamripper.models import Model
+    from seamripper.registry import Registry
 
+MATCHINGS, STITCHES = "seamripper.matching:matchings", "seamripper.stitches:stitches"
+CONTROLS, AUDITS = "seamripper.controls:controls", "seamripper.audits:audits"
+INTERVENTIONS = "seamripper.audits.interventions:interventions"
+"""Where registries are: they are imported only when a word of theirs is looked up for the first time."""
 _MOST = 200_000
 """Files of a data folder whose changes are looked for."""
 
@@ -41,8 +48,8 @@ class Identities:
             shape, size = list(samples.shape), len(samples)
             return {"fingerprint": samples.fingerprint, "shape": shape, "classes": samples.classes, "n": size}
 
-        found: dict[str, Any] = self._once(["data", name, split, n, seed, self._signature(name)], look)
-        return found
+        known: dict[str, Any] = self._once(["data", name, split, n, seed, self._signature(name)], look)
+        return known
 
     def samples(self, name: str, split: str, n: int | None, seed: int) -> Any:
         """The samples themselves."""
@@ -70,17 +77,58 @@ class Identities:
         return f"{self._absolute(head)}{tail}" if head.endswith(".safetensors") else f"{head}{tail}"
 
     def network(self, network: Network) -> dict[str, Any]:
-        """The architecture, written the one way, and the whole recipe of a network that is trained here."""
+        """The architecture, written the one way, and the whole training of a network that is trained here."""
 
         def look() -> dict[str, Any]:
-            from seamripper.models import Architecture, training_for
+            from seamripper.models import Architecture, Training
 
             architecture = Architecture.parse(str(network.train))
-            training = training_for(architecture, **network.recipe)
-            return {"architecture": architecture.spec, "recipe": training.as_record()}
+            preset, word = "autoencoder" if architecture.reconstructs else "smith", network.training or ""
+            training = Training.named(preset + word if word.startswith("?") or not word else word)
+            return {"architecture": architecture.spec, "training": plain(training.as_record())}
 
-        found: dict[str, Any] = self._once(["network", network.train, network.recipe], look)
-        return found
+        known: dict[str, Any] = self._once(["network", network.train, network.training], look)
+        return known
+
+    def choice(self, place: str, word: str, also: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The record of the choice that a word means, with every option, and where a user's own file for it is.
+
+        A choice of a user's file is recorded with the sha256 of the file: a changed file makes other jobs. `also` are
+        words that mean something elsewhere, for a wrong word's nearest right one.
+        """
+        said, located, where = self.own_file(word)
+
+        def look() -> dict[str, Any]:
+            registry = _registry(place, located, also)
+            record: dict[str, Any] = plain(registry.make(located).as_record())
+            return record
+
+        record: dict[str, Any] = self._once([place, said], look)
+        return (record if said == word else {**record, "own": said.partition("?")[0]}), where
+
+    def word(self, place: str, word: str, also: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
+        """A word that means a choice, as a content has it: a user's file is named by its sha256; and where that is."""
+        said, located, where = self.own_file(word)
+
+        def look() -> bool:
+            return bool(_registry(place, located, also).make(located))
+
+        self._once([place, "word", said], look)
+        return said, where
+
+    def fact(self, place: str, word: str, name: str) -> Any:
+        """What a choice declares of itself: whether a control has to do with the sender, say."""
+        said, located, _ = self.own_file(word)
+        return self._once([place, name, said], lambda: getattr(_registry(place, located, ()).make(located), name))
+
+    def own_file(self, word: str) -> tuple[str, str, dict[str, Any]]:
+        """A word with its file named by the sha256, the same with the file's path, and where the file is."""
+        head, mark, options = word.partition("?")
+        file, _, cls = head.rpartition(":")
+        if not file.endswith(".py"):
+            return word, word, {}
+        path, sha = self.file(file)
+        return f"{sha}:{cls}{mark}{options}", f"{path}:{cls}{mark}{options}", {f"file:{sha}": path}
 
     def loaded(self, spec: str) -> dict[str, Any]:
         """The fingerprint of a model that is loaded, weights and modules."""
@@ -88,8 +136,8 @@ class Identities:
         def look() -> dict[str, Any]:
             return {"fingerprint": identity_of(self._load(spec))}
 
-        found: dict[str, Any] = self._once(["model and code", self.located(spec), self._signature(spec)], look)
-        return found
+        known: dict[str, Any] = self._once(["model and code", self.located(spec), self._signature(spec)], look)
+        return known
 
     def made_for(self, spec: str) -> dict[str, Any]:
         """The shape of one input that a model is made for; empty if it takes any."""
@@ -97,8 +145,8 @@ class Identities:
         def look() -> dict[str, Any]:
             return {"input": list(self._load(spec).input or ())}
 
-        found: dict[str, Any] = self._once(["made for", self.located(spec), self._signature(spec)], look)
-        return found
+        known: dict[str, Any] = self._once(["made for", self.located(spec), self._signature(spec)], look)
+        return known
 
     def classes(self, model: dict[str, Any], spec: str, shape: list[int]) -> int:
         """How many classes a model tells apart, by what it answers to an input of this shape."""
@@ -150,9 +198,9 @@ class Identities:
 
         self._once(["heads", model, cuts, shape], look)
 
-    def choice(self, what: str, words: Any, look: Callable[[], Any]) -> Any:
-        """What a choice by words comes to, with all its options: a matching, a control, measures."""
-        return self._once([what, words], look)
+    def remember(self, question: Any, look: Callable[[], Any]) -> Any:
+        """The answer to a question, looked up once."""
+        return self._once(["answer", question], look)
 
     def file(self, path: str) -> tuple[str, str]:
         """A user's own file: where it is, and the sha256 of its bytes."""
@@ -204,6 +252,17 @@ class Identities:
         return self.memo[key]
 
 
+def _registry(place: str, word: str, also: Sequence[str]) -> Registry[Any]:
+    """The registry at a place, if it knows the word, or the word is a user's own."""
+    module, _, name = place.partition(":")
+    registry: Registry[Any] = getattr(importlib.import_module(module), name)
+    head = word.partition("?")[0]
+    if ".py:" not in head and head not in registry and head not in registry.broken:
+        near = did_you_mean(head, [*also, *registry.words()])
+        raise ExperimentError(f"There is no {registry.what} {head!r}: {near}")
+    return registry
+
+
 def identity_of(model: Model) -> str:
     """A fingerprint of weights, modules and code: activation functions, say, which no weight tells of.
 
@@ -221,27 +280,27 @@ def identity_of(model: Model) -> str:
 
 def _bound(tree: ast.AST) -> list[str]:
     """Every name that a file defines, assigns or imports, wherever it does."""
-    found = []
+    names = []
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.append(node.name)
+            names.append(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.append(node.id)
+            names.append(node.id)
         elif isinstance(node, ast.alias):
-            found.append(node.asname or node.name)
-    return list(dict.fromkeys(found))
+            names.append(node.asname or node.name)
+    return list(dict.fromkeys(names))
 
 
 def _stats(path: Path) -> list[Any]:
     if path.is_file():
         stat = path.stat()
         return [[str(path), stat.st_size, stat.st_mtime_ns]]
-    found = []
+    stats = []
     for folder, folders, files in os.walk(path):
         folders.sort()
         for file in sorted(files):
             stat = (Path(folder) / file).stat()
-            found.append([str(Path(folder) / file), stat.st_size, stat.st_mtime_ns])
-            if len(found) > _MOST:
+            stats.append([str(Path(folder) / file), stat.st_size, stat.st_mtime_ns])
+            if len(stats) > _MOST:
                 raise ExperimentError(f"{path} has more than {_MOST:,} files: too many to see whether any has changed.")
-    return [digest(found)] if found else []
+    return [digest(stats)] if stats else []

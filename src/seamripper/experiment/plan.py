@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from seamripper._doors import require
-from seamripper.errors import StoreError
-from seamripper.experiment.expand import expand
+from seamripper.errors import ExperimentError, StoreError
+from seamripper.experiment.expansion import Expansion
+from seamripper.experiment.experiment import Experiment, as_experiment
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.spec import Experiment, as_experiment
+from seamripper.experiment.parts.base import parts
 from seamripper.experiment.store import Store
 
 
@@ -36,7 +36,7 @@ class Pace:
 
     def rate(self, kind: str) -> float:
         """Seconds that a unit of cost takes."""
-        return self._seconds[kind] / self._units[kind] if self.knows(kind) else kind_named(kind).rate
+        return self._seconds[kind] / self._units[kind] if self.knows(kind) else parts[kind].rate
 
     def seconds(self, jobs: Iterable[Job]) -> float:
         """What these jobs would take, one after the other."""
@@ -54,7 +54,33 @@ class Pace:
 
 def cost(job: Job) -> float:
     """The units of a job's cost; never nothing, so that rates are numbers."""
-    return max(kind_named(job.kind).cost(job.content), 1e-9)
+    return max(float(parts[job.kind].cost(job.content)), 1e-9)
+
+
+def expand(experiment: Experiment, identities: Identities) -> Graph:
+    """Every job of the experiment, each behind the jobs whose work it uses.
+
+    ::
+
+        train ──┬─→ activations ─→ stitch        one network for all, the same activations for every stitch from there
+                ├─→ control, noise, audit, pictures
+                └─→ pass ─→ compare              one part of the data each
+        call
+    """
+    experiment.require_size()
+    expansion = Expansion(experiment, identities)
+    goals: dict[str, list[Job]] = {name: [] for name in parts}
+    asked = [part for _, part in experiment.parts()]
+    for part in asked:
+        goals[part.name] += part.jobs(expansion)
+    if not asked:
+        for word in experiment.models:
+            expansion.nets(word)
+    if not (any(goals.values()) or expansion.trained):
+        *most, last = (f"[[{name}]]" for name, part in parts.items() if part.asked_for)
+        raise ExperimentError(f"The experiment {experiment.name!r} asks for nothing: add {', '.join(most)} or {last}.")
+    shared = [job for name, jobs in goals.items() for job in parts[name].share(jobs, expansion)]
+    return Graph.of([*expansion.trained.values(), *shared], expansion.helpers.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from typing import Any
 
 from seamripper._words import did_you_mean, need
 from seamripper.errors import ExperimentError, StoreError
-from seamripper.experiment.kinds import Row, kind_named
-from seamripper.experiment.kinds.base import require_json
+from seamripper.experiment.parts.base import Row, parts
+from seamripper.experiment.records import require_json
 from seamripper.experiment.store import Store
 from seamripper.experiment.tensors import whole
 
@@ -65,7 +65,7 @@ def _rows(store: Store, name: str) -> Iterator[Row]:
 def rows_of(kind: str, record: Mapping[str, Any], key: str) -> list[Row]:
     """The rows of a result; a sentence where its record, though as it was written, is not what its kind writes."""
     try:
-        rows = list(kind_named(kind).rows(record))
+        rows = list(parts[kind].rows(record))
         require_json({"rows": rows})
     except (ArithmeticError, AttributeError, ExperimentError, LookupError, TypeError, ValueError) as e:
         raise StoreError(

@@ -11,7 +11,7 @@ from typing import Any
 from seamripper._words import need
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import Graph
-from seamripper.experiment.kinds import kind_named
+from seamripper.experiment.parts.base import parts
 from seamripper.experiment.plan import cost
 
 
@@ -31,7 +31,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 def portion(graph: Graph, shard: int, shards: int) -> Graph:
     """The goals of one shard and what they need: an equal share of the cost, in one piece, as neighbours share work."""
-    costs = [cost(graph.jobs[key]) * kind_named(graph.jobs[key].kind).rate for key, _ in graph.goals]
+    costs = [cost(graph.jobs[key]) * parts[graph.jobs[key].kind].rate for key, _ in graph.goals]
     low, high = sum(costs) * shard / shards, sum(costs) * (shard + 1) / shards
     goals, at = [], 0.0
     for goal, share in zip(graph.goals, costs, strict=True):

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from seamripper.errors import StoreError
 from seamripper.experiment.job import Graph, Job, digest
-from seamripper.experiment.kinds.base import Output, plain
+from seamripper.experiment.parts.base import Output
 from seamripper.experiment.provenance import provenance
+from seamripper.experiment.records import plain
 from seamripper.experiment.result import Result
 from seamripper.experiment.runs import new_run
 from seamripper.experiment.store import Store, make_store
 from seamripper.experiment.tensors import Tensors
 
 if TYPE_CHECKING:
-    from seamripper.audits import Audit, Audited
-    from seamripper.audits.interventions import Intervention
+    from seamripper.audits import Audited
     from seamripper.comparing import Comparison
     from seamripper.cut import Split
     from seamripper.data import Samples
@@ -40,19 +40,16 @@ def audit_result(
     folder: str | os.PathLike[str],
     audited: Audited,
     receiver: Split,
-    test: Samples,
-    conflict: Samples | None,
+    decided: tuple[str, Samples] | None,
     *,
-    audits: Sequence[Audit],
-    interventions: Sequence[Intervention | str] | None = None,
     names: tuple[str, str] | None = None,
     known: str | None = None,
 ) -> Single:
-    """An audit as the job `audit` keeps it, with its examples in the store at `folder`.
+    """An audit as the job `audit` keeps it, with examples of the set that decided it in the store at `folder`.
 
     `names` are those of sender and receiver, if not where they came from; `known` is what is known of the sender.
     """
-    from seamripper.experiment.kinds.audit import result_of
+    from seamripper.experiment.parts.audit import audit_output
 
     record, tensors = audited.record, Tensors.of(Path(folder))
     prints = {role: data["fingerprint"] for role, data in record["data"].items()}
@@ -73,17 +70,7 @@ def audit_result(
         **({} if known is None else {"known": known}),
     }
     job = Job("audit", content, labels)
-    output = result_of(
-        audited,
-        receiver,
-        test,
-        conflict,
-        audits=audits,
-        interventions=interventions,
-        key=job.key,
-        keep=tensors.put,
-    )
-    return Single(job, output)
+    return Single(job, audit_output(audited, receiver, decided, job.key, tensors.put))
 
 
 def comparison_result(comparison: Comparison) -> Single:

@@ -42,7 +42,7 @@ from seamripper.experiment.journal import (
     unwritable,
     write_whole,
 )
-from seamripper.experiment.kinds import kinds
+from seamripper.experiment.parts.base import parts
 from seamripper.experiment.result import Result
 from seamripper.experiment.runs import RunFiles, new_run
 from seamripper.experiment.tensors import TENSORS, WORK, Tensors
@@ -328,7 +328,7 @@ def _require_format(folder: Path) -> None:
 
 @functools.cache
 def _helps(kind: str) -> bool:
-    return kind in kinds and kinds[kind].helps
+    return kind in parts and parts[kind].helps
 
 
 class _Memo(dict[str, Any]):

@@ -1,4 +1,4 @@
-"""Reading an experiment from TOML: a mistake is told with its key, its line and the nearest right word."""
+"""Reading a study from TOML: an error names the key, the line and the nearest right word."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ _CLOSING = {
     "'''": re.compile(r".*?'{3,5}"),
 }
 """From within a string to its end, by how it began."""
-_LISTS = ("stitch", "control", "noise", "compare", "audit", "pictures", "call")
-"""Tables that there may be several of: [[stitch]]."""
 _KINDS = {
     "string_type": "a string",
     "int_type": "a whole number",
@@ -75,30 +73,30 @@ def read_toml(path: Path, kind: type[M]) -> M:
 def mistake(error: ValidationError, whole: Mapping[str, Any], kind: type[BaseModel]) -> tuple[Where, str]:
     """The key that is wrong in a description, and a sentence on it."""
     # A union (a name or a table) tells of every member that did not fit: the deepest is the one that was meant.
-    found = max(error.errors(), key=lambda one: (one["type"] == "extra_forbidden", len(one["loc"])))
-    where = _path(found, whole)
+    first = max(error.errors(), key=lambda detail: (detail["type"] == "extra_forbidden", len(detail["loc"])))
+    where = _path(first, whole)
     kinds = [_KINDS[o["type"]] for o in error.errors() if o["type"] in _KINDS and _path(o, whole) == where]
-    return (*where, *_meant(found)), _sentence(found, where, kind, kinds)
+    return (*where, *_key_within(first)), _sentence(first, where, kind, kinds)
 
 
 def _tuples(value: Any) -> Any:
     """Lists as tuples, as a frozen value has them."""
     if isinstance(value, dict):
-        return {key: _tuples(one) for key, one in value.items()}
-    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
+        return {key: _tuples(item) for key, item in value.items()}
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _path(error: Any, value: Any) -> Where:
     """The keys alone, those that the value has: pydantic also names the member of a union that it tried."""
-    found: list[str | int] = []
+    keys: list[str | int] = []
     for part in error["loc"]:
         if (isinstance(value, dict) and part in value) or (isinstance(value, tuple) and isinstance(part, int)):
-            found.append(part)
+            keys.append(part)
             value = value[part]
-    return (*found, error["loc"][-1]) if error["type"] == "missing" else tuple(found)
+    return (*keys, error["loc"][-1]) if error["type"] == "missing" else tuple(keys)
 
 
-def _meant(error: Any) -> Where:
+def _key_within(error: Any) -> Where:
     """The key of a table that a sentence about the whole table speaks of."""
     if error["type"] != "value_error" or not isinstance(error["input"], dict):
         return ()
@@ -110,27 +108,27 @@ def _sentence(error: Any, where: Where, kind: type[BaseModel], kinds: Sequence[s
     key = next((part for part in reversed(where) if isinstance(part, str)), "")
     given, context = error["input"], error.get("ctx", {})
     if error["type"] == "extra_forbidden":
-        table = _shown(where[:-1])
+        table = _place(where[:-1])
         return f"{table} has no key {key!r}: {did_you_mean(key, _keys(where[:-1], kind))}"
     if error["type"] == "missing":
-        return f"{_shown(where[:-1])} needs the key {key!r}."
+        return f"{_place(where[:-1])} needs the key {key!r}."
     if error["type"] == "literal_error":
         known = _literals(context["expected"])
         near = nearest(str(given), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return f"Expected {_shown(where)} to be {listed(known, last='or')}, but got {given!r}.{hint}"
+        return f"Expected {_place(where)} to be {listed(known, last='or')}, but got {given!r}.{hint}"
     if error["type"] == "value_error":
-        return f"{_shown(where)}: {context['error']}."
+        return f"{_place(where)}: {context['error']}."
     if error["type"] == "tuple_type" and isinstance(given, dict):
-        return f"Expected {_shown(where)} to be a list of tables: write [[{key}]] for [{key}]."
+        return f"Expected {_place(where)} to be a list of tables: write [[{key}]] for [{key}]."
     if error["type"] in _KINDS:
         several = " or ".join(dict.fromkeys(kinds))
-        return f"Expected {_shown(where)} to be {several}, but got {_plain(given)!r}."
+        return f"Expected {_place(where)} to be {several}, but got {_plain(given)!r}."
     # Bounds and lengths: "Input should be greater than or equal to 1".
     wanted = re.sub(r" after validation, not \d+$", "", error["msg"])
     wanted = wanted.replace("Input should be ", "to be ").replace("Tuple should have", "to have")
     wanted = wanted.replace("String should match pattern", "to match the pattern").replace("String should", "to")
-    return f"Expected {_shown(where)} {wanted}, but got {_plain(given)!r}."
+    return f"Expected {_place(where)} {wanted}, but got {_plain(given)!r}."
 
 
 def _plain(value: Any) -> Any:
@@ -141,16 +139,16 @@ def _literals(expected: str) -> list[str]:
     return re.findall(r"'([^']*)'", expected)
 
 
-def _shown(where: Where) -> str:
+def _place(where: Where) -> str:
     """A place in the file, as its author would call it.
 
-    >>> _shown(("stitch", 1, "cuts", 0)), _shown(())
+    >>> _place(("stitch", 1, "cuts", 0)), _place(())
     ('`cuts` of the 2nd [[stitch]]', 'the experiment')
     """
     words = [part for part in where if isinstance(part, str)]
     if not words:
         return "the experiment"
-    if len(where) > 1 and isinstance(where[1], int) and where[0] in _LISTS:
+    if len(where) > 1 and isinstance(where[1], int):
         nth = f"the {ordinal(where[1] + 1)} [[{where[0]}]]"
         return nth if len(words) == 1 else f"`{'.'.join(words[1:])}` of {nth}"
     if words[0] in ("models", "matchings") and len(words) > 1:
@@ -183,7 +181,7 @@ def _inside(kind: Any, part: str | int) -> Any:
 def _table(kind: Any) -> Any:
     """Of a union, the member that is a table."""
     if get_origin(kind) in (Union, types.UnionType):
-        return next((one for one in get_args(kind) if isinstance(one, type) and issubclass(one, BaseModel)), None)
+        return next((arm for arm in get_args(kind) if isinstance(arm, type) and issubclass(arm, BaseModel)), None)
     return None if get_origin(kind) is Literal else kind
 
 
@@ -202,7 +200,7 @@ def line_of(text: str, where: Where) -> int:
 
 def _lines(text: str) -> dict[Where, int]:
     """Every key and table of the text, with the line of its first mention. Values are passed over, not read."""
-    found: dict[Where, int] = {}
+    places: dict[Where, int] = {}
     counts: dict[Where, int] = {}
     table: Where = ()
     depth, quote = 0, ""
@@ -218,15 +216,15 @@ def _lines(text: str) -> dict[Where, int]:
                 else:
                     table = _numbered(table, counts)
                 for end in range(1, len(table) + 1):
-                    found.setdefault(table[:end], number)
+                    places.setdefault(table[:end], number)
                 continue
             if key:
                 words = _words(key.group(1))
                 for end in range(1, len(words) + 1):
-                    found.setdefault((*table, *words[:end]), number)
+                    places.setdefault((*table, *words[:end]), number)
                 line = line[key.end() :]
         depth, quote = _open(line, depth, quote)
-    return found
+    return places
 
 
 def _numbered(table: Where, counts: Mapping[Where, int]) -> Where:
@@ -239,12 +237,12 @@ def _numbered(table: Where, counts: Mapping[Where, int]) -> Where:
 
 def _words(dotted: str) -> Where:
     """The keys of a dotted one, as TOML itself reads them: those in quotes without these."""
-    found: list[str | int] = []
+    keys: list[str | int] = []
     value: Any = tomllib.loads(f"{dotted} = 0")
     while isinstance(value, dict):
         ((key, value),) = value.items()
-        found.append(key)
-    return tuple(found)
+        keys.append(key)
+    return tuple(keys)
 
 
 def _open(line: str, depth: int, quote: str) -> tuple[int, str]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from seamripper._files import sha256_of
 from seamripper.errors import ExperimentError
 from seamripper.experiment.engines.base import Order
 from seamripper.experiment.identity import identity_of
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from seamripper.activations import Activations
     from seamripper.cut import Split
     from seamripper.data import Samples
-    from seamripper.matching import Functional, Match
+    from seamripper.matching import Functional, Match, Matching
     from seamripper.models import Model
+    from seamripper.stitches import Stitch
 
 T = TypeVar("T")
 _MODELS, _DATA, _ANSWERS = 16, 8, 64
@@ -139,6 +141,30 @@ class Worker:
             return answers_of(half, samples)
 
         return _cached(self._answers, f"{next(iter(which.values()))} {samples.fingerprint}", run, _ANSWERS)
+
+    def matching(self, record: Mapping[str, Any]) -> Matching:
+        """The matching that a content records."""
+        from seamripper.matching import matchings
+
+        record = dict(record)
+        own = record.pop("own", None)
+        return matchings.from_record(record if own is None else {**record, "name": self.word(own)})
+
+    def stitch(self, word: str) -> Stitch | str:
+        """The stitch that a content names; "auto" is left to the match."""
+        from seamripper.stitches import stitches
+
+        return word if word == "auto" else stitches.make(self.word(word))
+
+    def word(self, word: str) -> str:
+        """The word that makes a choice: a user's own file, which a content names by its sha256, by its path."""
+        sha, colon, rest = word.partition(":")
+        path = self.where.get(f"file:{sha}")
+        if not colon or path is None:
+            return word
+        if sha256_of(Path(path)) != sha:
+            raise ExperimentError(f"{path} was changed since the experiment was planned: run it again.")
+        return f"{path}:{rest}"
 
     def activations(self, key: str) -> Activations | None:
         """Activations that a job of the store has computed; None if no such job was planned for this one."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, over_seeds
-from seamripper.experiment.kinds import Row
+from seamripper.experiment.parts.base import Row
 from seamripper.figures import Pictures
 
 LEARNING = (0.05, 0.01)

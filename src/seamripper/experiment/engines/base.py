@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from seamripper.errors import ExperimentError
 from seamripper.experiment.result import Result
+from seamripper.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -88,3 +90,7 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def close(self) -> None:
         """Let go of everything at once; what is still being worked on is lost."""
+
+
+engines: Registry[Engine] = Registry(Engine, "seamripper.experiment.engines", what="engine", error=ExperimentError)
+"""Every engine by name. `engines.make("local?workers=2")` makes one."""

@@ -35,6 +35,7 @@ class _WorkerProcess:
     received: bytearray = field(default_factory=bytearray)
 
 
+@dataclass(eq=False)
 class Local(Engine):
     """So many processes side by side, each with `threads` threads; by default as many as there are cores for.
 
@@ -44,10 +45,11 @@ class Local(Engine):
 
     name = "local"
 
-    def __init__(self, workers: int | None = None) -> None:
-        if workers is not None:
-            require_whole(workers, "workers", least=1, error=ExperimentError)
-        self.workers = workers
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            require_whole(self.workers, "workers", least=1, error=ExperimentError)
         self._workers: list[_WorkerProcess] = []
         self._numbers = itertools.count(1)
 

@@ -20,8 +20,8 @@ from seamripper._words import out_of_memory
 from seamripper.errors import DamagedError, ExperimentError, StoreError
 from seamripper.experiment._processes import end_with
 from seamripper.experiment.engines.base import Ending, Order, Terms
-from seamripper.experiment.kinds import Output, kind_named
-from seamripper.experiment.kinds.base import require_json
+from seamripper.experiment.parts.base import Output, parts
+from seamripper.experiment.records import require_json
 from seamripper.experiment.result import Result
 from seamripper.experiment.worker import Worker
 
@@ -39,7 +39,7 @@ def carry_out(order: Order, worker: Worker) -> Ending:
 
     try:
         worker.start(order)
-        output = kind_named(order.kind).run(order.content, worker)
+        output = parts[order.kind].run(order.content, worker)
         _require_record(output)
     except DamagedError as e:
         return Ending(order.key, "damaged", note=e.name)

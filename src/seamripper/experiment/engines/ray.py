@@ -13,9 +13,11 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seamripper._doors import require_whole
 from seamripper._words import need
 from seamripper.errors import ExperimentError, StoreError
 from seamripper.experiment.engines.base import Ending, Engine, Order, Terms
@@ -24,6 +26,7 @@ _PROBE, _KNOCK = 60.0, 5.0
 """Seconds within which a node must have looked for the store, and within which an address must answer."""
 
 
+@dataclass(eq=False)
 class Ray(Engine):
     """A cluster at `address` (or `RAY_ADDRESS`); where there is none, Ray on this machine, which no other one reaches.
 
@@ -32,11 +35,12 @@ class Ray(Engine):
 
     name = "ray"
 
-    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise ExperimentError(f"Expected at least 1 worker, but got {workers}.")
-        self.address, self.workers = address, workers
-        self._own = False
+    address: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            require_whole(self.workers, "workers", least=1, error=ExperimentError)
         self._connected = False
         self._actors: list[Any] = []
         self._busy: dict[Any, tuple[int, Order]] = {}

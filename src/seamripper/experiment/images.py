@@ -1,4 +1,4 @@
-"""Images as they are looked at: numbers that a network is given or gives, back in bytes."""
+"""Images for people: the numbers that a network takes or gives, back in bytes."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def as_bytes(values: Tensor, samples: Samples) -> Tensor:
     return (lightness(values, samples) * 255).round().clamp(0, 255).to(torch.uint8)
 
 
-def brought_to(images: Tensor, shape: Sequence[int]) -> Tensor:
+def resize_to(images: Tensor, shape: Sequence[int]) -> Tensor:
     """Images (n, c, h, w) with the channels and the size of `shape`: grey where channels differ, bilinear in size.
 
     >>> import torch
-    >>> brought_to(torch.tensor([0.0, 3.0, 6.0]).reshape(1, 3, 1, 1), (1, 2, 2)).flatten()
+    >>> resize_to(torch.tensor([0.0, 3.0, 6.0]).reshape(1, 3, 1, 1), (1, 2, 2)).flatten()
     tensor([3., 3., 3., 3.])
     """
     from torch.nn import functional as F

@@ -1,4 +1,4 @@
-"""The job `train`: a zoo model from samples and a seed."""
+"""The job `train`: a network of the zoo, from samples and a seed. It has no table: `[models.NAME]` asks for it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from seamripper.experiment.kinds.base import Kind, Output, Row, figure
+from seamripper.experiment.parts.base import Output, Part, Row, figure_row
 
 if TYPE_CHECKING:
     from seamripper.experiment.worker import Worker
 
 _CIRCUMSTANCES = ("seconds", "versions")
-"""What a training's record tells of the day, not of the weights."""
+"""What a training's record says of the day, not of the weights."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Train(Kind):
+class TrainPart(Part):
     """Train an architecture on samples; a training that was killed goes on behind its last whole epoch.
 
-    Content: `architecture`, `recipe`, `seed`, `data` and `test` (fingerprints), `n`, `threads`. The tensor `model` is a
-    checkpoint that `seamripper.load` reads.
+    Content: `architecture`, `training`, `seed`, `data` and `test` (fingerprints), `n`, `threads`. The tensor `model` is
+    a checkpoint that `seamripper.load` reads.
     """
 
     name: ClassVar[str] = "train"
+    asked_for: ClassVar[bool] = False
     rate: ClassVar[float] = 1e-3
 
-    def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
+    @classmethod
+    def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
         """Train, and score on the test split of the same data."""
         from seamripper.estimate import proportion
         from seamripper.models import Architecture, Training, predict, train
@@ -35,7 +36,8 @@ class Train(Kind):
         architecture = Architecture.parse(content["architecture"])
         samples, test = worker.samples(content["data"]), worker.samples(content["test"])
         out = worker.work(worker.key) / "model.safetensors"
-        model = train(architecture, samples, training=Training(**content["recipe"]), seed=content["seed"], out=out)
+        training = Training(**content["training"])
+        model = train(architecture, samples, training=training, seed=content["seed"], out=out)
         # The same weights must be the same file, whenever and wherever they were made.
         record = {name: value for name, value in model.record.items() if name not in _CIRCUMSTANCES}
         model = dataclasses.replace(model, record=record)
@@ -49,11 +51,13 @@ class Train(Kind):
             {"model": name},
         )
 
-    def cost(self, content: Mapping[str, Any]) -> float:
+    @classmethod
+    def cost(cls, content: Mapping[str, Any]) -> float:
         """Samples shown to the network."""
-        return float(content["n"] * content["recipe"]["epochs"])
+        return float(content["n"] * content["training"]["epochs"])
 
-    def rows(self, record: Mapping[str, Any]) -> Iterator[Row]:
+    @classmethod
+    def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
         """The accuracy on the test split, and the last loss."""
-        yield from figure("accuracy", record["accuracy"])
-        yield from figure("loss", {"value": record["losses"][-1], "interval": None, "n": record["n"]})
+        yield from figure_row("accuracy", record["accuracy"])
+        yield from figure_row("loss", {"value": record["losses"][-1], "interval": None, "n": record["n"]})

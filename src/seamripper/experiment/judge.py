@@ -6,10 +6,10 @@ Smith et al. 2025 (section 6) look at images and find them to be like MNIST's; t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seamripper.experiment.kinds._images import brought_to, lightness
+from seamripper.experiment.images import lightness, resize_to
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -33,8 +33,8 @@ _BATCH = 512
 
 
 @dataclass(frozen=True, eq=False)
-class _Looks:
-    """What is seen in images, a number for each: the class that it is named, by which probability, and the rest."""
+class _Judgements:
+    """One number per image: the class that it is given, with which probability, and the rest."""
 
     named: Tensor
     confidence: Tensor
@@ -42,7 +42,7 @@ class _Looks:
     contrast: Tensor
 
 
-def judged(
+def judge_images(
     stitched: Iterable[Tensor],
     judge: nn.Module,
     *,
@@ -62,13 +62,13 @@ def judged(
     from seamripper.estimate import over_seeds, proportion
 
     known = lightness(_all(fit.draw(KNOWN, seed=seed)), fit).flatten(1)
-    made, real = (_look(images, judge, own, known) for images in (stitched, _images(own)))
+    made, real = (_judge_batches(images, judge, own, known) for images in (stitched, _images(own)))
 
     def mean(values: Tensor) -> Estimate:
-        return over_seeds(values.tolist(), "images")
+        return over_seeds(values.tolist())
 
-    found = {
-        "judged_as_paired": replace(proportion(int((made.named == paired).sum()), len(paired)), unit="images"),
+    figures = {
+        "judged_as_paired": proportion(int((made.named == paired).sum()), len(paired)),
         "judge_confidence": mean(made.confidence),
         "judge_confidence_own": mean(real.confidence),
         "nearest": mean(made.nearest),
@@ -77,12 +77,12 @@ def judged(
         "contrast_own": mean(real.contrast),
     }
     if test is not own:
-        found["nearest_input"] = mean(_inputs_apart(test, own.shape, known))
-    return {name: found[name].as_record() for name in FIGURES if name in found}
+        figures["nearest_input"] = mean(_inputs_apart(test, own.shape, known))
+    return {name: figures[name].as_record() for name in FIGURES if name in figures}
 
 
-def _look(batches: Iterable[Tensor], judge: nn.Module, own: Samples, known: Tensor) -> _Looks:
-    """The looks of images that are normalised as `own` is."""
+def _judge_batches(batches: Iterable[Tensor], judge: nn.Module, own: Samples, known: Tensor) -> _Judgements:
+    """The judgements on images that are normalised as `own` is."""
     import torch
 
     from seamripper.models._call import answer_of
@@ -93,7 +93,7 @@ def _look(batches: Iterable[Tensor], judge: nn.Module, own: Samples, known: Tens
             light = lightness(images, own).flatten(1)
             confidence, named = answer_of(judge, images).double().softmax(1).max(1)
             seen.append((named, confidence, nearest(light, known), light.std(1, correction=0)))
-    return _Looks(*(torch.cat(column) for column in zip(*seen, strict=True)))
+    return _Judgements(*(torch.cat(column) for column in zip(*seen, strict=True)))
 
 
 def nearest(images: Tensor, known: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ def _inputs_apart(test: Samples, shape: tuple[int, ...], known: Tensor) -> Tenso
     """How far the sender's own images are from the known ones, when brought to their shape."""
     import torch
 
-    lights = (brought_to(lightness(images, test), shape).flatten(1) for images in _images(test))
+    lights = (resize_to(lightness(images, test), shape).flatten(1) for images in _images(test))
     return torch.cat([nearest(light, known) for light in lights])
 
 

@@ -1,0 +1,134 @@
+"""Part: what a study can ask for, from its table in TOML to its section of the report."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from seamripper.errors import ExperimentError
+from seamripper.experiment.tables import Study, Table
+from seamripper.registry import Registry
+
+if TYPE_CHECKING:
+    from seamripper.experiment.expansion import Expansion
+    from seamripper.experiment.job import Job
+    from seamripper.experiment.worker import Worker
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a job gives: a record as JSON has it, and tensors by role, by the names that they go by in the store."""
+
+    record: Mapping[str, Any]
+    tensors: Mapping[str, str] = field(default_factory=dict)
+
+
+Row = dict[str, Any]
+"""A row of the results table: labels, the figure's name, its value, interval and n."""
+
+
+class Part(Table, abc.ABC):
+    """A part of a study: its fields are the keys of its table, and each of its jobs runs `run`.
+
+    A job's kind is the part's name. A part that is not `asked_for` has no table: its jobs are made by other parts.
+    """
+
+    name: ClassVar[str]
+    asked_for: ClassVar[bool] = True
+    helps: ClassVar[bool] = False
+    """Whether its results serve other jobs alone, and are dropped when those are done."""
+    rate: ClassVar[float] = 1e-3
+    """Seconds per unit of cost, as long as no job has been timed."""
+
+    def size(self, study: Study) -> int:
+        """How many jobs it asks for, counted from its lists."""
+        return 0
+
+    def jobs(self, expansion: Expansion) -> Iterator[Job]:
+        """The jobs that it asks for."""
+        yield from ()
+
+    @classmethod
+    def share(cls, jobs: Iterable[Job], expansion: Expansion) -> Iterable[Job]:
+        """The jobs of this kind, once all of them are known: those that have work in common may share it."""
+        return jobs
+
+    @classmethod
+    @abc.abstractmethod
+    def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
+        """Do the job of this content. The same content gives the same result, to the bit, on one machine."""
+
+    @classmethod
+    def cost(cls, content: Mapping[str, Any]) -> float:
+        """How much work a job is, in a unit of the part's own: samples shown to a network, say."""
+        return 1.0
+
+    @classmethod
+    def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
+        """The figures of a result, one row each."""
+        yield from ()
+
+
+parts: Registry[Part] = Registry(Part, "seamripper.experiment.parts", what="part of a study", error=ExperimentError)
+"""Every part by name, those of third parties included. A part's name is the kind of its jobs."""
+
+
+def training_cost(content: Mapping[str, Any]) -> float:
+    """Samples shown to a network by a matching: once, and once more for each epoch; and those scored."""
+    epochs = content["matching"].get("training", {}).get("epochs", 1)
+    return float(content["n"] * (1 + epochs) + content["n_test"])
+
+
+# ---- rows
+
+
+def figure_row(name: str, estimate: Mapping[str, Any] | None, **more: Any) -> Iterator[Row]:
+    """The row of an estimate as `Estimate.as_record` writes it; none for None.
+
+    JSON has no NaN, so a value that was not finite is null there: its row has no value, and a status that says so.
+
+    >>> list(figure_row("top1", {"value": 0.9, "interval": [0.8, 1.0], "n": 20}))
+    [{'figure': 'top1', 'value': 0.9, 'low': 0.8, 'high': 1.0, 'n': 20}]
+    >>> list(figure_row("top1", {"value": None, "interval": None, "n": 20}, status="ok"))
+    [{'status': 'ok; not finite', 'figure': 'top1', 'value': None, 'low': None, 'high': None, 'n': 20}]
+    """
+    if estimate is not None:
+        low, high = estimate["interval"] or (None, None)
+        if estimate["value"] is None:
+            status = (more.get("status"), estimate.get("status", "not finite"))
+            more = {**more, "status": "; ".join(filter(None, status))}
+        row = {**more, "figure": name, "value": estimate["value"], "low": low, "high": high, "n": estimate["n"]}
+        yield {**row, "unit": estimate["unit"]} if estimate.get("unit") else row
+
+
+def functional_rows(result: Mapping[str, Any], **more: Any) -> Iterator[Row]:
+    """The rows of a functional result; accuracies that are unreadable say so in their status."""
+    unreadable = {"status": f"unreadable: {result['unreadable']}"} if result.get("unreadable") else {}
+    for name in ("top1", "top5", "penalty", "relative_accuracy", "receiver_here"):
+        yield from figure_row(name, result[name], **{**more, **unreadable})
+    for name in ("agreement", "receiver_own", "kl", "top5_overlap"):
+        yield from figure_row(name, result.get(name), **more)
+
+
+def loss_rows(record: Mapping[str, Any]) -> Iterator[Row]:
+    """Of a stitch that was trained on a task: its loss at the end, and by what share that still fell."""
+    figures = record.get("figures", {})
+    if "falling" in figures:
+        for name, status in (("loss_end", "not finite"), ("falling", "too few steps to tell")):
+            yield from figure_row(name, {"value": figures[name], "interval": None, "n": None, "status": status})
+
+
+def rank_rows(record: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of the ranks that a record has.
+
+    >>> [(row["figure"], row["value"]) for row in rank_rows({"rank": {"rank": 42, "effective": 9.5, "n": 2000}})]
+    [('rank', 42.0), ('effective_rank', 9.5)]
+    """
+    for name in ("rank", "rank_native"):
+        if name in record:
+            ranks = record[name]
+            yield {"figure": name, "value": float(ranks["rank"]), "n": ranks["n"]}
+            effective = {"value": ranks["effective"], "interval": None, "n": ranks["n"]}
+            yield from figure_row(f"effective_{name}", effective)

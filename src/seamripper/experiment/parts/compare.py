@@ -1,0 +1,207 @@
+"""[[compare]]: every measure between all cuts of two models, from one pass over the data, made in parts if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from seamripper.errors import ExperimentError
+from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
+from seamripper.experiment.job import Job
+from seamripper.experiment.parts.base import Output, Part, Row, figure_row
+from seamripper.experiment.records import plain
+from seamripper.experiment.tables import Count, Pairs, Seed, Some, Study, Words
+
+if TYPE_CHECKING:
+    from seamripper.comparing import Prepared
+    from seamripper.experiment.worker import Worker
+
+_RULE = ("sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts")
+
+
+class ComparePart(Pairs, Part):
+    """Every measure between all cuts of every pair, from one pass over the data for both, in `parts` parts.
+
+    The parts are passes over some of the data each, made apart and merged, so that one big comparison spreads over
+    processes and machines. They are part of the result: sums that were added up in another order differ in the last
+    digits.
+
+    Content of a job: `sender`, `receiver`, `sender_cuts`, `receiver_cuts` (names, or null for every block), `measures`
+    (words), `data` (a fingerprint), `rule`, `parts`, `n`, `threads`.
+    """
+
+    name: ClassVar[str] = "compare"
+    rate: ClassVar[float] = 2e-3
+
+    measures: Some = ("linear_cka",)
+    cuts: Words = ()
+    sender_cuts: Words = ()
+    receiver_cuts: Words = ()
+    sampling: Literal["positions", "flatten", "pool"] = "positions"
+    split: Literal["train", "test"] = "test"
+    parts: Annotated[int, Field(ge=1, le=1000)] = 1
+    keep: Annotated[int, Field(ge=0)] = 1000
+    folds: Annotated[int, Field(ge=2)] = 5
+    batch: Count | None = None
+    interval: bool = True
+    exact: bool = False
+    seed: Seed = 0
+
+    def size(self, study: Study) -> int:
+        """One job for each pair; with parts, one for each part and one that merges them."""
+        return self.pairs(study) * (self.parts + 1 if self.parts > 1 else 1)
+
+    def jobs(self, expansion: Expansion) -> Iterator[Job]:
+        """One job for each pair; with parts, one for each part and one that merges them."""
+        data = expansion.experiment.samples(self.data, "a [[compare]]")
+        samples = expansion.samples(data, self.split)
+        measures, files = self._measures(expansion)
+        rule = expansion.identities.remember(
+            ["rule", self.model_dump(include=set(_RULE)), samples.n], lambda: self._rule(samples.n)
+        )
+        for pair in expansion.pairs(self):
+            content = {
+                "sender": pair[0].ref,
+                "receiver": pair[1].ref,
+                "sender_cuts": list(self.sender_cuts or self.cuts) or None,
+                "receiver_cuts": list(self.receiver_cuts or self.cuts) or None,
+                "measures": measures,
+                "data": samples.fingerprint,
+                "n": samples.n,
+                "rule": rule,
+                "parts": self.parts,
+                "threads": expansion.experiment.threads,
+            }
+            for net, side in zip(pair, ("sender_cuts", "receiver_cuts"), strict=True):
+                expansion.identities.require_heads(net.cuts_decided_by, net.spec, content[side], samples.shape)
+            labels = {**pair_labels(*pair), "seed": self.seed, "data": data.name}
+            needs, where = merge_needs(pair), {**merge_where(samples, *pair), **files}
+            passes = []
+            for k in range(self.parts if self.parts > 1 else 0):
+                said = {**labels, "part": f"{k + 1}/{self.parts}"}
+                job = Job("pass", {**content, "part": k}, said, needs, where)
+                expansion.helpers[job.key] = job
+                passes.append(job.key)
+            yield Job("compare", content, labels, (*needs, *passes), {**where, "passes": passes})
+
+    def _measures(self, expansion: Expansion) -> tuple[list[str], dict[str, Any]]:
+        """The measures as words of a content, in which a user's own file goes by its sha256, and where files are."""
+        words, located, files = list[str](), list[str](), dict[str, Any]()
+        for word in self.measures:
+            said, at, where = expansion.identities.own_file(word)
+            words.append(said)
+            located.append(at)
+            files |= where
+
+        def look() -> bool:
+            from seamripper.comparing import requested_measures
+
+            return bool(requested_measures(located))
+
+        expansion.identities.remember(["measures", words], look)
+        return words, files
+
+    def _rule(self, n: int) -> dict[str, Any]:
+        """The rule of a comparison of n samples, in no more parts than it has batches."""
+        from dataclasses import asdict
+
+        from seamripper.comparing import Rule, batch_for
+
+        batch = self.batch or batch_for(n, self.folds)
+        if self.parts > -(-n // batch):
+            raise ExperimentError(
+                f"Expected `parts` of a [[compare]] to be at most {-(-n // batch)}, the batches of {batch} that its "
+                f"{n} samples make, but got {self.parts}."
+            )
+        products = "float64" if self.exact else "float32"
+        facts = (self.sampling, batch, self.folds, self.keep, self.interval, not self.exact, products, self.seed)
+        return asdict(Rule(*facts))  # type: ignore[arg-type]
+
+    @classmethod
+    def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
+        """Score what the passes have added up, or make the one pass here."""
+        from seamripper._files import load_tensors
+        from seamripper.comparing import Sums
+
+        prepared = _prepare(content, worker)
+        if content["parts"] == 1:
+            sums = Sums(prepared.plan)
+            prepared.add_to(sums)
+        else:
+            # In the order of the samples: the first rows are the ones that are kept.
+            parts = [load_tensors(worker.tensor(key, "sums"), kind="pass") for key in worker.where["passes"]]
+            sums, *others = (Sums.of_tensors(prepared.plan, *part) for part in parts)
+            for other in others:
+                sums.merge(other)
+        record = prepared.comparison(sums).as_record()
+        # A circumstance, and no part of the result.
+        del record["record"]["seconds"]
+        return Output(plain(record))
+
+    @classmethod
+    def cost(cls, content: Mapping[str, Any]) -> float:
+        """Samples shown to both networks; merging costs next to nothing beside a pass."""
+        return float(content["n"]) if content["parts"] == 1 else content["n"] / (10 * content["parts"])
+
+    @classmethod
+    def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
+        """One row for each measure and cell."""
+        for name, matrix in record["matrices"].items():
+            for i, sender in enumerate(record["senders"]):
+                for j, receiver in enumerate(record["receivers"]):
+                    score = matrix["scores"][i][j]
+                    cell = {"sender_cut": sender, "receiver_cut": receiver, "measure": name}
+                    if score is None:
+                        status = matrix["failed"].get(f"{sender} × {receiver}", "no score")
+                        yield {**cell, "figure": "score", "status": status}
+                    else:
+                        yield from figure_row("score", score, **cell, sampling=score["sampling"])
+
+
+class PassPart(Part):
+    """One part of the pass of a big comparison, to be merged with the others.
+
+    Content: that of the comparison, and `part`, from 0.
+    """
+
+    name: ClassVar[str] = "pass"
+    asked_for: ClassVar[bool] = False
+    helps: ClassVar[bool] = True
+    rate: ClassVar[float] = 2e-3
+
+    @classmethod
+    def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
+        """Add up over a part of the samples, and keep the sums in one file."""
+        from seamripper._files import save_tensors
+        from seamripper.comparing import Sums
+
+        prepared = _prepare(content, worker)
+        prepared.require_memory()
+        sums = Sums(prepared.plan)
+        prepared.add_to(sums, part=content["part"], parts=content["parts"])
+        tensors, record = sums.as_tensors()
+        name = worker.keep(lambda path: save_tensors(path, tensors, record, kind="pass"))
+        return Output({"n": sums.n}, {"sums": name})
+
+    @classmethod
+    def cost(cls, content: Mapping[str, Any]) -> float:
+        """Samples shown to both networks."""
+        return float(content["n"] / content["parts"])
+
+
+def _prepare(content: Mapping[str, Any], worker: Worker) -> Prepared:
+    """The comparison that a content describes, before its pass."""
+    from seamripper.comparing import Prepared, Request, Rule
+
+    request = Request(
+        worker.model(content["sender"]),
+        worker.model(content["receiver"]),
+        worker.samples(content["data"]),
+        measures=[worker.word(word) for word in content["measures"]],
+        sender_cuts=content["sender_cuts"],
+        receiver_cuts=content["receiver_cuts"],
+        rule=Rule(**content["rule"]),
+    )
+    return Prepared.of(request)
