@@ -1,4 +1,4 @@
-"""Comparison: what a pass over two models found, a matrix a measure, with the rule it was made by."""
+"""Comparison: the result of a pass over two models, one matrix per measure, with the rule it was made by."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         size = f"{len(self.senders)} × {len(self.receivers)} cuts"
-        told = f"{len(self.matrices)} matrices of {size}, n = {self.record.get('n')}"
-        return one_line(f"Comparison({self._compared()}: {told})")
+        summary = f"{len(self.matrices)} matrices of {size}, n = {self.record.get('n')}"
+        return one_line(f"Comparison({self._compared()}: {summary})")
 
     def __getitem__(self, measure: str) -> Matrix:
         if measure not in self.matrices:
@@ -87,12 +87,12 @@ class Comparison:
             if name not in known:
                 raise MeasureError(f"This comparison has no cut {name!r}: {did_you_mean(name, known)}")
             at.append(known.index(name))
-        found = self[measure].scores[at[0]][at[1]]
-        if found is None:
+        cell = self[measure].scores[at[0]][at[1]]
+        if cell is None:
             raise MeasureError(
                 f"{measure} has no score at {sender} × {receiver}: {self._why(measure, sender, receiver)}"
             )
-        return found
+        return cell
 
     def _why(self, measure: str, sender: str, receiver: str) -> str:
         failed = self[measure].failed
@@ -135,10 +135,10 @@ class Comparison:
         return Grid(title, self.senders, self.receivers, cells, scale, matrix.direction, tags=tags)
 
     def _repr_html_(self) -> str:
-        shown = list(self.matrices.values())[:_TABLES]
+        matrices = list(self.matrices.values())[:_TABLES]
         rows, columns = (spread_out(len(names), _CUTS) for names in (self.senders, self.receivers))
-        parts = [line(self._told(len(rows), len(columns)), faint=True)]
-        for matrix in shown:
+        parts = [line(self._subtitle(len(rows), len(columns)), faint=True)]
+        for matrix in matrices:
             parts += [line(f"{matrix.measure} ({matrix.direction})"), self._table(matrix, rows, columns)]
             if matrix.failed:
                 parts.append(line(f"Cells without a score: {len(matrix.failed)}.", faint=True))
@@ -158,7 +158,7 @@ class Comparison:
         sources = ((self.record.get(role) or {}).get("source", role) for role in ("sender", "receiver"))
         return " × ".join(short(str(source), 60) for source in sources)
 
-    def _told(self, rows: int, columns: int) -> str:
+    def _subtitle(self, rows: int, columns: int) -> str:
         """What the rows and columns are, and whether they are all there are."""
         data = (self.record.get("data") or {}).get("name", "samples")
         all_of = f"{len(self.senders)} × {len(self.receivers)}"
@@ -174,7 +174,7 @@ def load_comparison(folder: str | os.PathLike[str]) -> Comparison:
         record = json.loads(path.read_bytes())
         if record.get("kind") != _KIND:
             raise FileError(f"{path} is no comparison of seamripper's.")
-        matrices = {name: _matrix(name, one) for name, one in record["matrices"].items()}
+        matrices = {name: _matrix(name, grid) for name, grid in record["matrices"].items()}
         return Comparison(tuple(record["senders"]), tuple(record["receivers"]), matrices, record["record"])
     except OSError as e:
         raise FileError(f"Could not read {path}: {e.strerror or e}.") from e

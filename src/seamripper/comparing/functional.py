@@ -80,7 +80,7 @@ class FunctionalMatrices:
         self.all = [(i, j) for i in range(len(x)) for j in range(len(y))]
         self.solvable = {(i, j) for i, j in self.all if by_moments(x[i], y[j])}
         """The cells whose stitch comes from the moments of the pass."""
-        self.finished = {word: self._finished(word) for word in self.words}
+        self.finished = {word: self._finished_cells(word) for word in self.words}
 
     def _require(self) -> None:
         rule = self.rule
@@ -90,8 +90,8 @@ class FunctionalMatrices:
                 f"{rule.sampling!r}. Use that one, or leave the functional matrices out."
             )
         with torch.no_grad():
-            shown = self.receivers.model.present(self.samples).batch(slice(0, 2))
-            answer = answer_of(self.receivers.model.module, shown)
+            inputs = self.receivers.model.present(self.samples).batch(slice(0, 2))
+            answer = answer_of(self.receivers.model.module, inputs)
         for word in self.words:
             labels = self.samples.labels if word == DIRECT else self.stitching.task.wanted(self.samples)
             require_classes(labels, answer, self.samples.name)
@@ -176,7 +176,7 @@ class FunctionalMatrices:
         def make(i: int, column: Column) -> Estimate:
             j = column.number
             if (i, j) not in missing or sent[i].dtype != column.dtype:
-                return self._matched(DIRECT, i, column, _DIRECT, self.fit)
+                return self._match_cell(DIRECT, i, column, _DIRECT, self.fit)
             assert moments is not None
             source, target = self.senders.cuts[i], column.half.cut
             layer = solve_stitch(moments.pair(i, j).without(self.rule.folds - 1), source, target, column.dtype)
@@ -191,9 +191,9 @@ class FunctionalMatrices:
     def _task_cell(self, i: int, column: Column) -> Estimate:
         n, fit = self.stitching.samples, self.fit
         fit = fit if n is None else fit.draw(n, seed=self.rule.seed)
-        return self._matched(TASK, i, column, self.stitching.task, fit)
+        return self._match_cell(TASK, i, column, self.stitching.task, fit)
 
-    def _matched(self, word: str, i: int, column: Column, matching: Matching, fit: Samples) -> Estimate:
+    def _match_cell(self, word: str, i: int, column: Column, matching: Matching, fit: Samples) -> Estimate:
         """A cell whose stitch is found by a matching of its own."""
         half = split(self.senders.model, self.senders.cuts[i].name, self.senders.example)
         # Without samples held out, direct matching would put some of the fit aside.
@@ -230,9 +230,9 @@ class FunctionalMatrices:
 
     def _prove_tail(self, column: Column) -> None:
         """Refuse a tail that does not make of the receiver's own activations, on real data, what the receiver does."""
-        inputs, shown = self._first
+        inputs, activations = self._first
         with torch.no_grad():
-            got = column.tail.tail(shown[column.number], column.half.beside(inputs))
+            got = column.tail.tail(activations[column.number], column.half.beside(inputs))
         expected = self._native[: len(got)]
         gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
         if not gap <= TOLERANCE:
@@ -249,7 +249,7 @@ class FunctionalMatrices:
                 "relative to its own. Choose data that it was trained for."
             )
 
-    def _finished(self, word: str) -> dict[tuple[int, int], Estimate]:
+    def _finished_cells(self, word: str) -> dict[tuple[int, int], Estimate]:
         read = {cell: self.cells.read(self._made_from(word, *cell)) for cell in self.all}
         return {cell: score for cell, score in read.items() if score is not None}
 

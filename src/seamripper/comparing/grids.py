@@ -55,12 +55,12 @@ def _all(what: str, maps: Tensor, grids: tuple[Grid, ...]) -> list[Tensor]:
     # Along the contiguous axis first, for all at once: one plain product of all rows of all maps.
     rows = maps.contiguous() @ across
     parts = torch.split(rows, [wide for _, wide, _ in downs], dim=-1)
-    found = []
+    results = []
     for (down, wide, high), part in zip(downs, parts, strict=True):
         # Of narrow maps the whole at once: one plain product, where thousands of tiny ones would take longer.
-        done = part.flatten(-2) @ down if wide <= _NARROW else down @ part
-        found.append(done.reshape(*maps.shape[:-2], high, wide))
-    return found
+        result = part.flatten(-2) @ down if wide <= _NARROW else down @ part
+        results.append(result.reshape(*maps.shape[:-2], high, wide))
+    return results
 
 
 @functools.lru_cache(maxsize=64)
@@ -102,8 +102,8 @@ def at(maps: Tensor, grid: Grid, places: Tensor) -> Tensor:
     # The four neighbours (two by two) of every place, in one look-up.
     at_y, at_x = rows[y][:, :, None].expand(-1, 2, 2), columns[x][:, None].expand(-1, 2, 2)
     shares = (a[y][:, :, None] * b[x][:, None]).flatten(1)
-    found = maps[n[:, None], :, at_y.flatten(1), at_x.flatten(1)]
-    return torch.einsum("ntc,nt->nc", found.double(), shares)
+    corners = maps[n[:, None], :, at_y.flatten(1), at_x.flatten(1)]
+    return torch.einsum("ntc,nt->nc", corners.double(), shares)
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""What a pass will take in memory, told before it begins."""
+"""Memory: what a pass will take, known before it begins, and how much is free."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Footprint:
 
     def __str__(self) -> str:
         parts = {"sums": self.sums, "a batch": self.batch, "kept rows": self.rows, "the measures": self.work}
-        return f"{_shown(self.total)} ({', '.join(f'{name} {_shown(size)}' for name, size in parts.items())})"
+        return f"{_size_text(self.total)} ({', '.join(f'{name} {_size_text(size)}' for name, size in parts.items())})"
 
     def require(self, room: int | None) -> None:
         """Refuse a pass that would not fit, and say what to change."""
@@ -58,10 +58,10 @@ class Footprint:
             self.batch: "Use a smaller batch, fewer cuts, or the sampling 'pool'",
             self.rows: "Keep fewer rows, use the sampling 'pool', or leave out the measures that need rows",
         }[max(self.sums, self.batch, self.rows, self.work)]
-        raise MeasureError(f"The pass would take {self}, but there is room for {_shown(room)}. {advice}.")
+        raise MeasureError(f"The pass would take {self}, but there is room for {_size_text(room)}. {advice}.")
 
 
-def _shown(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size / 1e9:.2f} GB" if size >= 10**9 else f"{size / 1e6:.0f} MB"
 
 
@@ -103,7 +103,7 @@ def _work(senders: Sequence[RowForm], receivers: Sequence[RowForm], times: int, 
 
 
 def available() -> int | None:
-    """Bytes of memory that a pass may plan with here; None if that cannot be told."""
+    """Bytes of memory that a pass may plan with here; None if that is not known."""
     free = [size for size in (_free(), _left_in_group()) if size is not None]
     return int(_SHARE * min(free)) if free else None
 

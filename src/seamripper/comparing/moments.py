@@ -3,8 +3,8 @@
 Sums are about an origin, the mean of the first batch, so that a large mean takes no digits from the spread. Two halves
 of the data accumulated apart and merged are the same as one pass, and memory does not grow with the number of samples.
 
-Products may be made in float32, twice as fast: a few thousand rows at a time, each such part added up in float64. Or in
-float64 throughout, which the fast way is held to.
+Products may be made in float32, twice as fast: a few thousand rows at a time, each such part added up in float64.
+They may also be made in float64 throughout; the tests hold the fast way to that.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class CutMoments:
                 self._own("y", j, receiver.grid),
             )
             small = _where(sender.grid, receiver.grid)
-            _shift(self._grids[small].crossed(i, j), x, y, d, e, self._rows(receiver.grid))
+            _shift(self._grids[small].cross_of(i, j), x, y, d, e, self._rows(receiver.grid))
         for sums_here in self._grids.values():
             for (which, k, grid), (total, gram) in sums_here.own.items():
                 rows, d = self._rows(grid), by[which, k]
@@ -171,11 +171,11 @@ class CutMoments:
         self._multiply()
         target = self.receivers[j].grid
         x, y = self.side("x", i, target), self.side("y", j, target)
-        crossed = self._grids[_where(self.senders[i].grid, target)].crossed(i, j)
+        cross = self._grids[_where(self.senders[i].grid, target)].cross_of(i, j)
         means = [b.mean - self.origins["x", i] for b in x.blocks], [c.mean - self.origins["y", j] for c in y.blocks]
         filled = [k for k, n in enumerate(self.counts) if n]
         shared = tuple(
-            FoldCross(crossed[k] - block.n * torch.outer(mean, other))
+            FoldCross(cross[k] - block.n * torch.outer(mean, other))
             for k, block, mean, other in zip(filled, x.blocks, *means, strict=True)
         )
         return Pair(x, y, shared)
@@ -208,8 +208,8 @@ class CutMoments:
 
     def forget(self, j: int) -> None:
         """Let go of every side but those on the grid of receiver j, and of the other receivers'."""
-        kept = self.receivers[j].grid
-        self._sides = {k: v for k, v in self._sides.items() if k[2] == kept and (k[0] == "x" or k[1] == j)}
+        grid = self.receivers[j].grid
+        self._sides = {k: v for k, v in self._sides.items() if k[2] == grid and (k[0] == "x" or k[1] == j)}
 
     @property
     def bytes(self) -> int:
@@ -247,7 +247,7 @@ class _GridSums:
         """Every accumulator, in a fixed order."""
         return itertools.chain((self.cross, self.grown), *self.own.values())
 
-    def crossed(self, i: int, j: int) -> Tensor:
+    def cross_of(self, i: int, j: int) -> Tensor:
         """Σ x yᵀ of sender i and receiver j, fold by fold."""
         at = self.ys.slice(j)
         if at.start < self.there:
@@ -336,9 +336,9 @@ class _Buffers:
 
     def take(self, grid: Grid) -> Tensor:
         """What was put in on a grid, which lasts until more is."""
-        taken = self.room[grid][:, : self.used[grid]]
+        rows = self.room[grid][:, : self.used[grid]]
         self.used[grid] = 0
-        return taken
+        return rows
 
 
 def _places(grid: Grid) -> int:

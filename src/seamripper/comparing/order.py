@@ -1,4 +1,4 @@
-"""Order and places: in which order a pass takes the samples, and which position of each makes a single row.
+"""Order and positions: in which order a pass takes the samples, and which position of each makes its single row.
 
 Both follow from a hash of the samples' ids, as data may come sorted by class. Folds, minibatches and kept rows are all
 parts of that order, the same on every machine.

@@ -141,8 +141,8 @@ class SampleRows:
 
     def forget(self, j: int) -> None:
         """Let go of the sides of every receiver but j, and of senders on grids that it does not have."""
-        kept = self.receivers[j].grid
-        self._sides = {k: v for k, v in self._sides.items() if k[2] == kept and (k[0] == "x" or k[1] == j)}
+        grid = self.receivers[j].grid
+        self._sides = {k: v for k, v in self._sides.items() if k[2] == grid and (k[0] == "x" or k[1] == j)}
 
     def batched(self, i: int, j: int) -> Pair:
         """The sums over minibatches of sender i and receiver j."""

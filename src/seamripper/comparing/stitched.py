@@ -112,17 +112,17 @@ def sender_activations(
     activations: dict[int, Tensor] = {}
     done, n, steps = 0, len(samples), batches_in(len(samples), batch)
     for inputs, _ in heads.model.present(samples).batches(batch):
-        shown = heads(inputs)
+        values_at = heads(inputs)
         if not activations:
-            size = sum(math.prod(shown[i].shape[1:]) * shown[i].element_size() for i in wanted) * n
+            size = sum(math.prod(values_at[i].shape[1:]) * values_at[i].element_size() for i in wanted) * n
             folder = Path(tempfile.gettempdir()) if size > _memory() else None
             where = "in memory" if folder is None else f"in {folder}"
             announce(f"the sender's activations on {n:,} held-out samples are kept {where}: {size / 1e9:.1f} GB")
-            activations = {i: room((n, *shown[i].shape[1:]), shown[i].dtype, folder) for i in wanted}
-        stop = done + len(shown[0])
+            activations = {i: room((n, *values_at[i].shape[1:]), values_at[i].dtype, folder) for i in wanted}
+        stop = done + len(values_at[0])
         for i, values in activations.items():
-            require_finite(shown[i], heads.cuts[i].name, samples.ids[done:stop])
-            values[done:stop] = shown[i]
+            require_finite(values_at[i], heads.cuts[i].name, samples.ids[done:stop])
+            values[done:stop] = values_at[i]
         done = stop
         watch(Progress("the sender's activations", batches_in(done, batch), steps))
     return activations

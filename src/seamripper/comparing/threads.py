@@ -1,4 +1,4 @@
-"""Side by side: many small decompositions, a thread each, where one of them would not use two threads well."""
+"""Threads: work that runs side by side, because a single small problem would not use two threads well."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Workers:
 
 
 class Tally:
-    """Counts what several threads have done together, tells one watcher, and can tell all of them to stop."""
+    """Counts what several threads have done together, reports it to one watcher, and can stop all of them."""
 
     def __init__(self, watch: Watcher, task: str, total: int) -> None:
         self._watch, self._task, self._total = watch, task, total
@@ -54,7 +54,7 @@ class Tally:
 
 
 class _StoppedError(Exception):
-    """Another lane has failed, or the pass was stopped: this one has nothing to tell."""
+    """Another lane has failed, or the pass was stopped; this one ends without an error of its own."""
 
 
 def run_lanes(lane: Callable[[int], None], lanes: int, tally: Tally) -> None:

@@ -30,13 +30,13 @@ def score_matrices(sums: Sums, measures: Sequence[Measure], watch: Watcher = nob
         # Grid by grid, as a sender has one side for all the receivers of a grid.
         for j in sorted(range(wide), key=lambda j: sums.plan.receivers[j].grid):
             column = functools.partial(_scores, sums, measures, j)
-            for i, scores in zip(order, workers.map(column, order), strict=True):
-                cells[i, j] = scores
-                watch(Progress("measures", len(cells) * len(measures), high * wide * len(measures)))
+            scores: dict[int, list[Score | str]] = {}
+            for i, of_pair in zip(order, workers.map(column, order), strict=True):
+                scores[i] = of_pair
+                watch(Progress("measures", (len(cells) + len(scores)) * len(measures), high * wide * len(measures)))
+            cells |= {(i, j): scores[i] for i in range(high)}
             sums.forget(j)
-    return {
-        m.label: _matrix(sums.plan, m, {at: scores[k] for at, scores in cells.items()}) for k, m in enumerate(measures)
-    }
+    return {m.label: _matrix(sums.plan, m, {at: cell[k] for at, cell in cells.items()}) for k, m in enumerate(measures)}
 
 
 def _wide_and_narrow(widths: Sequence[int]) -> list[int]:

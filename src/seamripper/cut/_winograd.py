@@ -60,14 +60,14 @@ class Winograd(nn.Module):
     def forward(self, maps: Tensor) -> Tensor:
         """The convolution of maps (n, channels, h, w)."""
         n, channels, high, wide = maps.shape
-        flat, made = maps.reshape(n * channels, high * wide), []
+        flat, rows = maps.reshape(n * channels, high * wide), []
         for tile, (read, _) in enumerate(self.rows):
             into, out = getattr(self, f"into{tile}"), getattr(self, f"out{tile}")
             tiles = into @ flat[:, wide * read.start : wide * read.stop].T
             sums = torch.bmm(tiles.view(_TILE * _TILE, -1, channels), self.kernels)
-            made.append(sums.view(len(out), -1).T @ out)
-        found = made[0] if len(made) == 1 else torch.cat(made, 1)
-        return (found.view(n, -1, high * wide) + self.bias).view(n, -1, high, wide)
+            rows.append(sums.view(len(out), -1).T @ out)
+        maps_out = rows[0] if len(rows) == 1 else torch.cat(rows, 1)
+        return (maps_out.view(n, -1, high * wide) + self.bias).view(n, -1, high, wide)
 
 
 def _both(down: Tensor, across: Tensor) -> Tensor:
@@ -95,15 +95,15 @@ def use_winograd(graph: fx.GraphModule, example: Tensor) -> int:
     if example.device.type != "cpu":
         return 0  # other devices' libraries choose it themselves
     ShapeProp(graph).propagate(example)
-    found = 0
+    count = 0
     for node in graph.graph.nodes:
         conv = graph.get_submodule(str(node.target)) if node.op == "call_module" else None
         if type(conv) is nn.Conv2d and _plain(conv):
             high, wide = node.meta["tensor_meta"].shape[-2:]
             if _share(conv, high, wide) <= _PAYS:
                 graph.set_submodule(str(node.target), Winograd(conv, high, wide))
-                found += 1
-    return found
+                count += 1
+    return count
 
 
 def _plain(conv: nn.Conv2d) -> bool:

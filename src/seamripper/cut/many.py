@@ -97,10 +97,10 @@ def _named(flow: Flow, names: Sequence[str]) -> list[Spot]:
         if "*" not in name:
             spots.setdefault(name, flow.require(name))
             continue
-        found = [s for s in legal if fnmatch.fnmatchcase(s.name, name)]
-        if not found:
+        matches = [s for s in legal if fnmatch.fnmatchcase(s.name, name)]
+        if not matches:
             raise CutError(f"No cut matches {name!r}: {did_you_mean(name.strip('*.'), [s.name for s in legal])}")
-        spots.update({s.name: s for s in found if s.name not in spots})
+        spots.update({s.name: s for s in matches if s.name not in spots})
     if not spots:
         raise CutError("Expected at least one cut, but got none. Leave them out to take every block.")
     return sorted(spots.values(), key=flow.moment)
@@ -130,11 +130,11 @@ class _Taps:
         self.copied: set[int] = set()
 
     def __call__(self, inputs: Inputs) -> tuple[Tensor, ...]:
-        taken = self._taken(inputs)
+        taken = self._values_at_cuts(inputs)
         overwritten = {k for k, (value, version) in taken.items() if value._version != version}
         if overwritten:
             self.copied |= overwritten
-            taken = self._taken(inputs)
+            taken = self._values_at_cuts(inputs)
         missing = [spot.name for k, spot in enumerate(self.spots) if k not in taken]
         if missing:
             raise CutError(
@@ -143,7 +143,7 @@ class _Taps:
             )
         return tuple(taken[k][0] for k in range(len(self.spots)))
 
-    def _taken(self, inputs: Inputs) -> dict[int, tuple[Tensor, int]]:
+    def _values_at_cuts(self, inputs: Inputs) -> dict[int, tuple[Tensor, int]]:
         taken: dict[int, tuple[Tensor, int]] = {}
         calls: dict[int, int] = defaultdict(int)
 

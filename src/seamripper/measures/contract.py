@@ -18,7 +18,7 @@ from torch import Tensor
 
 from seamripper.errors import MeasureError
 from seamripper.measures.base import TRANSFORMATIONS, Claims, Measure, Transformation
-from seamripper.measures.draws import as_batches, as_moments, draws, few_rows, transformed
+from seamripper.measures.draws import as_batches, as_moments, draws, few_rows, transform
 from seamripper.measures.pair import Pair
 
 TOLERANCE = 1e-6
@@ -60,13 +60,13 @@ def check(measure: Measure) -> tuple[ClauseResult, ...]:
     Expected 1.0 for any representation with itself.
     """
     # Not even its claims are trusted: without sound ones there is nothing to hold it to.
-    first = _found(_Clause("claims", "claims that make sense", _claims), measure)
+    first = _result(_Clause("claims", "claims that make sense", _claims), measure)
     if not first.passed:
         return (first,)
-    return (first, *(_found(clause, measure) for clause in _clauses(measure.claims)))
+    return (first, *(_result(clause, measure) for clause in _clauses(measure.claims)))
 
 
-def _found(clause: _Clause, measure: Measure) -> ClauseResult:
+def _result(clause: _Clause, measure: Measure) -> ClauseResult:
     before = _randomness()
     try:
         came = clause.broken(measure)
@@ -147,8 +147,8 @@ def _transformation(claims: Claims, side: str, how: Transformation) -> _Clause:
     def broken(measure: Measure) -> str | None:
         both = []
         for d in draws(claims):
-            x = transformed(d.x, how, d.seed) if side == "x" else d.x
-            y = transformed(d.y, how, d.seed) if side == "y" else d.y
+            x = transform(d.x, how, d.seed) if side == "x" else d.x
+            y = transform(d.y, how, d.seed) if side == "y" else d.y
             both.append((_value(measure, d.x, d.y), _value(measure, x, y)))
         return _all_alike(both) if invariant else _some_differ(both)
 
@@ -324,13 +324,13 @@ def _inputs(measure: Measure) -> str | None:
 
 def _quantities(pair: Pair) -> dict[str, Tensor]:
     """What a pair holds, or has computed and will not compute again."""
-    found = {"sxy": pair.sxy, "the directions": pair.canonical[0]}
+    quantities = {"sxy": pair.sxy, "the directions": pair.canonical[0]}
     for name, side in (("x", pair.x), ("y", pair.y)):
-        found |= {f"the mean of {name}": side.mean, f"the covariance of {name}": side.s}
-        found |= {f"the eigenvectors of {name}": side.eigen[1]}
+        quantities |= {f"the mean of {name}": side.mean, f"the covariance of {name}": side.s}
+        quantities |= {f"the eigenvectors of {name}": side.eigen[1]}
         if side.rows is not None:
-            found |= {f"the rows of {name}": side.rows, f"the centred rows of {name}": side.centred}
-    return found
+            quantities |= {f"the rows of {name}": side.rows, f"the centred rows of {name}": side.centred}
+    return quantities
 
 
 def _value(measure: Measure, x: Tensor, y: Tensor) -> float:

@@ -42,10 +42,10 @@ class DirectStructural(Measure):
 
     def of(self, pair: Pair) -> float:
         """Error / norm."""
-        found = held_out(pair, label=self.label)
-        return sum(found.errors) / sum(found.norms)
+        fits = held_out(pair, label=self.label)
+        return sum(fits.errors) / sum(fits.norms)
 
     def by_fold(self, pair: Pair) -> tuple[float, ...]:
         """Error / norm on each fold."""
-        found = held_out(pair, label=self.label)
-        return tuple(error / norm for error, norm in zip(found.errors, found.norms, strict=True))
+        fits = held_out(pair, label=self.label)
+        return tuple(error / norm for error, norm in zip(fits.errors, fits.norms, strict=True))

@@ -43,9 +43,9 @@ class DistanceCorrelation(Measure):
     def of(self, pair: Pair) -> float:
         """√⟨A, B⟩ with both at norm 1, or without the root if debiased."""
         x, y = both(pair, self._matrix)
-        found = float((x * y).sum())
+        product = float((x * y).sum())
         # Below 0 by rounding alone: ⟨H D H, H E H⟩ is never negative for distances.
-        return found if self.debiased else math.sqrt(max(found, 0.0))
+        return product if self.debiased else math.sqrt(max(product, 0.0))
 
     def _matrix(self, side: Side, who: str) -> Tensor:
         def make() -> Tensor:

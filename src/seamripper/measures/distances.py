@@ -57,10 +57,10 @@ def chords(side: Side, metric: Metric, who: str) -> Tensor:
 def _chords(side: Side, metric: Metric, who: str) -> Tensor:
     if metric == "euclidean":
         return F.pdist(side.matrix)
-    found = F.pdist(_unit_rows(side, metric, who))
-    if bool(found.max() <= 8 * side.grain):
+    lengths = F.pdist(_unit_rows(side, metric, who))
+    if bool(lengths.max() <= 8 * side.grain):
         raise MeasureError(f"The {metric} distance tells nothing here: the {who}'s rows all point the same way.")
-    return found
+    return lengths
 
 
 def _unit_rows(side: Side, metric: Metric, who: str) -> Tensor:
@@ -70,9 +70,9 @@ def _unit_rows(side: Side, metric: Metric, who: str) -> Tensor:
         # What rounding leaves of a row that is constant is no direction.
         flat = centred.norm(dim=1) <= 8 * side.grain * rows.norm(dim=1)
         rows = centred.masked_fill(flat[:, None], 0.0)
-    unit, found = directions(rows)
-    if not bool(found.all()):
-        bad = (~found).nonzero()[:, 0]
+    unit, defined = directions(rows)
+    if not bool(defined.all()):
+        bad = (~defined).nonzero()[:, 0]
         kind = "constant" if metric == "correlation" else "zero"
         raise MeasureError(
             f"The {metric} distance is not defined for rows that are {kind}: the {who} has {len(bad)} of them, first "
@@ -87,8 +87,8 @@ def distances(side: Side, metric: Metric, who: str) -> Tensor:
     >>> distances(Side.of(torch.tensor([[0.0, 1.0], [3.0, 4.0], [0.0, -2.0]])), "cosine", "sender")
     tensor([0.2000, 2.0000, 1.8000], dtype=torch.float64)
     """
-    found = chords(side, metric, who)
-    return found if metric == "euclidean" else found.square() / 2
+    lengths = chords(side, metric, who)
+    return lengths if metric == "euclidean" else lengths.square() / 2
 
 
 def grades(values: Tensor) -> Tensor:
@@ -108,11 +108,11 @@ def square(values: Tensor, n: int, *, diagonal: float = 0.0) -> Tensor:
             [1., 0., 3.],
             [2., 3., 0.]])
     """
-    found = values.new_full((n, n), diagonal)
+    matrix = values.new_full((n, n), diagonal)
     i, j = torch.triu_indices(n, n, 1, device=values.device)
-    found[i, j] = values
-    found[j, i] = values
-    return found
+    matrix[i, j] = values
+    matrix[j, i] = values
+    return matrix
 
 
 def cosines(side: Side, who: str) -> Tensor:
@@ -155,10 +155,10 @@ def square_distances(rows: Tensor) -> Iterator[Tensor]:
     rows = rows - rows.mean(0)
     squares = (rows**2).sum(1)
     for block in blocks(len(rows)):
-        found = (squares[block, None] + squares - 2 * rows[block] @ rows.T).clamp_(min=0)
+        distances = (squares[block, None] + squares - 2 * rows[block] @ rows.T).clamp_(min=0)
         # Rounding leaves a row at a small distance from itself, and a root makes that a large one.
-        found[:, block].fill_diagonal_(0)
-        yield found
+        distances[:, block].fill_diagonal_(0)
+        yield distances
 
 
 def directions(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -170,6 +170,6 @@ def directions(rows: Tensor) -> tuple[Tensor, Tensor]:
     """
     squares = (rows**2).sum(1)
     # Turning rows into their span (Side.compact) makes of a zero row one as long as the rounding of all of them.
-    found = squares > 16 * torch.finfo(torch.float64).eps * squares.sum()
-    lengths = squares.masked_fill(~found, 1.0).sqrt()
-    return torch.where(found[:, None], rows / lengths[:, None], 0.0), found
+    defined = squares > 16 * torch.finfo(torch.float64).eps * squares.sum()
+    lengths = squares.masked_fill(~defined, 1.0).sqrt()
+    return torch.where(defined[:, None], rows / lengths[:, None], 0.0), defined

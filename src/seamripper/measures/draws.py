@@ -42,41 +42,41 @@ def few_rows(claims: Claims) -> tuple[Tensor, Tensor]:
     return _generic(n, n + 4, g), _uneven(n, n + 4 + more, g)
 
 
-def transformed(x: Tensor, how: Transformation, seed: int) -> Tensor:
+def transform(x: Tensor, how: Transformation, seed: int) -> Tensor:
     """x + c, a·x, x Q, x with its columns permuted, or x M."""
     g = torch.Generator().manual_seed(100 + seed)
-    return _TRANSFORMED[how](x, g, seed)
+    return _TRANSFORMS[how](x, g, seed)
 
 
-def _translated(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
+def _translate(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
     return x + 2 * _normal(1, x.shape[1], g)
 
 
-def _scaled(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
+def _scale(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
     return (2.5, 0.3, 7.0)[seed] * x
 
 
-def _rotated(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
+def _rotate(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
     return x @ _orthogonal(x.shape[1], g)
 
 
-def _permuted(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
+def _permute(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
     # Shifted in a circle, so that no column stays where it is.
     return x.roll(1 + seed % (x.shape[1] - 1), dims=1)
 
 
-def _mapped(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
+def _map(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
     p = x.shape[1]
     stretch = torch.logspace(0, 1, p, base=_STRETCH[seed], dtype=torch.float64)
     return x @ (_orthogonal(p, g) * stretch) @ _orthogonal(p, g)
 
 
-_TRANSFORMED: dict[Transformation, Callable[[Tensor, torch.Generator, int], Tensor]] = {
-    "translation": _translated,
-    "scaling": _scaled,
-    "orthogonal": _rotated,
-    "permutation": _permuted,
-    "invertible": _mapped,
+_TRANSFORMS: dict[Transformation, Callable[[Tensor, torch.Generator, int], Tensor]] = {
+    "translation": _translate,
+    "scaling": _scale,
+    "orthogonal": _rotate,
+    "permutation": _permute,
+    "invertible": _map,
 }
 
 

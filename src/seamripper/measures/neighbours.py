@@ -102,6 +102,6 @@ def ranks(side: Side, k: int, metric: Metric, who: str) -> Tensor:
             [2, 1, 0, 0],
             [1, 2, 0, 0]])
     """
-    found = neighbours(side, k, metric, who)
-    places = torch.arange(1, k + 1, device=found.device).expand_as(found)
-    return found.new_zeros(side.n, side.n).scatter_(1, found, places)
+    nearest = neighbours(side, k, metric, who)
+    places = torch.arange(1, k + 1, device=nearest.device).expand_as(nearest)
+    return nearest.new_zeros(side.n, side.n).scatter_(1, nearest, places)

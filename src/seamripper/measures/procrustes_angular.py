@@ -34,6 +34,6 @@ class ProcrustesAngular(Measure):
 
     def of(self, pair: Pair) -> float:
         """arccos(‖Sxy‖_* / (‖X‖ ‖Y‖))."""
-        found = gap(pair, pair.nuclear)
+        width = gap(pair, pair.nuclear)
         # arccos(1 − g) by the half angle: it loses no digits where g is small.
-        return 2 * math.atan2(math.sqrt(found), math.sqrt(2 - found))
+        return 2 * math.atan2(math.sqrt(width), math.sqrt(2 - width))

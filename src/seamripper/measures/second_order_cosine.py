@@ -42,8 +42,8 @@ class SecondOrderCosine(OfCosines):
 
     def _directions(self, side: Side, around: Tensor, who: str) -> Tensor:
         """Each sample's cosines with the samples around it, at unit length."""
-        found = cosines(side, who) * around
-        lengths: Tensor = torch.linalg.vector_norm(found, dim=1, keepdim=True)
+        around_it = cosines(side, who) * around
+        lengths: Tensor = torch.linalg.vector_norm(around_it, dim=1, keepdim=True)
         # Cosines that rounding makes point somewhere as well.
         nowhere = (lengths <= 8 * side.grain).nonzero()
         if len(nowhere):
@@ -51,4 +51,4 @@ class SecondOrderCosine(OfCosines):
                 f"{self.label} is not defined here: the {who}'s row {int(nowhere[0, 0])} is at right angles to all "
                 "samples around it."
             )
-        return found / lengths
+        return around_it / lengths

@@ -36,5 +36,5 @@ class SoftCorrelationMatch(Measure):
 
     def of(self, pair: Pair) -> float:
         """The mean of each side's best correlations, averaged over the sides."""
-        found = correlations(pair)
-        return float(found.amax(1).mean() + found.amax(0).mean()) / 2
+        matrix = correlations(pair)
+        return float(matrix.amax(1).mean() + matrix.amax(0).mean()) / 2

@@ -46,7 +46,7 @@ class SVCCA(Measure):
 
     def of(self, pair: Pair) -> float:
         """The mean correlation of the directions kept."""
-        k, m = self._kept(pair.x, "sender"), self._kept(pair.y, "receiver")
+        k, m = self._directions(pair.x, "sender"), self._directions(pair.y, "receiver")
         if k + m > pair.n - 1:
             raise MeasureError(
                 f"{self.label} keeps {k} directions of the sender and {m} of the receiver, and {pair.n} centred "
@@ -55,7 +55,7 @@ class SVCCA(Measure):
             )
         return float(torch.linalg.svdvals(pair.whitened[:k, :m]).clamp(max=1.0).mean())
 
-    def _kept(self, side: Side, name: str) -> int:
+    def _directions(self, side: Side, name: str) -> int:
         """How many directions of a side are kept."""
         if self.dims is None:
             share = side.eigen[0].cumsum(0) / side.total
