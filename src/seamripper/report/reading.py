@@ -91,7 +91,7 @@ class Reading:
                     results.append(Result(entry.kind, entry.state, labels, entry.record, entry.tensors, key))
             jobs = store.ledger.jobs()
             contents = {key: jobs[key][1] for key, _ in goals if key in jobs}
-            others = tuple(one for one in known if one != name)
+            others = tuple(other for other in known if other != name)
             names = dict.fromkeys(tensor for result in results for tensor in result.tensors.values())
             gone = {tensor: f"{tensor[:12]} is gone" for tensor in names if not store.tensors.has(tensor)}
             facts = (Path(folder), name, known[name], tuple(results), len(goals), status(store), contents, others)
@@ -99,7 +99,7 @@ class Reading:
 
     def of(self, kind: str) -> list[Result]:
         """The results of one kind that were done."""
-        return [one for one in self.results if one.kind == kind and one.state == "done"]
+        return [result for result in self.results if result.kind == kind and result.state == "done"]
 
     def tensor(self, result: Result, role: str, kind: str) -> dict[str, Any] | None:
         """The tensors that a result has kept under a role; None if there are none, or they cannot be read any more."""
