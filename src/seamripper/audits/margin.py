@@ -54,7 +54,9 @@ class Margin(Audit):
             answer = _answer(ours, rival, tuple(effects.values()))
         p = _p(evidence.observed, nothing)
         said = f"The stitched network reaches {ours}, the best control that should fail ({best}) {rival}: "
-        said += _said(answer, effects[best], known=bool(nothing)) + _said_of(p, len(independent(nothing))) + leaks
+        said += (
+            _sentence(answer, effects[best], known=bool(nothing)) + _p_in_words(p, len(independent(nothing))) + leaks
+        )
         figures = {"best": best, "n": len(independent(nothing)), "chance": chance(evidence.case), "margins": effects}
         figures["leaks"] = leaks.strip()
         shown = by_control((*nothing, *broken))
@@ -84,8 +86,9 @@ def chance(case: Case) -> float:
 def by_counterpart(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     """The outcomes by what was put in the sender's place. A control may have several: noise of many radii, say."""
     groups: dict[str, list[Outcome]] = {}
-    for one in outcomes:
-        groups.setdefault(one.control if one.label == one.control else f"{one.control}, {one.label}", []).append(one)
+    for outcome in outcomes:
+        name = outcome.control if outcome.label == outcome.control else f"{outcome.control}, {outcome.label}"
+        groups.setdefault(name, []).append(outcome)
     return groups
 
 
@@ -101,20 +104,20 @@ def _p(ours: Sequence[Outcome], nothing: Sequence[Outcome]) -> float | None:
     """
     if not nothing:
         return None
-    middle = statistics.median_low([one.result.top1.value for one in ours])
+    middle = statistics.median_low([outcome.result.top1.value for outcome in ours])
     return rank_p(middle, independent(nothing))
 
 
 def independent(nothing: Sequence[Outcome]) -> list[float]:
     """The accuracies of counterparts that were drawn apart: of those that share a draw, the best.
 
-    Noise of several radii about the same centres is one draw a seed, and what draws nothing (the input, the receiver
+    Noise of several radii about the same centres is one draw per seed, and what draws nothing (the input, the receiver
     with its classes moved) is one counterpart, however many stitches were fitted to it.
     """
     best: dict[tuple[str, int | None], float] = {}
-    for one in nothing:
-        draw = one.control, one.seed if one.draws else None
-        best[draw] = max(one.result.top1.value, best.get(draw, 0.0))
+    for outcome in nothing:
+        draw = outcome.control, outcome.seed if outcome.draws else None
+        best[draw] = max(outcome.result.top1.value, best.get(draw, 0.0))
     return list(best.values())
 
 
@@ -124,7 +127,7 @@ def _answer(ours: Estimate, rival: Estimate, effects: Sequence[Estimate]) -> Ans
     return "no" if rival.value >= ours.low else "unknown"
 
 
-def _said(answer: Answer, effect: Estimate, *, known: bool) -> str:
+def _sentence(answer: Answer, effect: Estimate, *, known: bool) -> str:
     if not known:
         return "a broken pairing tests the evaluation and not the sender, so whether noise does as well is not known."
     rival = "does better" if effect.high < 0 else "does as well, as far as can be told"
@@ -138,7 +141,7 @@ def _said(answer: Answer, effect: Estimate, *, known: bool) -> str:
     return ending[answer]
 
 
-def _said_of(p: float | None, n: int) -> str:
+def _p_in_words(p: float | None, n: int) -> str:
     if p is None:
         return ""
     controls = "1 control" if n == 1 else f"{n} controls"
@@ -154,7 +157,7 @@ def _leaks(broken: Sequence[Outcome], case: Case) -> str:
     level, classes, above = chance(case), int((torch.bincount(case.test.labels) > 0).sum()), {}
     for name, each in by_control(broken).items():
         bound = level + _CLEARLY * math.sqrt(level * (1 - level) / (classes * len(each)))
-        mean = statistics.fmean(one.value for one in each)
+        mean = statistics.fmean(accuracy.value for accuracy in each)
         if mean > bound:
             above[name] = mean
     if not above:

@@ -58,8 +58,8 @@ class Judgement:
         return f"Judgement({self.conclusion!r})"
 
     def __str__(self) -> str:
-        told = f"{self.conclusion[0].upper()}{self.conclusion[1:]}. {self.reason}"
-        return f"{told} What would change this: {self.experiment}"
+        conclusion = f"{self.conclusion[0].upper()}{self.conclusion[1:]}. {self.reason}"
+        return f"{conclusion} What would change this: {self.experiment}"
 
 
 def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
@@ -97,12 +97,12 @@ def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
             f"The stitched network reaches {figures['stitched']}, but the control '{best}' reaches {working[best]}."
         )
         return Judgement(NOISE, f"{reason}{said}", figures, _CONFLICT)
-    told = (
+    others = (
         "No control that has learnt nothing was run."
         if not nothing
         else "Counterparts that have learnt nothing do not."
     )
-    return Judgement(UNKNOWN, f"The stitched network works. {told}{said}", figures, _CONFLICT)
+    return Judgement(UNKNOWN, f"The stitched network works. {others}{said}", figures, _CONFLICT)
 
 
 def _itself(evidence: Evidence) -> bool:

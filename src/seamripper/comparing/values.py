@@ -30,7 +30,7 @@ def score_matrices(sums: Sums, measures: Sequence[Measure], watch: Watcher = nob
         # Grid by grid, as a sender has one side for all the receivers of a grid.
         for j in sorted(range(wide), key=lambda j: sums.plan.receivers[j].grid):
             column = functools.partial(_scores, sums, measures, j)
-            scores: dict[int, list[Score | str]] = {}
+            scores: dict[int, list[Estimate | str]] = {}
             for i, of_pair in zip(order, workers.map(column, order), strict=True):
                 scores[i] = of_pair
                 watch(Progress("measures", (len(cells) + len(scores)) * len(measures), high * wide * len(measures)))

@@ -103,12 +103,12 @@ class Case:
             self.memo[key] = evaluate(match, counterpart.test, watch=self.watch), match
         return self.memo[key]
 
-    def _key(self, one: Counterpart) -> str:
+    def _key(self, counterpart: Counterpart) -> str:
         """All that decides the outcome of a counterpart."""
-        halves = [(_identity(half), half.cut.name, half.cut.shape) for half in (one.sender, self.receiver)]
+        halves = [(_identity(half), half.cut.name, half.cut.shape) for half in (counterpart.sender, self.receiver)]
         stitch = self.stitch if isinstance(self.stitch, str) else self.stitch.as_record()
-        rule = (self.matching.as_record(), stitch, self.freeze, one.seed)
-        return repr((halves, one.fit.fingerprint, one.test.fingerprint, rule))
+        rule = (self.matching.as_record(), stitch, self.freeze, counterpart.seed)
+        return repr((halves, counterpart.fit.fingerprint, counterpart.test.fingerprint, rule))
 
 
 def _identity(half: Split) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ def curves(title: str, values: Mapping[str, Sequence[float]], *, x: str = "step"
     for name, steps in values.items():
         points = [_Mean(_mean(steps[start : start + size]), note) for start in range(0, longest, size)]
         series.append(Series(name, tuple(points)))
-    known = [point.value for one in series for point in one.points if math.isfinite(point.value)]
+    known = [point.value for line in series for point in line.points if math.isfinite(point.value)]
     log = bool(known) and min(known) > 0 and max(known) > 30 * min(known)
     return Lines(title, places, tuple(series), y, x, log=log)
 

@@ -38,13 +38,13 @@ class Cells:
         >>> Cells([row, {**row, "receiver_seed": 1, "value": 0.8}]).of("top1").describe()
         '0.85 [0.215, 1.49], n = 2 seeds (mean over 2 seeds)'
         """
-        found = self.some(figure, **labels)
-        if found is None:
+        estimate = self.some(figure, **labels)
+        if estimate is None:
             raise ExperimentError(
                 f"The results have no figure {figure!r} with {labels}: some jobs have failed or were not run. "
                 "`seamripper status` on the store tells which."
             )
-        return found
+        return estimate
 
     def some(self, figure: str, **labels: Any) -> Estimate | None:
         """The same, or None if there is none."""
@@ -70,11 +70,11 @@ class Cells:
     @functools.cached_property
     def _figures(self) -> Mapping[str, list[Row]]:
         """The rows that have a value, by figure."""
-        found: dict[str, list[Row]] = defaultdict(list)
+        by_figure: dict[str, list[Row]] = defaultdict(list)
         for row in self.rows:
             if row.get("value") is not None:
-                found[row["figure"]].append(row)
-        return found
+                by_figure[row["figure"]].append(row)
+        return by_figure
 
     @functools.cached_property
     def _learning(self) -> frozenset[Any]:
