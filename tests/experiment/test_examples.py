@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seamripper.experiment.expand import expand
+from seamripper.experiment.kinds import kind_named
+from seamripper.experiment.kinds._images import as_bytes
+from seamripper.experiment.kinds.audit import _chosen, _examples
 
 import seamripper as sr
 from seamripper._files import load_tensors
 from seamripper.audits.interventions import interventions
 from seamripper.experiment import Experiment, Local, Store, run
-from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.kinds._images import as_bytes
-from seamripper.experiment.kinds.audit import _chosen, _examples
 from seamripper.experiment.worker import Worker
 
 STUDY = """

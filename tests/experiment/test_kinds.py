@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 import torch
+from seamripper.experiment.expand import expand
+from seamripper.experiment.kinds import kind_named, kinds
+from seamripper.experiment.kinds.base import course
+from seamripper.experiment.spec import Experiment
 
 import seamripper as sr
 from seamripper.audits.base import as_json
 from seamripper.controls import Case, controls
 from seamripper.errors import DamagedError, ExperimentError
-from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds import kind_named, kinds
-from seamripper.experiment.kinds.base import course
-from seamripper.experiment.spec import Experiment
 from seamripper.experiment.worker import Matched, Worker
 
 STUDY = """

@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from seamripper.experiment.expand import expand
+from seamripper.experiment.kinds import kind_named
+from seamripper.experiment.kinds._ranks import rank_rows
+from seamripper.experiment.spec import Controlling, Data, Network, Noising, Stitching, Way
 from torch import nn
 
 import seamripper as sr
@@ -19,13 +23,9 @@ from seamripper.data.paired import Paired
 from seamripper.errors import CutError, DataError, ExperimentError
 from seamripper.estimate import proportion
 from seamripper.experiment import Experiment, Local, Store, run, table
-from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.kinds._ranks import rank_rows
 from seamripper.experiment.reading import Reading
-from seamripper.experiment.spec import Controlling, Data, Network, Noising, Stitching, Way
 from seamripper.experiment.worker import Worker
 from seamripper.report.sections.table import table as all_figures
 

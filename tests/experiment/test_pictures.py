@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
-import seamripper as sr
-from seamripper._files import load_tensors
-from seamripper.data.paired import Paired
-from seamripper.errors import ExperimentError
-from seamripper.estimate import over_seeds, proportion
-from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.expand import expand
-from seamripper.experiment.identity import Identities
-from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.kinds import kind_named
 from seamripper.experiment.kinds._images import as_bytes, brought_to
 from seamripper.experiment.kinds._judge import FIGURES, nearest
@@ -31,6 +22,15 @@ from seamripper.experiment.kinds.pictures import (
     require_mapping,
     showing,
 )
+
+import seamripper as sr
+from seamripper._files import load_tensors
+from seamripper.data.paired import Paired
+from seamripper.errors import ExperimentError
+from seamripper.estimate import over_seeds, proportion
+from seamripper.experiment import Experiment, Local, Store, run, table
+from seamripper.experiment.identity import Identities
+from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.worker import Worker
 from seamripper.matching import ClassMapping
 from seamripper.models import predict

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from seamripper.experiment.kinds import kind_named
+from seamripper.experiment.spec import Comparing, Data, Network, Stitching
 
 from seamripper.errors import StoreError
 from seamripper.experiment import Experiment, Local, Plan, Store, plan, run
 from seamripper.experiment.job import Job
-from seamripper.experiment.kinds import kind_named
 from seamripper.experiment.plan import Pace, cost
 from seamripper.experiment.result import Result
-from seamripper.experiment.spec import Comparing, Data, Network, Stitching
 
 PAIR: dict[str, Any] = {"senders": ("net/0",), "receivers": ("net/1",), "pairing": "all"}
 STUDY = Experiment(

@@ -24,6 +24,7 @@ _LISTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "controls": ("seamripper.controls:controls", ("known",)),
     "interventions": ("seamripper.audits.interventions:interventions", ("kind",)),
     "audits": ("seamripper.audits:audits", ()),
+    "papers": ("seamripper.papers:papers", ()),
 }
 """Where the registry of each kind is, and what its entries say of themselves in a table."""
 _ELSEWHERE = {

@@ -104,6 +104,8 @@ if TYPE_CHECKING:
     class Experiment(_Study):
         """A study; its parts are fields that third parties may add."""
 
+        def __init__(self, **given: Any) -> None: ...
+
         def __getattr__(self, name: str) -> Any: ...
 
 else:
