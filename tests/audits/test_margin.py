@@ -13,7 +13,7 @@ import scipy.stats
 import torch
 
 from seamripper._stats import Estimate, over_seeds, proportion
-from seamripper.audits._differences import difference, mean_over
+from seamripper.audits.differences import difference, mean_over
 from seamripper.audits.margin import Margin, chance, rank_p
 from seamripper.errors import InapplicableError
 from seamripper.matching import Direct, Task

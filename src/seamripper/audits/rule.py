@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from seamripper._stats import Estimate
-from seamripper.audits._differences import share_over
 from seamripper.audits.base import Evidence, Verdict, accuracies
+from seamripper.audits.differences import share_over
 from seamripper.audits.margin import by_counterpart, chance
 from seamripper.controls import Outcome
 
@@ -66,7 +66,7 @@ class Judgement:
         return f"{told} What would change this: {self.experiment}"
 
 
-def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
+def judge(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
     """What the verdicts on a case come to, by the rule above."""
     figures = _figures(evidence)
     recovered = _recovered(evidence, evidence.observed)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from scipy.special import chdtri
 
 from seamripper._stats import Estimate
-from seamripper.audits._differences import accuracy, difference, mean_over, seeded_figures
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control
+from seamripper.audits.differences import accuracy, difference, mean_over, seeded_figures
 from seamripper.controls import Outcome
 from seamripper.errors import InapplicableError
 from seamripper.matching.direct import Direct
@@ -61,7 +61,7 @@ def spread_of(estimates: Sequence[Estimate]) -> dict[str, Any]:
     >>> print(f"{found['range']:.2f}", found["sd"])
     0.07 0.036 [0.019, 0.227]
     """
-    values = [one.value for one in estimates]
+    values = [estimate.value for estimate in estimates]
     sd, df = statistics.stdev(values), len(values) - 1
     low, high = (sd * math.sqrt(df / float(chdtri(df, tail))) for tail in (0.025, 0.975))
     least, most = min(values), max(values)
@@ -76,13 +76,13 @@ def _effect(ours: Sequence[Outcome], nothing: Sequence[Outcome]) -> Estimate:
 
 def _fixed(outcomes: Sequence[Outcome]) -> str | None:
     """Why seeds can change little or nothing here, if so."""
-    found = [outcome.match for outcome in outcomes if outcome.match is not None]
-    if not found:
+    matches = [outcome.match for outcome in outcomes if outcome.match is not None]
+    if not matches:
         return None
-    if not any(True for _ in found[0].layer.parameters()):
+    if not any(True for _ in matches[0].layer.parameters()):
         return "the stitch has no parameters, so there is nothing for a seed to change"
-    if isinstance(found[0].matching, Direct):
-        if len({tuple(one.fitted.tolist()) for one in found}) == 1:
+    if isinstance(matches[0].matching, Direct):
+        if len({tuple(match.fitted.tolist()) for match in matches}) == 1:
             return "the matching 'direct' is solved on the same samples for every seed"
         return "the matching 'direct' is solved: a seed only chooses which samples are held out of the fit"
     return None

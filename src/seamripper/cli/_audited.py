@@ -43,7 +43,7 @@ def show_audited(found: Audited) -> None:
 
 
 def _control_rows(found: Audited) -> list[list[str]]:
-    from seamripper.audits._differences import share_over
+    from seamripper.audits.differences import share_over
 
     known = {control["name"]: _KNOWN[control["known"]] for control in found.record["controls"]}
     groups: dict[tuple[str, str], list[Outcome]] = {}

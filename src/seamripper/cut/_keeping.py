@@ -44,26 +44,26 @@ class KeepingMaxPool(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         """The pooled maps."""
-        found: Tensor = self.pool(maps) + 0.0 * self.same(maps)
-        return found
+        pooled: Tensor = self.pool(maps) + 0.0 * self.same(maps)
+        return pooled
 
 
 def keep_not_finite(graph: fx.GraphModule) -> int:
     """Put the operations that keep NaN in the places of those that do not; how many there were."""
-    found = 0
+    count = 0
     for node in list(graph.graph.nodes):
         made = _instead(graph, node)
         if made is None:
             continue
-        name = f"_keeping_{found}"
+        name = f"_keeping_{count}"
         graph.add_submodule(name, made)
         with graph.graph.inserting_before(node):
             new = graph.graph.call_module(name, (node.args[0] if node.args else node.kwargs["input"],))
         node.replace_all_uses_with(new)
         graph.graph.erase_node(node)
-        found += 1
+        count += 1
     graph.recompile()
-    return found
+    return count
 
 
 def _instead(graph: fx.GraphModule, node: fx.Node) -> nn.Module | None:

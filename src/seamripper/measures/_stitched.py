@@ -20,9 +20,9 @@ from seamripper.measures._forms import Form
 from seamripper.measures._held_out import moments_of
 from seamripper.measures.pair import Pair
 from seamripper.stitches import auto
-from seamripper.stitches._linear import applied
 from seamripper.stitches.affine import Affine
 from seamripper.stitches.base import LinearLayer
+from seamripper.stitches.linear import apply_map
 from seamripper.stitches.positions import resized
 from seamripper.stitches.resize import Resize
 
@@ -88,4 +88,4 @@ def carrier(layer: LinearLayer, source: Cut, target: Cut) -> Callable[[Tensor], 
     if target.layout != "nchw" or math.prod(source.grid) >= math.prod(target.grid):
         return layer
     weight, bias = layer.map()
-    return lambda x: resized(applied(x, weight, bias, layout="nchw"), target.grid)
+    return lambda x: resized(apply_map(x, weight, bias, layout="nchw"), target.grid)

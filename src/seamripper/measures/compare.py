@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from seamripper._doors import require, require_function, require_path, several
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
-from seamripper.cut.frozen import sealed
+from seamripper.cut.frozen import seal
 from seamripper.cut.many import Heads, heads
 from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
@@ -35,8 +35,8 @@ from seamripper.measures.pair import Pair
 from seamripper.measures.rule import SLICE, Rule, as_rule
 from seamripper.measures.score import Score, reason, score
 from seamripper.measures.sums import Plan, Sums, source
-from seamripper.models._version import versions
 from seamripper.models.model import Model
+from seamripper.models.running import versions
 
 _STITCHING = Stitching()
 _LANES = 2
@@ -146,7 +146,7 @@ class Prepared:
             )
         first, last = batches * part // parts, batches * (part + 1) // parts
         mine = order[first * rule.batch : last * rule.batch]
-        with sealed(self._models):
+        with seal(self._models):
             accumulate(sums, self.a, self.b, self.samples, order=mine, first=first, watch=self.watch)
 
     @property
@@ -164,7 +164,7 @@ class Prepared:
         if self.folder is not None and functional.words and matrices:
             # Before the stitching, which takes long: what is there is not lost with it.
             Comparison(*names, matrices, _record(a, b, samples, plan, sums)).save(self.folder)
-        with _timed("functional", seconds), sealed(self._models if functional.words else {}):
+        with _timed("functional", seconds), seal(self._models if functional.words else {}):
             matrices |= functional.filled(sums.moments)
         record = _record(a, b, samples, plan, sums) | functional.as_record() | {"seconds": seconds}
         return Comparison(*names, matrices, record)

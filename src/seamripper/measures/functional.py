@@ -26,7 +26,7 @@ from seamripper._progress import Progress, Watcher
 from seamripper._stats import Estimate, paired
 from seamripper.activations.collect import require_finite
 from seamripper.cut.fast import TOLERANCE
-from seamripper.cut.frozen import sealed
+from seamripper.cut.frozen import seal
 from seamripper.cut.many import Heads
 from seamripper.cut.split import split
 from seamripper.data.padding import padded_length
@@ -44,8 +44,7 @@ from seamripper.measures.comparison import Matrix
 from seamripper.measures.moments import Moments
 from seamripper.measures.rule import Rule
 from seamripper.measures.score import Score
-from seamripper.models._call import answer_of
-from seamripper.models._version import versions
+from seamripper.models.running import answer_of, versions
 
 _DIRECT = Direct()
 _FAILURES = (CutError, StitchError, MatchError, MeasureError, DataError)
@@ -172,7 +171,7 @@ class FunctionalMatrices:
         except CutError as e:
             yield from ((i, str(e)) for i in senders)
             return
-        with sealed({"receiver": column.tail.tail}):
+        with seal({"receiver": column.tail.tail}):
             for i in senders:
                 outcome: Score | str
                 try:

@@ -38,8 +38,8 @@ def mean_over(estimates: Sequence[Estimate]) -> Estimate:
     """
     if len(estimates) == 1:
         return estimates[0]
-    seeds = over_seeds([one.value for one in estimates])
-    ends = fmean(one.low for one in estimates), fmean(one.high for one in estimates)
+    seeds = over_seeds([estimate.value for estimate in estimates])
+    ends = fmean(estimate.low for estimate in estimates), fmean(estimate.high for estimate in estimates)
     return _wider(seeds.value, (seeds.low, seeds.high), ends, len(estimates))
 
 
@@ -67,7 +67,7 @@ def difference(a: Seeded, b: Seeded) -> Estimate:
     >>> print(difference(seeds(0.90, 0.92, 0.94), seeds(0.50, 0.53, 0.53)))
     0.400 [0.375, 0.425]
     """
-    firsts, seconds = ([one.value for _, one in each] for each in (a, b))
+    firsts, seconds = ([estimate.value for _, estimate in each] for each in (a, b))
     seeds = _paired(a, b) if _same_seeds(a, b) else _welch(firsts, seconds)
     value = fmean(firsts) - fmean(seconds)
     return _wider(value, seeds, _newcombe(a, b, value), min(len(a), len(b)))
@@ -80,8 +80,8 @@ def _same_seeds(a: Seeded, b: Seeded) -> bool:
 
 def _paired(a: Seeded, b: Seeded) -> tuple[float, float]:
     theirs = dict(b)
-    found = over_seeds([one.value - theirs[seed].value for seed, one in a])
-    return found.low, found.high
+    paired = over_seeds([estimate.value - theirs[seed].value for seed, estimate in a])
+    return paired.low, paired.high
 
 
 def _welch(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
@@ -99,16 +99,18 @@ def _welch(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
 
 def _newcombe(a: Seeded, b: Seeded, value: float) -> tuple[float, float]:
     def reach(side: Seeded, *, up: bool) -> float:
-        return fmean((one.high - one.value) if up else (one.value - one.low) for _, one in side)
+        return fmean(
+            (estimate.high - estimate.value) if up else (estimate.value - estimate.low) for _, estimate in side
+        )
 
     below = math.hypot(reach(a, up=False), reach(b, up=True))
     above = math.hypot(reach(a, up=True), reach(b, up=False))
     return value - below, value + above
 
 
-def _wider(value: float, one: tuple[float, float], other: tuple[float, float], n: int) -> Estimate:
+def _wider(value: float, first: tuple[float, float], other: tuple[float, float], n: int) -> Estimate:
     """An estimate whose interval holds both; one that could not be had does not count."""
-    known = [(low, high) for low, high in (one, other) if math.isfinite(low) and math.isfinite(high)]
+    known = [(low, high) for low, high in (first, other) if math.isfinite(low) and math.isfinite(high)]
     if not known:
         return Estimate(value, math.nan, math.nan, n)
     return Estimate(value, min(low for low, _ in known), max(high for _, high in known), n)
