@@ -15,8 +15,8 @@ from torch import Tensor
 
 from seamripper._options import read_options
 from seamripper.audits import Evidence
+from seamripper.audits._detector import StitchedReader
 from seamripper.audits._detector_fast import FastDetector
-from seamripper.audits._detector_readings import Reader
 from seamripper.audits.distribution import Distribution
 from seamripper.controls import Counterpart, Outcome
 from seamripper.errors import AuditError, DataError, InapplicableError
@@ -171,9 +171,9 @@ def test_a_trained_stitch_is_scored_seed_by_seed(make: Any, kind: Any) -> None:
 
 def test_scores_are_of_the_very_activations(make: Any) -> None:
     whole = make.case("vectors", seeds=(3,))
-    outcome = whole.observed(3)
+    outcome = whole.sender_outcome(3)
     detector = FastDetector(whole.receiver, whole.fit.receiver, folds=5, l2=0.01, k=10, peers=False, seed=0)
-    reading = Reader(whole, detector, whole.test, seed=0).read([outcome])[0]
+    reading = StitchedReader(whole, detector, whole.test, seed=0).read([outcome])[0]
     assert outcome.match is not None
     with torch.no_grad():
         native = whole.receiver.head(whole.test.receiver.inputs)
@@ -186,7 +186,7 @@ def test_scores_are_of_the_very_activations(make: Any) -> None:
 
 def test_a_receiver_that_adapts_has_the_same_native_activations(make: Any) -> None:
     whole = make.case("maps", freeze="weights", seeds=(0,))
-    found = whole.observed(0).match
+    found = whole.sender_outcome(0).match
     assert found is not None
     assert found.receiver.fingerprint != whole.receiver.fingerprint
     with torch.no_grad():
@@ -229,7 +229,7 @@ class _Infinite(Layer):
 
 def test_activations_that_are_not_finite_are_refused(make: Any) -> None:
     whole = make.case(seeds=(0,))
-    found = whole.observed(0)
+    found = whole.sender_outcome(0)
     assert found.match is not None
     evidence = Evidence(whole, controls=())
     broken = Outcome("sender", "sender", 0, found.result, replace(found.match, layer=_Infinite()))

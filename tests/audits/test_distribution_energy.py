@@ -14,9 +14,8 @@ from torch import nn
 from seamripper._progress import nobody
 from seamripper.audits import Evidence
 from seamripper.audits._detector_auxiliary import auxiliary_samples, changed_activations
-from seamripper.audits._detector_energy import EnergyDetector, EnergyTraining, energy, energy_loss
-from seamripper.audits._detector_networks import detector_network
-from seamripper.audits._detector_peers import import_peers
+from seamripper.audits._detector_energy import EnergyDetector, EnergyTraining, detector_network, energy, energy_loss
+from seamripper.audits._detector_fast import import_peers
 from seamripper.audits.distribution import Distribution
 from seamripper.cut.place import Cut, Layout
 from seamripper.data import Samples
@@ -209,8 +208,8 @@ def test_a_detector_comes_of_its_seed_and_leaves_the_generator_alone() -> None:
     before, seen = torch.get_rng_state(), whole.fit.receiver.inputs
     one, again, other = (replace(audit, seed=seed)._made(whole, whole.fit.receiver) for seed in (0, 0, 1))
     activations = whole.receiver.head(seen)
-    assert torch.equal(one.seen(activations), again.seen(activations))
-    assert not torch.equal(one.seen(activations), other.seen(activations))
+    assert torch.equal(one.features(activations), again.features(activations))
+    assert not torch.equal(one.features(activations), other.features(activations))
     assert torch.equal(torch.get_rng_state(), before)
 
 

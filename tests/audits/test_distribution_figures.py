@@ -11,7 +11,7 @@ import torch
 from scipy.stats import kstest
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from seamripper.audits._detector_peers import import_peers
+from seamripper.audits._detector_fast import import_peers
 from seamripper.audits._ood_figures import Scores, aupr, auroc, combined_p, flipped_p, fpr95
 from seamripper.errors import AuditError
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from seamripper.data import Samples, load_data, stylise
-from seamripper.data.stylise import others, restyled
+from seamripper.data import Samples, cifar10, load_data
+from seamripper.data.cifar10 import others, restyled
 
 
 def pixels(samples: Samples) -> torch.Tensor:
@@ -118,8 +118,8 @@ def test_shape_stays() -> None:
 def test_only_what_is_drawn_is_computed_and_it_is_what_the_whole_has(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = restyled_photographs()
     computed: list[int] = []
-    really = stylise.restyled
-    monkeypatch.setattr(stylise, "restyled", lambda x, other: computed.append(len(x)) or really(x, other))
+    really = cifar10.restyled
+    monkeypatch.setattr(cifar10, "restyled", lambda x, other: computed.append(len(x)) or really(x, other))
     few = load_data("cifar10/stylised", "test", n=400, seed=0)
     assert sum(computed) == 400
     assert few.fingerprint == whole.draw(400, seed=0).fingerprint

@@ -31,13 +31,13 @@ def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: in
     if given is None:
         inputs = _made(samples.batch(slice(None)), torch.Generator().manual_seed(seed))
         return samples.with_inputs(inputs, name="shuffled values, scrambled phases and noise")
-    found = load_data(given, "train", n=len(samples), seed=seed) if isinstance(given, str) else given
-    if _kinds(found) != _kinds(samples):
+    others = load_data(given, "train", n=len(samples), seed=seed) if isinstance(given, str) else given
+    if _kinds(others) != _kinds(samples):
         raise AuditError(
-            f"Expected auxiliary samples like those of {samples.name}, {_kinds(samples)}, but {found.name} has "
-            f"{_kinds(found)}. Give others, or none: then they are made of the samples themselves."
+            f"Expected auxiliary samples like those of {samples.name}, {_kinds(samples)}, but {others.name} has "
+            f"{_kinds(others)}. Give others, or none: then they are made of the samples themselves."
         )
-    return found
+    return others
 
 
 def _kinds(samples: Samples) -> dict[str, tuple[int, ...]]:

@@ -235,7 +235,7 @@ def _weighted_auroc(native: Array, stitched: Array, counts: NDArray[np.int64]) -
     order = np.argsort(scores, kind="stable")
     starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
     is_native = order < n
-    found = []
+    blocks = []
     for rows in np.split(counts, np.cumsum(list(_steps(len(counts), 2 * n)))[:-1]):
         weights = rows[:, order % n].astype(np.float64)
         natives = np.add.reduceat(weights * is_native, starts, axis=1)
@@ -243,8 +243,8 @@ def _weighted_auroc(native: Array, stitched: Array, counts: NDArray[np.int64]) -
         below = np.cumsum(natives, axis=1) - natives / 2
         total = rows.sum(1, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            found.append((others * below).sum(1) / total**2)
-    return np.concatenate(found)
+            blocks.append((others * below).sum(1) / total**2)
+    return np.concatenate(blocks)
 
 
 def _steps(rows: int, width: int) -> Iterator[int]:

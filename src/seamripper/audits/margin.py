@@ -84,8 +84,10 @@ def chance(case: Case) -> float:
 def by_counterpart(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     """The outcomes by what was put in the sender's place. A control may have several: noise of many radii, say."""
     groups: dict[str, list[Outcome]] = {}
-    for one in outcomes:
-        groups.setdefault(one.control if one.label == one.control else f"{one.control}, {one.label}", []).append(one)
+    for outcome in outcomes:
+        groups.setdefault(
+            outcome.control if outcome.label == outcome.control else f"{outcome.control}, {outcome.label}", []
+        ).append(outcome)
     return groups
 
 
@@ -101,7 +103,7 @@ def _p(ours: Sequence[Outcome], nothing: Sequence[Outcome]) -> float | None:
     """
     if not nothing:
         return None
-    middle = statistics.median_low([one.result.top1.value for one in ours])
+    middle = statistics.median_low([outcome.result.top1.value for outcome in ours])
     return rank_p(middle, independent(nothing))
 
 
@@ -112,9 +114,9 @@ def independent(nothing: Sequence[Outcome]) -> list[float]:
     with its classes moved) is one counterpart, however many stitches were fitted to it.
     """
     best: dict[tuple[str, int | None], float] = {}
-    for one in nothing:
-        draw = one.control, one.seed if one.draws else None
-        best[draw] = max(one.result.top1.value, best.get(draw, 0.0))
+    for outcome in nothing:
+        draw = outcome.control, outcome.seed if outcome.draws else None
+        best[draw] = max(outcome.result.top1.value, best.get(draw, 0.0))
     return list(best.values())
 
 
@@ -154,7 +156,7 @@ def _leaks(broken: Sequence[Outcome], case: Case) -> str:
     level, classes, above = chance(case), int((torch.bincount(case.test.labels) > 0).sum()), {}
     for name, each in by_control(broken).items():
         bound = level + _CLEARLY * math.sqrt(level * (1 - level) / (classes * len(each)))
-        mean = statistics.fmean(one.value for one in each)
+        mean = statistics.fmean(estimate.value for estimate in each)
         if mean > bound:
             above[name] = mean
     if not above:

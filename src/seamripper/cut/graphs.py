@@ -11,7 +11,7 @@ from torch import Tensor, fx, nn
 from seamripper.cut.halves import Context, Head, Tail
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
-from seamripper.models._call import answer_of
+from seamripper.models.running import answer_of
 
 
 class GraphHead(Head):
@@ -105,15 +105,15 @@ def _is_input(node: object) -> bool:
 
 def _needed(nodes: Iterable[fx.Node], stop: set[fx.Node]) -> dict[fx.Node, None]:
     """The nodes that these are computed from, themselves included, not looking behind those in `stop`."""
-    found: dict[fx.Node, None] = {}
+    needed: dict[fx.Node, None] = {}
     todo = list(nodes)
     while todo:
         node = todo.pop()
-        if node not in found:
-            found[node] = None
+        if node not in needed:
+            needed[node] = None
             if node not in stop:
                 todo.extend(node.all_input_nodes)
-    return dict.fromkeys(sorted(found))
+    return dict.fromkeys(sorted(needed))
 
 
 def _refuse_lost_mutations(graph: fx.Graph) -> None:

@@ -8,8 +8,7 @@ from typing import ClassVar
 from seamripper.data.base import DataSet, check_split
 from seamripper.data.colour import VARIANTS, Grey, coloured
 from seamripper.data.fetch import Remote
-from seamripper.data.idx import read_split
-from seamripper.data.resize import resized
+from seamripper.data.images import read_split, resized
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Debian, Url
 

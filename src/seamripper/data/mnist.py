@@ -9,8 +9,7 @@ from seamripper.data.base import DataSet, check_split
 from seamripper.data.colour import VARIANTS, Grey, coloured
 from seamripper.data.digits8 import standing_in
 from seamripper.data.fetch import Remote
-from seamripper.data.idx import FILES, read_split
-from seamripper.data.resize import resized
+from seamripper.data.images import FILES, read_split, resized
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Npm, Url
 from seamripper.errors import UnfetchedError

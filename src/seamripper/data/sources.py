@@ -154,7 +154,7 @@ def out_of_tar(payload: bytes, chosen: Callable[[str], str | None]) -> dict[str,
 
     Nothing is extracted, so no path in the archive can point anywhere.
     """
-    found = {}
+    contents = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(payload)) as tar:
             for member in tar:
@@ -163,22 +163,22 @@ def out_of_tar(payload: bytes, chosen: Callable[[str], str | None]) -> dict[str,
                 stream = tar.extractfile(member) if file is not None and member.isreg() else None
                 if file is not None and stream is not None:
                     _bounded(member.size, name)
-                    found[file] = _unpacked(name, stream.read())
+                    contents[file] = _unpacked(name, stream.read())
     except (tarfile.TarError, EOFError) as e:
         raise DataError(f"gave a damaged archive: {e}") from e
-    return found
+    return contents
 
 
 def _out_of_zip(payload: bytes, chosen: Mapping[str, str]) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as archive:
             for name in set(archive.namelist()) & set(chosen):
                 _bounded(archive.getinfo(name).file_size, name)
-                found[chosen[name]] = _unpacked(name, archive.read(name))
+                contents[chosen[name]] = _unpacked(name, archive.read(name))
     except zipfile.BadZipFile as e:
         raise DataError(f"gave a damaged archive: {e}") from e
-    return found
+    return contents
 
 
 def _unpacked(name: str, payload: bytes) -> bytes:
@@ -239,7 +239,7 @@ def _reason(text: str) -> str:
 
 
 def _only(folder: str, pattern: str) -> Path:
-    found = sorted(Path(folder).glob(pattern))
-    if len(found) != 1:
-        raise DataError(f"expected one {pattern} to be downloaded, but got {len(found)}")
-    return found[0]
+    files = sorted(Path(folder).glob(pattern))
+    if len(files) != 1:
+        raise DataError(f"expected one {pattern} to be downloaded, but got {len(files)}")
+    return files[0]

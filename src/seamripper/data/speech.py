@@ -36,9 +36,8 @@ from seamripper.data.fetch import Remote
 from seamripper.data.listing import held_out
 from seamripper.data.recordings import check_hearing
 from seamripper.data.samples import Samples
-from seamripper.data.sound import first_seconds
+from seamripper.data.sound import VERSION, first_seconds, picture
 from seamripper.data.sources import Debian, Source, UrlTar, out_of_tar
-from seamripper.data.spectrogram import VERSION, picture
 from seamripper.errors import DataError, FileError
 
 LANGUAGES = ("be", "bg", "ca", "el", "es", "fr", "ro", "ru")
@@ -157,13 +156,13 @@ def sentences(clips: Mapping[str, bytes]) -> dict[str, bytes]:
 
     for name in sorted(clips):
         stamp = name.partition("/")[2]
-        one, other = sentence(first.setdefault(recorded(clips[name]), stamp)), sentence(stamp)
-        said[max(one, other)] = min(one, other)
-    found: dict[str, dict[str, bytes]] = {}
+        first_said, other = sentence(first.setdefault(recorded(clips[name]), stamp)), sentence(stamp)
+        said[max(first_said, other)] = min(first_said, other)
+    clips_of: dict[str, dict[str, bytes]] = {}
     for name in sorted(clips):
         language, _, stamp = name.partition("/")
-        found.setdefault(sentence(stamp), {}).setdefault(language, clips[name])
-    whole = {said: heard for said, heard in found.items() if set(heard) == set(LANGUAGES)}
+        clips_of.setdefault(sentence(stamp), {}).setdefault(language, clips[name])
+    whole = {said: heard for said, heard in clips_of.items() if set(heard) == set(LANGUAGES)}
     return {f"{language}/{said}": clip for said, heard in whole.items() for language, clip in heard.items()}
 
 
@@ -201,5 +200,5 @@ def _clip(member: str) -> str | None:
     >>> _clip("usr/share/tuxpaint/stamps/animals/frog_desc_fr.ogg"), _clip("usr/share/tuxpaint/stamps/animals/frog.png")
     ('fr/animals/frog', None)
     """
-    found = _CLIP.search(member)
-    return f"{found[2]}/{found[1]}" if found else None
+    match = _CLIP.search(member)
+    return f"{match[2]}/{match[1]}" if match else None

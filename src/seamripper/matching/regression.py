@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from seamripper.activations.collect import activations_of
 from seamripper.data.paired import Paired
-from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.base import Ending, Matching, Problem
 from seamripper.matching.descent import descend, mean_loss
-from seamripper.matching.initial import Init, initialise
+from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import tokens_compared
 from seamripper.models.training import Training
 
@@ -31,7 +31,7 @@ class Regression(Matching):
     training: Training = Training()
     init: Init = "random"
 
-    def find(self, problem: Problem) -> Found:
+    def find(self, problem: Problem) -> Ending:
         """Train the layer to the receiver's activations."""
         initialise(problem, self.init)
         fit = problem.fit

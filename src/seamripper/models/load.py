@@ -8,15 +8,14 @@ from dataclasses import replace
 
 from seamripper._doors import require, require_path, require_whole
 from seamripper.errors import ModelError
-from seamripper.models._factory import from_factory
 from seamripper.models._hf import from_hf
-from seamripper.models._libraries import from_timm, from_torchvision
-from seamripper.models._spec import WEIGHTS_KEYS, Spec
-from seamripper.models._weights import check_finite, load_weights, read_weights
 from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import load_checkpoint
 from seamripper.models.imagenet import from_imagenet
+from seamripper.models.libraries import from_factory, from_timm, from_torchvision
 from seamripper.models.model import Model
+from seamripper.models.spec import WEIGHTS_KEYS, Spec
+from seamripper.models.weights import check_finite, load_weights, read_weights
 
 
 def load(

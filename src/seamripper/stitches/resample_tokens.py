@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._cls import Policy, prefixed
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
-from seamripper.stitches.positions import not_square, resized, to_map, to_tokens, wrong_layouts
+from seamripper.stitches.linear import PositionwiseLayer
+from seamripper.stitches.positions import Policy, not_square, resized, to_map, to_tokens, with_prefix, wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,4 +65,4 @@ def _resampled(x: Tensor, *, square: tuple[int, int], grid: tuple[int, int], how
     tokens = to_tokens(resized(to_map(x[:, -square[0] * square[1] :], square), grid))
     if how is None:
         return tokens
-    return torch.cat([x[:, :1], tokens], 1) if how == "keep" else prefixed(tokens, how)
+    return torch.cat([x[:, :1], tokens], 1) if how == "keep" else with_prefix(tokens, how)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import PositionwiseLayer
 from seamripper.stitches.positions import resized, wrong_layouts
 
 

@@ -10,9 +10,8 @@ from torch.nn.functional import interpolate
 
 from seamripper._words import shown_shape
 from seamripper.cut.place import Cut
-from seamripper.stitches._linear import PositionwiseLayer
-from seamripper.stitches._patches import PatchLayer
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import PatchLayer, PositionwiseLayer
 from seamripper.stitches.positions import wrong_layouts
 
 

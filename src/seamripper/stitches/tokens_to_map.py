@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._cls import Policy
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
-from seamripper.stitches.positions import not_square, resized, to_map, wrong_layouts
+from seamripper.stitches.linear import PositionwiseLayer
+from seamripper.stitches.positions import Policy, not_square, resized, to_map, wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seamripper.audits.interventions._vocoder import SHORTEST, shifted
+from seamripper.audits.interventions._sound import SHORTEST, shifted
 from seamripper.audits.interventions.pitch_shift import PitchShift
 from seamripper.errors import AuditError, InapplicableError
 
@@ -85,7 +85,7 @@ def test_a_ratio_of_one_gives_the_sound_back(size: int, make: Any) -> None:
 def test_parts_are_put_together_in_order(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = make.waves(5)
     whole = PitchShift().change(samples, seed=0)
-    monkeypatch.setattr("seamripper.audits.interventions._vocoder._PART", 1000)
+    monkeypatch.setattr("seamripper.audits.interventions._sound._PART", 1000)
     torch.testing.assert_close(PitchShift().change(samples, seed=0), whole)
 
 

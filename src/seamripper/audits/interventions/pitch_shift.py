@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from seamripper.audits.interventions._bounds import require_between
-from seamripper.audits.interventions._sound import axis_of, sound
-from seamripper.audits.interventions._vocoder import SHORTEST, shifted
+from seamripper.audits.interventions._sound import SHORTEST, axis_of, shifted, sound
+from seamripper.audits.interventions._tools import require_between
 from seamripper.audits.interventions.base import Intervention, Kind
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import AuditError, InapplicableError

@@ -18,9 +18,9 @@ _NAMES = ("rank", "rank_native")
 
 def ranks_of(found: Match, test: Paired, *, native: bool = True) -> dict[str, Any]:
     """The numerical rank of what arrives by the stitch and, with `native`, of the receiver's own for these samples."""
-    from seamripper.audits._rank_reading import Reader
+    from seamripper.audits.rank_reading import RankReader
 
-    reader = Reader(_SAMPLES, _THRESHOLD)
+    reader = RankReader(_SAMPLES, _THRESHOLD)
     said = {"rank": vars(reader.stitched(found, test))}
     return {**said, "rank_native": vars(reader.native(found.receiver, test.receiver))} if native else said
 

@@ -147,7 +147,7 @@ def _examples(
     """Examples of a set as tensors, and what the record says of them; None if they cannot be looked at."""
     import torch
 
-    from seamripper.audits._agreement import answers
+    from seamripper.audits.agreement import answers
 
     match = found.outcomes[0].match
     if match is None or not isinstance(shown.inputs, torch.Tensor) or not is_image(shown.shape):

@@ -33,14 +33,14 @@ class Noise(Kind):
 
     def run(self, content: Mapping[str, Any], worker: Worker) -> Output:
         """Draw, match and score."""
-        from seamripper.controls._given import AsTheyAre, given
+        from seamripper.controls.stand_in import AsTheyAre, stand_in
         from seamripper.matching import match, matchings
 
         receiver = worker.half(content["receiver"], content["receiver_cut"], _blank(content["input"], 2))
         fit, test = (_drawn(content, receiver, split) for split in ("train", "test"))
         noise = fit.sender
         found = match(
-            given(AsTheyAre(), noise.batch(slice(0, 2)), noise.source),
+            stand_in(AsTheyAre(), noise.batch(slice(0, 2)), noise.source),
             receiver,
             fit,
             stitch=content["stitch"],
@@ -109,12 +109,12 @@ def _scores(found: Match, test: Paired) -> dict[str, Any]:
     import torch
 
     from seamripper.activations.collect import require_finite
-    from seamripper.cut.frozen import sealed
+    from seamripper.cut.frozen import seal
     from seamripper.estimate import proportion
     from seamripper.matching import Task
 
     wanted = found.matching.wanted(test) if isinstance(found.matching, Task) else test.labels
-    with torch.no_grad(), sealed(found.models):
+    with torch.no_grad(), seal(found.models):
         answers = torch.cat([found.answer(inputs, given) for given, inputs in test.batches(512)])
     require_finite(answers, "the end of the stitched network", test.ids)
     best = answers.topk(min(5, answers.shape[1])).indices == wanted[:, None]

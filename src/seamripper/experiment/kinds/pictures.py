@@ -219,7 +219,7 @@ def _judged(
 
     from seamripper.activations.collect import require_finite
     from seamripper.cut.frozen import frozen_copy
-    from seamripper.matching.label_map import mapped
+    from seamripper.matching.base import map_labels
 
     def stitched() -> Iterator[Tensor]:
         for start in range(0, len(test), _BATCH):
@@ -233,7 +233,7 @@ def _judged(
     return judged(
         stitched(),
         frozen_copy(worker.model(content["judge"]).module),
-        paired=mapped(test, label_map and tuple(label_map)),
+        paired=map_labels(test, label_map and tuple(label_map)),
         own=own,
         fit=worker.samples(content.get("receiver_fit", content["fit"])),
         test=test,

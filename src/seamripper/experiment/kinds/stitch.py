@@ -97,7 +97,7 @@ def reusable(content: Mapping[str, Any]) -> bool:
 
 def _sender(content: Mapping[str, Any], worker: Worker, fit: Samples, test: Samples) -> tuple[Split, Paired, Paired]:
     """The sender and what it is shown: where it can be, activations of its own, so that it has nothing to compute."""
-    from seamripper.activations.recorded import recorded
+    from seamripper.activations.recorded import replay
     from seamripper.data import Paired
 
     model, cut = content["sender"], content["sender_cut"]
@@ -109,5 +109,5 @@ def _sender(content: Mapping[str, Any], worker: Worker, fit: Samples, test: Samp
         key = worker.where.get("activations", {}).get(role, "")
         found = worker.activations(key)
         found = shown(model, cut, content[role], worker) if found is None else found
-        parts.append(recorded(half, samples, found))
+        parts.append(replay(half, samples, found))
     return parts[0][0], parts[0][1], parts[1][1]

@@ -13,8 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo._rounded import rounded
-from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.family import Family, Option, rounded
 from seamripper.models.zoo.normalise import OPTION, normaliser
 
 _STAGES = ((3, 1, 16), (3, 2, 24), (5, 2, 40), (3, 2, 80), (5, 1, 112), (5, 2, 192), (3, 1, 320))

@@ -7,8 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo._rounded import rounded
-from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.family import Family, Option, rounded
 from seamripper.models.zoo.normalise import OPTION, normaliser
 
 _STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
