@@ -62,10 +62,10 @@ class LinearProbe(Control):
         """The probe of each, scored against the receiver on the same samples."""
         for counterpart in self.counterparts(case):
             yield Outcome(
-                self.name, f"linear probe of the {counterpart.label}", counterpart.seed, self._probed(case, counterpart)
+                self.name, f"linear probe of the {counterpart.label}", counterpart.seed, self._probe(case, counterpart)
             )
 
-    def _probed(self, case: Case, counterpart: Counterpart) -> Functional:
+    def _probe(self, case: Case, counterpart: Counterpart) -> Functional:
         seen = count_shared(counterpart.fit.name, counterpart.fit.ids, counterpart.test)
         if seen:
             raise DataError(
