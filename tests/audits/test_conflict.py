@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from seamripper.audits import Evidence
 from seamripper.audits.agreement import Agreement
-from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _placed
+from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _position
 from seamripper.audits.interventions.base import Intervention, Kind
 from seamripper.controls import Case, controls
 from seamripper.controls.stand_in import AsTheyAre, stand_in
@@ -172,7 +172,7 @@ def test_the_set_with_the_largest_departure_decides_as_it_stands_to_the_controls
 def test_the_best_of_the_untrained_networks_is_what_a_sender_must_beat() -> None:
     hits = {k: np.r_[np.ones(k), np.zeros(100 - k)] for k in (50, 80, 90, 95)}
     found = {k: Agreement(each, 0.0) for k, each in hits.items()}
-    _, position = _placed([found[90]], [found[50], found[80]], [found[95]], seed=0)
+    _, position = _position([found[90]], [found[50], found[80]], [found[95]], seed=0)
     assert position.value == pytest.approx((0.90 - 0.80) / (0.95 - 0.80))
 
 

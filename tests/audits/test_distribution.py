@@ -197,22 +197,22 @@ def test_a_receiver_that_adapts_has_the_same_native_activations(make: Any) -> No
 
 def test_samples_that_are_tested_make_no_detector(make: Any) -> None:
     whole = make.case("vectors", test=make.samples("vectors", 100, first_id=200))
-    test, others = Distribution(n=50)._parted(whole)
+    test, others = Distribution(n=50)._split_samples(whole)
     assert (len(test), len(others), int(others.ids.max())) == (50, 200, 199)
     # Ids of another data set say nothing.
     foreign = replace(whole.test.receiver, name="others")
-    assert len(Distribution()._parted(replace(whole, test=foreign))[1]) == 240
-    assert len(Distribution(reference=30)._parted(whole)[1]) == 30
-    assert len(Distribution(reference=None)._parted(whole)[1]) == 200
+    assert len(Distribution()._split_samples(replace(whole, test=foreign))[1]) == 240
+    assert len(Distribution(reference=30)._split_samples(whole)[1]) == 30
+    assert len(Distribution(reference=None)._split_samples(whole)[1]) == 200
 
 
 def test_too_few_samples(make: Any) -> None:
     with pytest.raises(InapplicableError, match="on 20 test samples or more, but of clouds there are 19"):
-        Distribution()._parted(make.case(test=make.samples("vectors", 19, first_id=5000)))
+        Distribution()._split_samples(make.case(test=make.samples("vectors", 19, first_id=5000)))
     with pytest.raises(InapplicableError, match="on 60 test samples or more, but of clouds there are 59"):
-        Distribution(folds=30, n=59)._parted(make.case())
+        Distribution(folds=30, n=59)._split_samples(make.case())
     with pytest.raises(InapplicableError, match="from 20 samples or more that are not tested on, but clouds has 10"):
-        Distribution()._parted(make.case(test=make.samples("vectors", 230, first_id=10)))
+        Distribution()._split_samples(make.case(test=make.samples("vectors", 230, first_id=10)))
 
 
 def test_without_a_stitch_there_is_nothing_to_look_at(planted: Any) -> None:

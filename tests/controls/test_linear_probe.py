@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from seamripper.controls import Case, controls
 from seamripper.controls.linear_probe import LinearProbe
-from seamripper.controls.logistic import _fitted, logistic_answers
+from seamripper.controls.logistic import _fit, logistic_answers
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, DataError, InapplicableError
@@ -48,7 +48,7 @@ def test_the_gradient_is_zero_at_the_end() -> None:
     """Derived by hand: Xᵀ(p − y)/n + l2·W."""
     rows, labels = cloud(200, seed=2)
     rows = (rows - rows.mean(0)) / (rows.std(0) + 1e-9)
-    weight, bias = _fitted(rows, labels, l2=0.01)
+    weight, bias = _fit(rows, labels, l2=0.01)
     wrong = (rows @ weight.mT + bias).softmax(1) - torch.nn.functional.one_hot(labels)
     assert float((wrong.mT @ rows / len(rows) + 0.01 * weight).abs().max()) < 1e-7
     assert float(wrong.mean(0).abs().max()) < 1e-7

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from seamripper._progress import Watcher
 from seamripper.activations.collect import Activations, collect
 from seamripper.audits._detector import Detector
-from seamripper.audits._detector_auxiliary import changed_activations
+from seamripper.audits._detector_auxiliary import change_activations
 from seamripper.audits._ood_figures import Array, Scores, auroc
 from seamripper.cut.place import Cut, Layout
 from seamripper.cut.split import Split
@@ -51,7 +51,7 @@ class EnergyTraining:
     """How an energy detector is trained: `epochs` of cross-entropy, then `tune_epochs` with the energy margins.
 
     `outliers` are the activations that get high energies: those of auxiliary `inputs`, as in the paper, or `both` those
-    and native activations that were changed at the cut (see `changed_activations`).
+    and native activations that were changed at the cut (see `change_activations`).
     """
 
     epochs: int
@@ -141,7 +141,7 @@ class EnergyDetector(Detector):
         if not inside:
             return outside
         changed = native.values[torch.randint(len(native), (inside,), generator=draws)]
-        return torch.cat([outside, changed_activations(changed, native.cut, draws)])
+        return torch.cat([outside, change_activations(changed, native.cut, draws)])
 
     def _train(self, native: Activations, strange: Activations, *, seed: int, watch: Watcher) -> None:
         network, chosen = self.network, self.training

@@ -156,7 +156,7 @@ class Reference:
         >>> Reference.of(square, torch.zeros(4)).mahalanobis(torch.tensor([[1.0, 4.0]], dtype=torch.float64))
         tensor([3.], dtype=torch.float64)
         """
-        return torch.cdist(self._whitened(self.standard(rows)), self._whitened(self.centres)).min(1).values
+        return torch.cdist(self._whiten(self.standard(rows)), self._whiten(self.centres)).min(1).values
 
     def nearest(self, rows: Tensor, k: int) -> Tensor:
         """The Euclidean distance to the k-th nearest of the reference rows (Sun et al. 2022).
@@ -179,7 +179,7 @@ class Reference:
         """Rows with their columns moved and scaled as the reference rows' were."""
         return (rows - self.centre) / self.scale
 
-    def _whitened(self, rows: Tensor) -> Tensor:
+    def _whiten(self, rows: Tensor) -> Tensor:
         whitened: Tensor = torch.linalg.solve_triangular(self.factor, rows.T, upper=False)
         return whitened.T
 

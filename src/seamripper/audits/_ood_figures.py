@@ -87,7 +87,7 @@ class Scores:
 
     def p_values(self, *, seed: int = 0) -> list[float]:
         """For each fold, how often its AUROC is reached when native and stitched change places at random."""
-        return [flipped_p(native, stitched, seed=seed + i) for i, (native, stitched) in enumerate(self.compared())]
+        return [flip_p(native, stitched, seed=seed + i) for i, (native, stitched) in enumerate(self.compared())]
 
     def on_one_scale(self) -> tuple[Array, Array]:
         """Native and stitched scores of all samples, fit to be counted together: as they are, if there are no folds.
@@ -150,13 +150,13 @@ def fpr95(native: Array, stitched: Array) -> float:
     return float(passed_stitched[first] / len(stitched))
 
 
-def flipped_p(native: Array, stitched: Array, *, seed: int = 0) -> float:
+def flip_p(native: Array, stitched: Array, *, seed: int = 0) -> float:
     """(1 + how many of 9,999 draws reach the AUROC) / 10,000, a draw being a coin a sample: which of the two is which.
 
     Ranks stay as they are when the two of a pair change places, so the AUROC of a draw is a sum of rank differences
     with signs. One-sided, and exact if the score was made without these samples.
 
-    >>> flipped_p(np.zeros(5), np.zeros(5)), flipped_p(np.zeros(30), np.ones(30))
+    >>> flip_p(np.zeros(5), np.zeros(5)), flip_p(np.zeros(30), np.ones(30))
     (1.0, 0.0001)
     """
     _require_both(native, stitched)

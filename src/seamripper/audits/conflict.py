@@ -107,7 +107,7 @@ class Conflict(Audit):
             )
         control, nothing = _same(evidence), evidence.of("random_sender")
         sets, skipped = self._sets(evidence)
-        told = [self._told(evidence, name, changed, control, nothing) for name, changed in sets.items()]
+        told = [self._read_set(evidence, name, changed, control, nothing) for name, changed in sets.items()]
         able = [reading for reading in told if reading.tells] or told
         telling = min(able, key=lambda reading: (math.isnan(reading.nothing), reading.nothing))
         # Of several that are equal, the one that can tell most.
@@ -145,7 +145,7 @@ class Conflict(Audit):
             raise InapplicableError(f"There is nothing to set the cues against each other with: {why}.")
         return sets, skipped
 
-    def _told(
+    def _read_set(
         self, evidence: Evidence, name: str, changed: Samples, control: Sequence[Outcome], nothing: Sequence[Outcome]
     ) -> Told:
         receiver = evidence.case.receiver
@@ -166,7 +166,7 @@ class Conflict(Audit):
                 also = [Agreement.of(answers(_match(outcome), changed), native) for outcome in evidence.of(name_of)]
                 shown[name_of] = _shares(also)
         right = [proportion(int((given == changed.labels.numpy()).sum()), len(native)) for given in said["sender"]]
-        kept, position = _placed(agreements["sender"], agreements["nothing"], agreements["control"], seed=self.seed)
+        kept, position = _position(agreements["sender"], agreements["nothing"], agreements["control"], seed=self.seed)
         theirs, blind = (
             mean_kappa(agreements["control"]),
             max((agreement.kappa for agreement in agreements["nothing"]), default=math.nan),
@@ -201,7 +201,7 @@ def _shares(agreements: Sequence[Agreement]) -> tuple[Estimate, ...]:
     return tuple(proportion(int(agreement.hits.sum()), len(agreement.hits)) for agreement in agreements)
 
 
-def _placed(
+def _position(
     sender: Sequence[Agreement], nothing: Sequence[Agreement], control: Sequence[Agreement], *, seed: int
 ) -> tuple[Estimate, Estimate]:
     """κ(sender) / κ(control), and the sender's position, each with a bootstrap interval over samples and seeds."""

@@ -110,8 +110,8 @@ class Distribution(Audit):
 
     def put(self, evidence: Evidence) -> Verdict:
         """Score the sender's activations, and those of the controls that hold the same information."""
-        test, reference = self._parted(evidence.case)
-        detector = self._made(evidence.case, reference)
+        test, reference = self._split_samples(evidence.case)
+        detector = self._detector(evidence.case, reference)
         readings_by_name = self._read(evidence, StitchedReader(evidence.case, detector, test, seed=self.seed))
         each = {name: headlines(readings, detector.headline) for name, readings in readings_by_name.items()}
         sender = each.pop("sender")
@@ -142,7 +142,7 @@ class Distribution(Audit):
         controls = {name: tuple(reading for _, reading in seeds) for name, seeds in each.items()}
         return Verdict(self.name, self.question, answer, observed, controls, effect, said, p, figures)
 
-    def _parted(self, case: Case) -> tuple[Paired, Samples]:
+    def _split_samples(self, case: Case) -> tuple[Paired, Samples]:
         """The samples to score, and those that a detector is made from: others, as the receiver is shown them."""
         test, fit = case.test.draw(self.n, seed=self.seed), case.fit.receiver
         least = max(_FEWEST, 2 * self.folds)
@@ -160,7 +160,7 @@ class Distribution(Audit):
             )
         return test, fit.take(others).draw(self.reference or len(fit), seed=self.seed)
 
-    def _made(self, case: Case, reference: Samples) -> Detector:
+    def _detector(self, case: Case, reference: Samples) -> Detector:
         if self.detector == "fast":
             return FastDetector(
                 case.receiver,

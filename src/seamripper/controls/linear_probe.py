@@ -62,9 +62,9 @@ class LinearProbe(Control):
         """The probe of each, scored against the receiver on the same samples."""
         for counterpart in self.counterparts(case):
             probed = replace(counterpart, label=f"linear probe of the {counterpart.label}")
-            yield self.outcome(probed, self._probed(case, counterpart))
+            yield self.outcome(probed, self._probe(case, counterpart))
 
-    def _probed(self, case: Case, counterpart: Counterpart) -> Functional:
+    def _probe(self, case: Case, counterpart: Counterpart) -> Functional:
         seen = count_shared(counterpart.fit.name, counterpart.fit.ids, counterpart.test)
         if seen:
             raise DataError(

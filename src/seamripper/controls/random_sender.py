@@ -103,7 +103,7 @@ def reinitialise(model: nn.Module | Model, seed: int) -> tuple[nn.Module, tuple[
     """
     known = as_model(model)
     drawn = derive_seed(seed, _UNTRAINED)
-    built = _built_again(known, drawn)
+    built = _rebuild(known, drawn)
     if built is not None:
         return built, ()
     twin = copy.deepcopy(known.module)
@@ -112,7 +112,7 @@ def reinitialise(model: nn.Module | Model, seed: int) -> tuple[nn.Module, tuple[
     return twin.eval().requires_grad_(False), left
 
 
-def _built_again(model: Model, seed: int) -> nn.Module | None:
+def _rebuild(model: Model, seed: int) -> nn.Module | None:
     """The architecture from its package, untrained; None where no package knows it, or it is not what it says."""
     recipe = model.rebuild()
     if recipe is None:
@@ -139,7 +139,7 @@ def _reset(module: nn.Module) -> tuple[str, ...]:
     for part in reversed(list(module.modules())):
         for reset in _resets(part):
             reset()
-    return tuple(name for name, tensor in _unreached(module, before).items() if not _redrawn(tensor))
+    return tuple(name for name, tensor in _unreached(module, before).items() if not _redraw(tensor))
 
 
 def _resets(part: nn.Module) -> list[Callable[[], object]]:
@@ -170,7 +170,7 @@ def _unreached(module: nn.Module, before: Mapping[str, tuple[Tensor, int, Tensor
     return unreached
 
 
-def _redrawn(tensor: Tensor) -> bool:
+def _redraw(tensor: Tensor) -> bool:
     """Put numbers of the same mean and spread in the tensor's place; False for integers and constants."""
     if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() < 2:
         return False

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from seamripper.cut.flow import Spot
 from seamripper.cut.halves import Context, Head, Tail
 from seamripper.cut.observe import ModuleCall, Observation
-from seamripper.cut.values import first_tensor, mapped, tensors_in, with_first
+from seamripper.cut.values import first_tensor, map_tensors, tensors_in, with_first
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
 from seamripper.models.running import answer_of
@@ -189,7 +189,7 @@ class _Template:
             orders.append(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
             return tensor.new_zeros(())
 
-        self._structure = mapped(a, learn)
+        self._structure = map_tensors(a, learn)
         self._shapes = shapes
         self._orders = orders
 
@@ -203,7 +203,7 @@ class _Template:
             # In memory as the real one was: what is put in its place must meet the same kernels, bit for bit.
             return made.permute([order.index(axis) for axis in range(len(order))])
 
-        return mapped(self._structure, blank)
+        return map_tensors(self._structure, blank)
 
 
 def _size_rule(x: int, y: int, first: Observation, second: Observation) -> Callable[[int, int], int]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from seamripper._words import need
 from seamripper.data.base import SPLITS, DataSet, check_seed, check_split
 from seamripper.data.fetch import Remote
-from seamripper.data.images import resized
+from seamripper.data.images import resize_samples
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Npm, Source, UrlTar
 from seamripper.errors import DataError
@@ -119,8 +119,8 @@ class Cifar10(DataSet):
         every = _photographs(check_split(split))
         kept = self.kept(every, n=n, seed=seed)
         if self.variant == "stylised":
-            kept = stylised(kept, every, split=split, seed=seed)
-        return resized(kept, self.size)
+            kept = stylise(kept, every, split=split, seed=seed)
+        return resize_samples(kept, self.size)
 
 
 def _photographs(split: str) -> Samples:
@@ -154,12 +154,12 @@ def others(n: int, *, split: str, seed: int) -> NDArray[np.int64]:
     return (np.arange(n) + further) % n
 
 
-def restyled(images: NDArray[Any], styles: NDArray[Any]) -> NDArray[np.uint8]:
+def restyle(images: NDArray[Any], styles: NDArray[Any]) -> NDArray[np.uint8]:
     """Images (n, c, h, w) with the amplitudes of `styles`, as bytes.
 
     Dark left of light stays so; by how much, and how light it is on the whole, is the other's:
 
-    >>> restyled(np.array([[[[0, 255]]]]), np.array([[[[200, 100]]]])).tolist()
+    >>> restyle(np.array([[[[0, 255]]]]), np.array([[[[200, 100]]]])).tolist()
     [[[[100, 200]]]]
     """
     own = np.fft.rfft2(images.astype(np.float64))
@@ -170,7 +170,7 @@ def restyled(images: NDArray[Any], styles: NDArray[Any]) -> NDArray[np.uint8]:
     return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
 
 
-def stylised(kept: Samples, every: Samples, *, split: str, seed: int) -> Samples:
+def stylise(kept: Samples, every: Samples, *, split: str, seed: int) -> Samples:
     """The `kept` of a split, each in the style of one of `every`: the same for a sample, whatever else is kept."""
     assert isinstance(kept.inputs, torch.Tensor)
     assert isinstance(every.inputs, torch.Tensor)
@@ -179,7 +179,7 @@ def stylised(kept: Samples, every: Samples, *, split: str, seed: int) -> Samples
     pixels = np.empty(tuple(kept.inputs.shape), np.uint8)
     for start in range(0, len(pixels), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        pixels[part] = restyled(kept.inputs[part].numpy(), every.inputs[torch.from_numpy(styles[part])].numpy())
+        pixels[part] = restyle(kept.inputs[part].numpy(), every.inputs[torch.from_numpy(styles[part])].numpy())
     return replace(
         kept,
         name=f"{kept.name}/stylised",

@@ -38,7 +38,7 @@ def resize(pixels: Tensor, side: int) -> Tensor:
     return resized
 
 
-def resized(samples: Samples, side: int | None) -> Samples:
+def resize_samples(samples: Samples, side: int | None) -> Samples:
     """The same samples with images of side × side; as they are if `side` is None."""
     if side is None:
         return samples

@@ -41,15 +41,15 @@ def first_seconds(
         )
     if not np.isfinite(channels).all():
         raise DataError(f"{name} holds NaN or Inf. Repair it or take it out of the folder.")
-    wave = resampled(channels.mean(axis=1), own, rate)
+    wave = resample(channels.mean(axis=1), own, rate)
     whole = round(seconds * rate)
     return np.pad(wave[:whole], (0, max(0, whole - len(wave))))
 
 
-def resampled(wave: NDArray[np.float64], own: int, rate: int) -> NDArray[np.float64]:
+def resample(wave: NDArray[np.float64], own: int, rate: int) -> NDArray[np.float64]:
     """A wave of `own` samples a second at `rate`, with what the new rate cannot hold filtered out.
 
-    >>> slower = resampled(np.ones(441), 44_100, 16_000)
+    >>> slower = resample(np.ones(441), 44_100, 16_000)
     >>> len(slower), slower[78:82].round(3).tolist()
     (160, [1.0, 1.0, 1.0, 1.0])
     """

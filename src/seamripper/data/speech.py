@@ -60,7 +60,7 @@ class Packed(Source):
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The pack."""
         clips = out_of_tar(self.stamps.tar(), _clip)
-        return {PACK: packed(sentences(clips))} if PACK in wanted else {}
+        return {PACK: pack(sentences(clips))} if PACK in wanted else {}
 
 
 REMOTE = Remote(
@@ -144,7 +144,7 @@ def sentences(clips: Mapping[str, bytes]) -> dict[str, bytes]:
     """The clips "language/stamp" → "language/sentence", one for each sentence that every language has.
 
     A sentence goes by the name of the first of its stamps. The same recording lies about more than once, under other
-    serial numbers; `recorded` looks past those.
+    serial numbers; `audio_bytes` looks past those.
     """
     first: dict[bytes, str] = {}
     said = {name.partition("/")[2]: name.partition("/")[2] for name in clips}
@@ -156,7 +156,7 @@ def sentences(clips: Mapping[str, bytes]) -> dict[str, bytes]:
 
     for name in sorted(clips):
         stamp = name.partition("/")[2]
-        first_said, other = sentence(first.setdefault(recorded(clips[name]), stamp)), sentence(stamp)
+        first_said, other = sentence(first.setdefault(audio_bytes(clips[name]), stamp)), sentence(stamp)
         said[max(first_said, other)] = min(first_said, other)
     clips_of: dict[str, dict[str, bytes]] = {}
     for name in sorted(clips):
@@ -166,10 +166,10 @@ def sentences(clips: Mapping[str, bytes]) -> dict[str, bytes]:
     return {f"{language}/{said}": clip for said, heard in whole.items() for language, clip in heard.items()}
 
 
-def recorded(ogg: bytes) -> bytes:
+def audio_bytes(ogg: bytes) -> bytes:
     """What an Ogg file holds, without the heads of its pages: "OggS" … count, sizes, and then as much as they say.
 
-    >>> recorded(b"OggS" + bytes(22) + bytes([2, 3, 1]) + b"abcd")
+    >>> audio_bytes(b"OggS" + bytes(22) + bytes([2, 3, 1]) + b"abcd")
     b'abcd'
     """
     bodies, start = [], 0
@@ -183,7 +183,7 @@ def recorded(ogg: bytes) -> bytes:
     return b"".join(bodies)
 
 
-def packed(clips: Mapping[str, bytes]) -> bytes:
+def pack(clips: Mapping[str, bytes]) -> bytes:
     """A tar of the clips in the order of their names, with nothing in it of when, where and by whom it was made."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:

@@ -85,7 +85,7 @@ class Task(Matching):
         draws = torch.Generator()
 
         def loss_of(index: Tensor) -> Tensor:
-            given = self._augmented(samples.sender.batch(index), draws)
+            given = self._augment(samples.sender.batch(index), draws)
             inputs = given if samples.same else samples.receiver.batch(index)
             with torch.no_grad():
                 sent = sender.head(given)
@@ -124,7 +124,7 @@ class Task(Matching):
 
         shown: list[float] = []
 
-        def noted(index: Tensor) -> Tensor:
+        def loss_and_note(index: Tensor) -> Tensor:
             loss = loss_of(index)
             shown.append(float(loss.detach()))
             return loss
@@ -133,7 +133,7 @@ class Task(Matching):
         with adapting(*models):
             losses = train_layer(
                 problem.layer,
-                noted,
+                loss_and_note,
                 len(problem.fit),
                 self.training,
                 seed=problem.seed,
@@ -168,7 +168,7 @@ class Task(Matching):
             answer, F.one_hot(labels, answer.shape[1]).to(answer)
         )
 
-    def _augmented(self, inputs: Inputs, generator: torch.Generator) -> Inputs:
+    def _augment(self, inputs: Inputs, generator: torch.Generator) -> Inputs:
         if self.augment == "none":
             return inputs
         if not isinstance(inputs, Tensor) or inputs.dim() != 4:

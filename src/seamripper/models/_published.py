@@ -149,11 +149,11 @@ def _lite_name(name: str, places: Sequence[str]) -> str:
     layer, _, kind = name.rpartition(".")
     block = re.fullmatch(r"_blocks\.(\d+)\.(\w+)", layer)
     if block is None:
-        return f"{_known(layer, _LITE)}.{kind}"
+        return f"{_lookup(layer, _LITE)}.{kind}"
     place, own = int(block[1]), block[2]
     if place >= len(places):
         raise CheckpointError(f"Expected {len(places)} blocks, but there are weights for {name}.")
-    return f"{places[place]}.{_known(own, _LITE_BLOCK if place else _LITE_FIRST)}.{kind}"
+    return f"{places[place]}.{_lookup(own, _LITE_BLOCK if place else _LITE_FIRST)}.{kind}"
 
 
 def from_keras(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -178,10 +178,10 @@ def _keras_name(name: str) -> str:
     layer, _, kind = name.partition("/")
     block = re.fullmatch(r"(res|bn)([2-5])([a-f])_branch(1|2[abc])", layer)
     if block is None:
-        return f"{_known(layer, _KERAS_WHOLE)}.{_known(kind, _KERAS_KIND)}"
+        return f"{_lookup(layer, _KERAS_WHOLE)}.{_lookup(kind, _KERAS_KIND)}"
     # Keras counts the stem as the first stage, and blocks by letter.
     place = f"layer{int(block[2]) - 1}.{ord(block[3]) - ord('a')}"
-    return f"{place}.{_KERAS_BRANCH[f'{block[1]} {block[4]}']}.{_known(kind, _KERAS_KIND)}"
+    return f"{place}.{_KERAS_BRANCH[f'{block[1]} {block[4]}']}.{_lookup(kind, _KERAS_KIND)}"
 
 
 def _torch_layout(tensor: Tensor) -> Tensor:
@@ -190,7 +190,7 @@ def _torch_layout(tensor: Tensor) -> Tensor:
     return tensor.T.contiguous() if tensor.dim() == 2 else tensor
 
 
-def _known(name: str, names: Mapping[str, str]) -> str:
+def _lookup(name: str, names: Mapping[str, str]) -> str:
     if name not in names:
         raise CheckpointError(f"Expected a layer of {', '.join(names)}, but there are weights for {name!r}.")
     return names[name]

@@ -30,7 +30,7 @@ def save_checkpoint(model: Model, path: str | os.PathLike[str]) -> None:
     Zoo models alone, because a checkpoint is loaded by its record: one that named a user's file or a package
     could make whoever opens it run code.
     """
-    path = checked_name(path)
+    path = require_name(path)
     recipe = model.rebuild() or ""
     if not recipe.startswith("zoo:"):
         raise CheckpointError(
@@ -81,7 +81,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Model:
     return Model(module.eval(), str(path), input=shape, classes=classes, record=about, wants=wants)
 
 
-def checked_name(path: str | os.PathLike[str]) -> Path:
+def require_name(path: str | os.PathLike[str]) -> Path:
     """`path`, if a checkpoint may have that name."""
     path = Path(path)
     if path.suffix != ".safetensors":
@@ -128,10 +128,10 @@ def load_state(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, 
     for key, value in tensors.items():
         if key.startswith("optimiser."):
             _, slot, name = key.split(".", 2)
-            optimiser.state[parameters[name]][slot] = _laid_out_as(parameters[name], value)
+            optimiser.state[parameters[name]][slot] = _in_layout_of(parameters[name], value)
     return State(losses, seconds)
 
 
-def _laid_out_as(parameter: Tensor, value: Tensor) -> Tensor:
+def _in_layout_of(parameter: Tensor, value: Tensor) -> Tensor:
     """`value` in the memory layout of its parameter (a step counter, which has none, as it is)."""
     return torch.empty_like(parameter).copy_(value) if value.shape == parameter.shape else value

@@ -24,9 +24,9 @@ from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import (
     KIND,
     State,
-    checked_name,
     load_checkpoint,
     load_state,
+    require_name,
     save_checkpoint,
     save_state,
 )
@@ -70,10 +70,10 @@ def train(
     check_samples(architecture, samples)
     seed = check_seed(seed)
     task = _Task(architecture, samples, training, seed)
-    path = None if out is None else checked_name(out)
+    path = None if out is None else require_name(out)
     partial = None if path is None else path.with_suffix(".partial.safetensors")
     if path is not None and resume and path.exists():
-        return _finished(path, task.job)
+        return _finished_model(path, task.job)
     if partial is not None and not resume:
         partial.unlink(missing_ok=True)
     module, state = _run(task, partial, watch)
@@ -225,7 +225,7 @@ def _circumstances(samples: Samples, state: State) -> dict[str, Any]:
     }
 
 
-def _finished(path: Path, job: dict[str, Any]) -> Model:
+def _finished_model(path: Path, job: dict[str, Any]) -> Model:
     """The model of this very job that `path` holds; an error if it holds anything else."""
     kind, record = read_record(path)
     with understood(path):

@@ -43,13 +43,13 @@ class PositionwiseLayer(LinearLayer):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Prepare, then map."""
-        return apply_map(self._prepared(x, mask), self.linear.weight, self.linear.bias, layout=self.layout)
+        return apply_map(self._prepare(x, mask), self.linear.weight, self.linear.bias, layout=self.layout)
 
     def rows(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """The prepared input, a row a position."""
-        return to_rows(self._prepared(x, mask), self.layout)
+        return to_rows(self._prepare(x, mask), self.layout)
 
-    def _prepared(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def _prepare(self, x: Tensor, mask: Tensor | None) -> Tensor:
         return self.prepare(x) if mask is None else self.prepare(x, mask)
 
     def targets(self, y: Tensor) -> Tensor:

@@ -38,11 +38,11 @@ def to_map(tokens: Tensor, grid: tuple[int, int]) -> Tensor:
     return tokens.mT.reshape(tokens.shape[0], tokens.shape[2], *grid)
 
 
-def resized(x: Tensor, grid: tuple[int, int]) -> Tensor:
+def resize_map(x: Tensor, grid: tuple[int, int]) -> Tensor:
     """A map (n, c, h, w) on another grid, bilinear, corners not aligned, without antialiasing (Balogh 2025).
 
     >>> import torch
-    >>> resized(torch.tensor([[[[0.0, 4.0]]]]), (1, 4))
+    >>> resize_map(torch.tensor([[[[0.0, 4.0]]]]), (1, 4))
     tensor([[[[0., 1., 3., 4.]]]])
     """
     if x.shape[2:] == grid:

@@ -54,7 +54,7 @@ class Strided(Stitch):
             ratio = h // high, w // wide
             return PatchLayer(source.width, target.width, kernel=ratio, stride=ratio)
         return PositionwiseLayer(
-            partial(_repeated, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
+            partial(_repeat, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
         )
 
 
@@ -62,5 +62,5 @@ def _divides(small: tuple[int, int], large: tuple[int, int]) -> bool:
     return all(size % part == 0 for part, size in zip(small, large, strict=True))
 
 
-def _repeated(x: Tensor, *, grid: tuple[int, int]) -> Tensor:
+def _repeat(x: Tensor, *, grid: tuple[int, int]) -> Tensor:
     return interpolate(x, size=grid, mode="nearest")

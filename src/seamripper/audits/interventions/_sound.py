@@ -42,11 +42,11 @@ _PART = 1 << 21
 """Values that are worked on at a time: a transform takes some ten times their memory."""
 
 
-def shifted(waves: Tensor, ratio: float) -> Tensor:
+def shift_pitch(waves: Tensor, ratio: float) -> Tensor:
     """Waveforms (n, t) with every frequency times `ratio`, of the same length.
 
     >>> time = torch.arange(4096) / 4096
-    >>> higher = shifted(torch.sin(2 * torch.pi * 400 * time)[None], 1.5)
+    >>> higher = shift_pitch(torch.sin(2 * torch.pi * 400 * time)[None], 1.5)
     >>> int(torch.fft.rfft(higher).abs().argmax())
     600
     """
@@ -54,10 +54,10 @@ def shifted(waves: Tensor, ratio: float) -> Tensor:
     working = waves.to(torch.promote_types(waves.dtype, torch.float32))
     size = waves.shape[1]
     parts = torch.split(working, max(1, _PART // size))
-    return torch.cat([_resampled(_stretched(part, ratio), size) for part in parts]).to(waves.dtype)
+    return torch.cat([_resample(_stretch(part, ratio), size) for part in parts]).to(waves.dtype)
 
 
-def _stretched(waves: Tensor, ratio: float) -> Tensor:
+def _stretch(waves: Tensor, ratio: float) -> Tensor:
     """Waveforms (n, t · ratio) of the same tones that last `ratio` times as long."""
     size = waves.shape[1]
     points = min(_WINDOW, 2 ** int(math.log2(size / 4)))
@@ -97,7 +97,7 @@ def _phases(old: Tensor, before: Tensor, *, hop: int) -> Tensor:
     return (sums % (2 * math.pi)).to(old.dtype)
 
 
-def _resampled(waves: Tensor, size: int) -> Tensor:
+def _resample(waves: Tensor, size: int) -> Tensor:
     """The same waveforms with `size` values: frequencies that fit in are kept, others are cut off."""
     resampled: Tensor = torch.fft.irfft(torch.fft.rfft(waves), n=size) * (size / waves.shape[1])
     return resampled

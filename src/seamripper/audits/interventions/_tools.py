@@ -67,7 +67,9 @@ def partners(samples: Samples, *, seed: int) -> Tensor:
     return order[torch.where(drawn < first, drawn, drawn + size).clamp(max=n - 1)]
 
 
-def _mixed(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+def _mixed(
+    words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]],
+) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
     """The finaliser of splitmix64: neighbours have nothing in common."""
     for shift, factor in _FINALISER:
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
