@@ -20,7 +20,7 @@ TREE = {name: cls for name, cls in vars(errors).items() if inspect.isclass(cls) 
 ALLOWED = {
     ("_doors.py", "error"): "the class of the tree that the caller names",
     ("__init__.py", "AttributeError"): "what Python asks of a module's __getattr__",
-    ("audits/_rank_layer.py", "_Met"): "ends a tail's forward pass and is caught there; no user sees it",
+    ("audits/rank_reading.py", "_Met"): "ends a tail's forward pass and is caught there; no user sees it",
     ("audits/identification.py", "reasons[0]"): "the InapplicableError of the first measure, where none applies",
     ("cli/_matching.py", "click.UsageError"): "click's own, shown with the usage of the command",
     ("cli/_parse.py", "click.UsageError"): "click's own, shown with the usage of the command",
@@ -33,7 +33,7 @@ ALLOWED = {
     ("experiment/journal.py", "OSError"): "what the system raises for such a file; told as a StoreError",
     ("experiment/spec.py", "ValueError"): "what pydantic asks of a validator; told as an ExperimentError",
     ("cut/by_hooks.py", "_Stop"): "ends a head's forward pass and is caught there; no user sees it",
-    ("cut/many.py", "_Stop"): "likewise, of several heads at once",
+    ("cut/many.py", "_AllSeen"): "likewise, of several heads at once",
     ("cut/split.py", "_NotWholeError"): "a CutError that tells one failed way of cutting from another; caught there",
     ("report/serve.py", "_NOT_FOUND"): "an answer of the server, 404; caught there",
     ("report/serve.py", "_RefusedError"): "an answer of the server with its status; caught there",

@@ -154,7 +154,7 @@ class Identities:
         def look() -> int:
             import torch
 
-            from seamripper.models._call import answer_of
+            from seamripper.models.running import answer_of
 
             network = self._load(spec)
             example = network.example(2, input=network.shown_shape(shape))

@@ -244,7 +244,7 @@ def _examples(
     """Examples of a set as tensors, and what the record says of them; None if they cannot be looked at."""
     import torch
 
-    from seamripper.audits._agreement import answers
+    from seamripper.audits.agreement import answers
 
     match = audited.outcomes[0].match
     if match is None or not isinstance(samples.inputs, torch.Tensor) or not is_image(samples.shape):

@@ -275,7 +275,7 @@ def _judged(
 
     from seamripper.activations.collect import require_finite
     from seamripper.cut.frozen import frozen_copy
-    from seamripper.matching.label_map import mapped
+    from seamripper.matching.base import map_labels
 
     def images_of() -> Iterator[Tensor]:
         for start in range(0, len(test), _BATCH):
@@ -289,7 +289,7 @@ def _judged(
     return judge_images(
         images_of(),
         frozen_copy(worker.model(content["judge"]).module),
-        paired=mapped(test, label_map and tuple(label_map)),
+        paired=map_labels(test, label_map and tuple(label_map)),
         own=own,
         fit=worker.samples(content.get("receiver_fit", content["fit"])),
         test=test,

@@ -54,13 +54,13 @@ class Spec:
         if self.scheme == "hf":
             options["pretrained"] = "0"  # The one scheme whose models are trained unless told otherwise.
         prefix = "" if self.scheme == "factory" else f"{self.scheme}:"
-        return prefix + joined(self.name, options)
+        return prefix + write_spec(self.name, options)
 
 
-def joined(name: str, options: Mapping[str, object]) -> str:
+def write_spec(name: str, options: Mapping[str, object]) -> str:
     """A name and its options in one word, options in alphabetical order.
 
-    >>> joined("resnet18", {"width": 0.25, "stem": "3x3"})
+    >>> write_spec("resnet18", {"width": 0.25, "stem": "3x3"})
     'resnet18?stem=3x3&width=0.25'
     """
     query = "&".join(f"{key}={value}" for key, value in sorted(options.items()))

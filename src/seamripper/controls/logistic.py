@@ -25,14 +25,14 @@ def logistic_answers(fit: Tensor, labels: Tensor, test: Tensor, *, classes: int,
     centre, scale = fit.mean(0), fit.std(0, correction=0)
     # A column that is constant but for rounding must not be blown up to the size of the others.
     scale = torch.where(scale > 1e-6 * fit.square().mean(0).sqrt(), scale, torch.ones_like(scale))
-    weight, bias = _fitted((fit - centre) / scale, wanted, l2=l2)
+    weight, bias = _fit((fit - centre) / scale, wanted, l2=l2)
     scores = (test - centre) / scale @ weight.mT + bias
     answers = scores.new_full((len(test), classes), float(scores.min()) - 1)
     answers[:, kinds] = scores
     return answers
 
 
-def _fitted(rows: Tensor, labels: Tensor, *, l2: float) -> tuple[Tensor, Tensor]:
+def _fit(rows: Tensor, labels: Tensor, *, l2: float) -> tuple[Tensor, Tensor]:
     """Weights (classes, d) and biases at the minimum; there is but one, up to a common bias, as the loss is convex.
 
     With fewer rows than columns the weights lie in the directions of the rows, as all that is across them only costs:
@@ -40,7 +40,7 @@ def _fitted(rows: Tensor, labels: Tensor, *, l2: float) -> tuple[Tensor, Tensor]
     """
     if rows.shape[0] < rows.shape[1]:
         across, factor = torch.linalg.qr(rows.mT)
-        weight, bias = _fitted(factor.mT, labels, l2=l2)
+        weight, bias = _fit(factor.mT, labels, l2=l2)
         return weight @ across.mT, bias
     classes = int(labels.max()) + 1
     weight = rows.new_zeros(classes, rows.shape[1]).requires_grad_()

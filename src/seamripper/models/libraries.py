@@ -1,20 +1,76 @@
-"""Models of torchvision and timm."""
+"""Models that others' code builds: torchvision, timm, and functions in a user's own Python file.
+
+torchvision and timm are imported only when asked for. torchvision's wheel is linked against CUDA. Beside a CPU build of
+torch its compiled part cannot load, and its import stops at two operators that this part would have defined. We define
+their signatures and import again: models, transforms and data sets then work, and so does timm; detection operators and
+`torchvision.io` do not.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
+import sys
+import warnings
 from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import torch
 from torch import nn
 
-from seamripper._words import did_you_mean
+from seamripper._own_code import import_file, running
+from seamripper._words import did_you_mean, need
 from seamripper.errors import ModelError
-from seamripper.models._seeded import seeded
-from seamripper.models._torchvision import import_timm, import_torchvision
-from seamripper.models._weights import load_weights
 from seamripper.models.contract import InputContract, interpolation_named
 from seamripper.models.model import Model
+from seamripper.models.running import use_seed
+from seamripper.models.weights import load_weights
+
+_SYMPTOM = re.compile(r"operator torchvision::q?nms does not exist")
+_SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+_kept: list[torch.library.Library] = []
+"""The library that holds the two signatures: they go when it is collected."""
+
+
+class TorchvisionRepairWarning(UserWarning):
+    """The installed torchvision was repaired in memory; its compiled operators are missing."""
+
+
+def import_torchvision() -> ModuleType:
+    """torchvision, repaired if it needs to be, with a warning the first time."""
+    try:
+        return need("torchvision", extra="vision", what="A torchvision model")
+    except RuntimeError as e:
+        if _kept or not _SYMPTOM.search(str(e)):
+            raise
+    _repair()
+    warnings.warn(
+        "The compiled part of torchvision could not be loaded beside this build of torch, so it goes on "
+        "without it: models and transforms work, detection operators and torchvision.io do not. "
+        "To be rid of this, install builds of torch and torchvision that belong together.",
+        TorchvisionRepairWarning,
+        stacklevel=2,
+    )
+    return importlib.import_module("torchvision")
+
+
+def import_timm() -> ModuleType:
+    """timm, after torchvision, whose broken import would break it."""
+    import_torchvision()
+    return need("timm", extra="vision", what="A timm model")
+
+
+def _repair() -> None:
+    library = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
+    for name in ("nms", "qnms"):
+        library.define(name + _SCHEMA)  # type: ignore[no-untyped-call]
+    _kept.append(library)
+    for name in [m for m in sys.modules if m.partition(".")[0] == "torchvision"]:
+        del sys.modules[name]
+
 
 _WORDS = {"True": True, "False": False, "None": None}
 
@@ -43,7 +99,7 @@ def from_torchvision(
         raise ModelError(f"torchvision has no {name!r}: {did_you_mean(name, known)}")
     choices = {k: literal(v) for k, v in options.items()}
     try:
-        with seeded(seed):
+        with use_seed(seed):
             module: nn.Module = models.get_model(name, weights=None, **choices)
     except Exception as e:
         raise ModelError(f"torchvision could not build {source!r}: {e}") from e
@@ -89,13 +145,13 @@ def from_timm(name: str, options: Mapping[str, str], *, source: str, seed: int, 
         raise ModelError(f"timm has no {name!r}: {did_you_mean(name, timm.list_models())}")
     choices = {k: literal(v) for k, v in options.items()}
     try:
-        with seeded(seed):
+        with use_seed(seed):
             module: nn.Module = timm.create_model(name, pretrained=False, **choices)
     except Exception as e:
         raise ModelError(f"timm could not build {source!r}: {e}") from e
     if pretrained:
         try:
-            with seeded(seed):
+            with use_seed(seed):
                 module = timm.create_model(name, pretrained=True, **choices)
         except Exception as e:
             raise _unfetched(source, e) from e
@@ -142,3 +198,20 @@ def _unfetched(source: str, error: Exception) -> ModelError:
         f"The weights of {source!r} could not be fetched ({type(error).__name__}: {first}). "
         "Is there a connection? If you have them as a file, leave out pretrained and give weights=FILE."
     )
+
+
+def from_factory(name: str, options: Mapping[str, str], *, source: str, seed: int) -> Model:
+    """What FUNCTION of FILE.py returns when called with the options as keywords, under `seed`."""
+    file, _, function = name.rpartition(":")
+    path = Path(file)
+    with use_seed(seed):
+        imported = import_file(path, function, error=ModelError)
+    factory = getattr(imported, function, None)
+    if not callable(factory):
+        own = [k for k, v in vars(imported).items() if callable(v) and not k.startswith("_")]
+        raise ModelError(f"{file} has no function {function!r}: {did_you_mean(function, own)}")
+    with use_seed(seed), running(path, f"{name} failed", error=ModelError):
+        made = factory(**{k: literal(v) for k, v in options.items()})
+    if not isinstance(made, nn.Module):
+        raise ModelError(f"Expected {name} to return a torch.nn.Module, but it returned {type(made).__name__}.")
+    return Model(made, source)

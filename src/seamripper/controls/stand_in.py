@@ -36,11 +36,11 @@ class AsTheyAre(nn.Module):
         return inputs * 1
 
 
-def given(make: nn.Module, example: Inputs, source: str) -> Split:
+def stand_in(make: nn.Module, example: Inputs, source: str) -> Split:
     """A sender whose activations are what `make` gives for its inputs: a tensor, or activations with a mask.
 
     >>> import torch
-    >>> sender = given(AsTheyAre(), torch.zeros(2, 8, 4, 4), "noise")
+    >>> sender = stand_in(AsTheyAre(), torch.zeros(2, 8, 4, 4), "noise")
     >>> sender.cut.shape, sender.cut.layout, sender.model.source
     ((8, 4, 4), 'nchw', 'noise')
     """

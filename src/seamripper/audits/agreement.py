@@ -64,7 +64,7 @@ class Agreement:
         return share * 0 if self.chance >= 1 - 1e-12 else (share - self.chance) / (1 - self.chance)
 
 
-class Resampled:
+class Bootstrap:
     """One bootstrap of samples for everything that is compared on them, so that what is hard for all widens nothing.
 
     Of several seeds, seeds are drawn as well, with replacement: they are the units above the samples.
@@ -76,11 +76,11 @@ class Resampled:
 
     def kappa(self, seeds: Sequence[Agreement]) -> NDArray[np.float64]:
         """κ, the mean over seeds, in each resample."""
-        each = np.stack([one.beyond(self._counts @ one.hits) for one in seeds], axis=1)
+        each = np.stack([agreement.beyond(self._counts @ agreement.hits) for agreement in seeds], axis=1)
         drawn = self._rng.integers(0, len(seeds), size=each.shape)
         return np.asarray(np.take_along_axis(each, drawn, axis=1).mean(1))
 
 
 def mean_kappa(seeds: Sequence[Agreement]) -> float:
     """κ, the mean over seeds."""
-    return float(np.mean([one.kappa for one in seeds]))
+    return float(np.mean([agreement.kappa for agreement in seeds]))

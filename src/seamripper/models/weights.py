@@ -49,7 +49,7 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, origin: st
         if k in given and wanted[k].shape != given[k].shape
     ]
     whole = [f"{k} ({given[k].dtype})" for k in wanted if k in given and _is_number_lost(wanted[k], given[k])]
-    found = [
+    problems = [
         f"{len(keys)} {what}: {_first(keys)}"
         for what, keys in (
             ("missing", missing),
@@ -59,10 +59,10 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, origin: st
         )
         if keys
     ]
-    if found:
+    if problems:
         raise CheckpointError(
             f"The weights in {origin} do not fit {type(module).__name__}, which has {len(wanted)} tensors. "
-            f"{'; '.join(found)}. Give the options (width, classes, …) that the weights were made with."
+            f"{'; '.join(problems)}. Give the options (width, classes, …) that the weights were made with."
         )
     # A plain dict has no version, so batch norms of old files may lack num_batches_tracked.
     module.load_state_dict(dict(given), strict=False)
