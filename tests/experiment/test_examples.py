@@ -13,13 +13,12 @@ import torch
 import seamripper as sr
 from seamripper._files import load_tensors
 from seamripper.audits.interventions import interventions
-from seamripper.experiment import Experiment, Local, Store, run
-from seamripper.experiment.expand import expand
+from seamripper.experiment import Experiment, Local, Store, parts, run
 from seamripper.experiment.identity import Identities
+from seamripper.experiment.images import as_bytes
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.kinds._images import as_bytes
-from seamripper.experiment.kinds.audit import _chosen, _examples
+from seamripper.experiment.parts.audit import audit_output
+from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Worker
 
 STUDY = """
@@ -32,13 +31,13 @@ n_test = 80
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
 n = 300
-epochs = 1
+training = "?epochs=1"
 
 [models.colour]
 train = "zoo:R_1111?width=0.125"
 data = "digits/colour"
 n = 300
-epochs = 1
+training = "?epochs=1"
 
 [[audit]]
 senders = ["colour"]
@@ -79,7 +78,7 @@ class Bench:
             job.where,
             {need: self.found[need].tensors for need in job.needs},
         )
-        return kind_named(job.kind).run(job.content, self.worker)
+        return parts[job.kind].run(job.content, self.worker)
 
     def kept(self, found: Any) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         return load_tensors(self.worker.tensors.get(found.tensors["examples"]), kind="examples")
@@ -108,7 +107,8 @@ def same_answers(bench: Bench, job: Job, found: Any, shown: sr.Samples) -> None:
     """The examples are those of the set, in its order, those first where the two disagree."""
     theirs, ours = bench.answers(job, shown)
     apart, told = (theirs != ours).numpy(), found.record["examples"]
-    index = torch.from_numpy(_chosen(apart))
+    first = np.flatnonzero(apart)[:8]
+    index = torch.from_numpy(np.concatenate([first, np.flatnonzero(~apart)[: 12 - len(first)]]))
     tensors, _ = bench.kept(found)
     assert torch.equal(tensors["labels"], shown.labels[index])
     assert torch.equal(tensors["receiver"], theirs[index])
@@ -156,20 +156,6 @@ def test_those_first_on_which_they_disagree(bench: Bench) -> None:
     assert len(apart) <= 12
 
 
-@pytest.mark.parametrize(
-    ("apart", "kept"),
-    [
-        ([0] * 20, list(range(12))),
-        ([1] * 20, list(range(8))),
-        ([0] * 10 + [1] * 10, [*range(10, 18), *range(4)]),
-        ([0, 1, 0, 1], [1, 3, 0, 2]),
-        ([0, 0, 0, 0, 1] * 4, [4, 9, 14, 19, 0, 1, 2, 3, 5, 6, 7, 8]),
-    ],
-)
-def test_which_are_chosen(apart: list[int], kept: list[int]) -> None:
-    assert _chosen(np.array(apart, dtype=bool)).tolist() == kept
-
-
 def test_without_a_verdict_on_conflicts_there_are_none(bench: Bench) -> None:
     _, found = bench.audit(WITHOUT)
     assert found.record["examples"] is None
@@ -184,11 +170,11 @@ def test_inputs_that_are_no_images_have_none() -> None:
     audited = sr.audit(
         half, half, numbers.take(slice(0, 32)), numbers.take(slice(32, 64)), seeds=(0,), audits=["margin"]
     )
-    assert _examples(audited, half, "conflict set", numbers) is None
+    assert audit_output(audited, half, ("conflict set", numbers), "", str).record["examples"] is None
     named = dataclasses.replace(numbers, inputs={"input_ids": torch.zeros(64, 8, dtype=torch.long)})
-    assert _examples(audited, half, "conflict set", named) is None
+    assert audit_output(audited, half, ("conflict set", named), "", str).record["examples"] is None
     maps = dataclasses.replace(numbers, inputs=torch.zeros(64, 8, 4, 4))
-    assert _examples(audited, half, "conflict set", maps) is None
+    assert audit_output(audited, half, ("conflict set", maps), "", str).record["examples"] is None
 
 
 def test_floats_are_brought_back_to_bytes() -> None:
@@ -204,9 +190,9 @@ def test_floats_are_brought_back_to_bytes() -> None:
 
 def test_rows_are_as_without_them(bench: Bench) -> None:
     _, found = bench.audit(SET)
-    rows = list(kind_named("audit").rows(found.record))
+    rows = list(parts["audit"].rows(found.record))
     bare = {name: value for name, value in found.record.items() if name != "examples"}
-    assert rows == list(kind_named("audit").rows(bare))
+    assert rows == list(parts["audit"].rows(bare))
     assert {row["figure"] for row in rows} == {"observed", "effect", "recovered"}
 
 

@@ -99,11 +99,11 @@ def test_a_figure_that_is_not_finite_is_a_row(tmp_path: Path) -> None:
 
 
 def test_a_figure_of_a_stitch_that_was_not_finite_is_a_row() -> None:
-    from seamripper.experiment.kinds.base import course, figure
+    from seamripper.experiment.parts.base import figure_row, loss_rows
 
-    (row,) = figure("top1", {"value": None, "interval": [None, None], "n": 3}, status="ok")
+    (row,) = figure_row("top1", {"value": None, "interval": [None, None], "n": 3}, status="ok")
     assert (row["value"], row["status"]) == (None, "ok; not finite")
-    told = {row["figure"]: row["status"] for row in course({"figures": {"loss_end": None, "falling": None}})}
+    told = {row["figure"]: row["status"] for row in loss_rows({"figures": {"loss_end": None, "falling": None}})}
     assert told == {"loss_end": "not finite", "falling": "too few steps to tell"}
 
 

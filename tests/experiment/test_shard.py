@@ -15,9 +15,9 @@ import pytest
 
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment, Local, Store, run, table
-from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph
+from seamripper.experiment.plan import expand
 from seamripper.experiment.shard import parse_shard, portion, sbatch
 from seamripper.experiment.upkeep import check
 

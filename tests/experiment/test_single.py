@@ -10,7 +10,7 @@ import pytest
 from seamripper.errors import StoreError
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.job import Job
-from seamripper.experiment.kinds import Output
+from seamripper.experiment.parts.base import Output
 from seamripper.experiment.single import Single, keep
 from seamripper.experiment.upkeep import check
 from seamripper.report.runs import Runs

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from seamripper.experiment.spec import Calling
 
 from seamripper.experiment import Experiment
-from seamripper.experiment.spec import Calling
 from seamripper.figures import Lines, Picture, Pictures, Series, Sheet, png
 from seamripper.papers import Claim, Finding, Item, Paper, Reproduction
 from seamripper.papers.cells import Cells

@@ -10,11 +10,12 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from seamripper.experiment import Experiment
 from seamripper.experiment.expand import expand
+from seamripper.experiment.kinds import Row, kind_named
+
+from seamripper.experiment import Experiment
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Job
-from seamripper.experiment.kinds import Row, kind_named
 from seamripper.papers import Item
 
 Labels = Mapping[str, Any]

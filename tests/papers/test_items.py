@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 import pytest
 from planted_worlds import jobs_of
+from seamripper.experiment.spec import Data, Network, Way
 
 from seamripper.experiment import Experiment
-from seamripper.experiment.spec import Data, Network, Way
 from seamripper.papers import Item, papers
 from seamripper.papers.base import Profile
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from planted_worlds import Labels, World, jobs_of, rows_of
+from seamripper.experiment.kinds import Row
+from seamripper.experiment.spec import Auditing, Controlling, Data, Network, Noising, Picturing, Stitching, Way
 
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate
 from seamripper.experiment import Experiment
 from seamripper.experiment.identity import Identities
-from seamripper.experiment.kinds import Row
-from seamripper.experiment.spec import Auditing, Controlling, Data, Network, Noising, Picturing, Stitching, Way
 from seamripper.figures import Lines, Sheet, describe
 from seamripper.papers import Claim, Finding, papers
 from seamripper.papers.cells import Cells

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from planted_paper import called, item, paper, study
+from seamripper.experiment.spec import Data, Network, Stitching
 
 from seamripper.errors import FileError, StoreError
 from seamripper.experiment import Experiment, Local, Standing, Store
-from seamripper.experiment.spec import Data, Network, Stitching
 from seamripper.papers import Finding, Item, reproduce
 from seamripper.papers.reproduce import RECORD, Outcome, Reproduction, folder_of
 

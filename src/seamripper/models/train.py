@@ -66,7 +66,7 @@ def train(
     _require_given(architecture, samples, out, resume, watch)
     architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
     training = training_for(architecture) if training is None else Training.named(training)
-    _require_for_networks(training)
+    require_for_networks(training)
     check_samples(architecture, samples)
     seed = check_seed(seed)
     task = _Task(architecture, samples, training, seed)
@@ -107,7 +107,8 @@ def training_for(architecture: Architecture, **options: Any) -> Training:
     return replace(usual, **{name: value for name, value in options.items() if value is not None})
 
 
-def _require_for_networks(training: Training) -> None:
+def require_for_networks(training: Training) -> None:
+    """Refuse a training that is for stitches alone."""
     # A batch of one has no statistics for a batch norm to take.
     for name, least in (("batch", 2), ("epochs", 1)):
         value = getattr(training, name)

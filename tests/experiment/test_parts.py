@@ -14,12 +14,11 @@ import seamripper as sr
 from seamripper.audits.base import as_json
 from seamripper.controls import Case, controls
 from seamripper.errors import DamagedError, ExperimentError
-from seamripper.experiment.expand import expand
+from seamripper.experiment import Experiment, parts
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds import kind_named, kinds
-from seamripper.experiment.kinds.base import course
-from seamripper.experiment.spec import Experiment
+from seamripper.experiment.parts.base import loss_rows
+from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Matched, Worker
 
 STUDY = """
@@ -32,14 +31,12 @@ n_test = 80
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
 n = 300
-epochs = 1
+training = "?epochs=1"
 seeds = [0, 1]
 
-[matchings.fast]
-way = "task"
-init = "direct"
-epochs = 1
-lr = 0.01
+[matchings]
+fast = "task?init=direct&epochs=1&lr=0.01"
+plain = "task?epochs=1"
 
 [[stitch]]
 senders = ["digit/1"]
@@ -56,10 +53,6 @@ cuts = ["layer1"]
 pairing = "all"
 matchings = ["fast"]
 freeze = ["weights"]
-
-[matchings.plain]
-way = "task"
-epochs = 1
 
 [[noise]]
 receivers = ["digit/0"]
@@ -111,7 +104,7 @@ class Bench:
     def do(self, job: Job) -> Any:
         inputs = {need: self.found[need].tensors for need in job.needs}
         self.worker.key, self.worker.where, self.worker.inputs = job.key, job.where, inputs
-        return kind_named(job.kind).run(job.content, self.worker)
+        return parts[job.kind].run(job.content, self.worker)
 
     def of(self, kind: str, **labels: Any) -> tuple[Job, Any]:
         (job,) = [j for j in self.graph if j.kind == kind and labels.items() <= dict(j.labels).items()]
@@ -132,13 +125,13 @@ def halves(bench: Bench, cut: str) -> tuple[sr.Split, sr.Split, sr.Samples, sr.S
 
 
 def test_every_kind_of_job_is_tried_here(bench: Bench) -> None:
-    assert {job.kind for job in bench.graph} == kinds.keys() - {"call"}
-    assert {name for name, kind in kinds.items() if kind.helps} == {"activations", "pass"}
+    assert {job.kind for job in bench.graph} == parts.keys() - {"call"}
+    assert {name for name, kind in parts.items() if kind.helps} == {"activations", "pass"}
 
 
 def test_costs_are_positive_and_grow_with_the_work(bench: Bench) -> None:
     for job in bench.graph:
-        kind = kind_named(job.kind)
+        kind = parts[job.kind]
         assert kind.cost(job.content) > 0
         samples = "per_class" if job.kind == "noise" else "n"
         assert kind.cost({**job.content, samples: 10 * job.content[samples]}) > kind.cost(job.content)
@@ -153,7 +146,7 @@ def test_a_training_is_that_of_train(bench: Bench) -> None:
     loaded = sr.load(str(bench.worker.tensors.path(found.tensors["model"])))
     assert loaded.fingerprint == alone.fingerprint
     assert "seconds" not in loaded.record
-    rows = {row["figure"]: row for row in kind_named("train").rows(found.record)}
+    rows = {row["figure"]: row for row in parts["train"].rows(found.record)}
     assert rows["accuracy"]["n"] == 360
     assert 0 <= rows["accuracy"]["low"] <= rows["accuracy"]["value"] <= rows["accuracy"]["high"] <= 1
     assert rows["loss"]["value"] == alone.record["losses"][-1]
@@ -173,7 +166,7 @@ def test_a_stitch_is_that_of_match(bench: Bench, matching: str) -> None:
         # The head runs in other batches, and so rounds otherwise: an answer in a hundred may turn.
         assert ours[name]["value"] == pytest.approx(theirs[name]["value"], abs=0.0126), name
     assert ours["receiver_here"] == theirs["receiver_here"]
-    rows = {row["figure"]: row for row in kind_named("stitch").rows(found.record)}
+    rows = {row["figure"]: row for row in parts["stitch"].rows(found.record)}
     assert rows["top1"]["value"] == ours["top1"]["value"]
     assert rows["top1"]["status"] == found.record["status"]
     tensors = bench.worker.tensors.get(found.tensors["stitch"])
@@ -187,11 +180,11 @@ def test_a_stitch_is_that_of_match(bench: Bench, matching: str) -> None:
 
 def test_a_stitch_says_how_its_loss_ended_and_by_what_it_still_fell() -> None:
     figures = {"loss_end": 0.25, "falling": 0.125, "tail": "plain"}
-    rows = list(course({"figures": figures}))
+    rows = list(loss_rows({"figures": figures}))
     assert [(row["figure"], row["value"]) for row in rows] == [("loss_end", 0.25), ("falling", 0.125)]
-    loss, fell = course({"figures": {"loss_end": 0.25, "falling": None}})
+    loss, fell = loss_rows({"figures": {"loss_end": 0.25, "falling": None}})
     assert (loss["value"], fell["value"], fell["status"]) == (0.25, None, "too few steps to tell")
-    assert list(course({"figures": {"residual": 0.1}})) == list(course({})) == []
+    assert list(loss_rows({"figures": {"residual": 0.1}})) == list(loss_rows({})) == []
 
 
 def test_statistics_that_adapt_run_the_head(bench: Bench) -> None:
@@ -207,7 +200,7 @@ def test_the_receiver_before_its_statistics_adapted_is_told(bench: Bench) -> Non
     assert "unadapted" not in frozen.record
     assert found.record["unadapted"]["here"] == frozen.record["result"]["receiver_here"]
     assert found.record["unadapted"]["own"] == frozen.record["result"]["receiver_own"]
-    rows = {row["figure"]: row["value"] for row in kind_named("stitch").rows(found.record)}
+    rows = {row["figure"]: row["value"] for row in parts["stitch"].rows(found.record)}
     assert rows["receiver_unadapted"] == found.record["unadapted"]["here"]["value"]
     assert rows["own_unadapted"] == found.record["unadapted"]["own"]["value"]
 
@@ -221,7 +214,7 @@ def test_a_control_is_that_of_the_case(bench: Bench) -> None:
         (ours,) = found.record["outcomes"]
         assert ours["result"] == as_json(alone.result.as_record())
         assert ours["label"] == alone.label
-        rows = list(kind_named("control").rows(found.record))
+        rows = list(parts["control"].rows(found.record))
         assert {row["counterpart"] for row in rows} == {alone.label}
 
 
@@ -246,7 +239,7 @@ def test_a_comparison_in_parts_is_that_of_one_pass(bench: Bench) -> None:
                 assert ours["value"] == pytest.approx(theirs.value, abs=1e-5), name
                 assert ours["n"] == theirs.n
     assert "seconds" not in found.record["record"]
-    rows = list(kind_named("compare").rows(found.record))
+    rows = list(parts["compare"].rows(found.record))
     assert len(rows) == 2 * 2 * 5
     assert {(row["sender_cut"], row["receiver_cut"]) for row in rows} == {(a, b) for a in cuts for b in cuts}
 
@@ -268,7 +261,7 @@ def test_an_audit_is_that_of_audit(bench: Bench) -> None:
     theirs = as_json(alone.as_record())
     assert found.record["judgement"] == theirs["judgement"]
     assert found.record["verdicts"] == theirs["verdicts"]
-    rows = list(kind_named("audit").rows(found.record))
+    rows = list(parts["audit"].rows(found.record))
     assert rows[-1]["status"] == alone.conclusion
     assert {row["audit"] for row in rows} == {"margin", "conflict", "rule"}
 
@@ -359,7 +352,7 @@ def call(folder: Path, code: str, **args: Any) -> Any:
     worker = Worker(folder)
     worker.key, worker.where, worker.inputs = "k", {"file": str(path)}, {}
     sha = hashlib.sha256(path.read_bytes()).hexdigest()
-    return kind_named("call").run({"file": sha, "function": "f", "args": args}, worker)
+    return parts["call"].run({"file": sha, "function": "f", "args": args}, worker)
 
 
 def test_a_function_s_figures_become_rows(tmp_path: Path) -> None:
@@ -369,7 +362,7 @@ def test_a_function_s_figures_become_rows(tmp_path: Path) -> None:
     assert found.record == {
         "figures": {"a": 2, "b": "word", "c": {"value": 0.5, "interval": [0.4, 0.6], "n": 9}, "d": nan, "e": [1, 2]}
     }
-    rows = list(kind_named("call").rows(found.record))
+    rows = list(parts["call"].rows(found.record))
     assert rows[0] == {"figure": "a", "value": 2.0}
     assert rows[1] == {"figure": "b", "status": "word"}
     assert rows[2] == {"figure": "c", "value": 0.5, "low": 0.4, "high": 0.6, "n": 9}
@@ -400,7 +393,7 @@ def test_a_file_that_has_changed_since_the_plan_is_not_run(tmp_path: Path) -> No
     worker = Worker(tmp_path)
     worker.key, worker.where, worker.inputs = "k", {"file": str(path)}, {}
     with pytest.raises(ExperimentError, match="was changed since the experiment was planned"):
-        kind_named("call").run({"file": "0" * 64, "function": "f", "args": {}}, worker)
+        parts["call"].run({"file": "0" * 64, "function": "f", "args": {}}, worker)
 
 
 def test_a_worker_keeps_what_it_has_loaded(bench: Bench) -> None:

@@ -18,14 +18,24 @@ from seamripper.data import clustered_noise
 from seamripper.data.paired import Paired
 from seamripper.errors import CutError, DataError, ExperimentError
 from seamripper.estimate import proportion
-from seamripper.experiment import Experiment, Local, Store, run, table
-from seamripper.experiment.expand import expand
+from seamripper.experiment import (
+    ControlPart,
+    Data,
+    Experiment,
+    Local,
+    Network,
+    NoisePart,
+    StitchPart,
+    Store,
+    parts,
+    run,
+    table,
+)
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.kinds._ranks import rank_rows
+from seamripper.experiment.parts.base import rank_rows
+from seamripper.experiment.plan import expand
 from seamripper.experiment.reading import Reading
-from seamripper.experiment.spec import Controlling, Data, Network, Noising, Stitching, Way
 from seamripper.experiment.worker import Worker
 from seamripper.report.sections.table import table as all_figures
 
@@ -39,21 +49,12 @@ n_test = 150
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
 n = 600
-epochs = 3
+training = "?epochs=3"
 seeds = [0, 1]
 
-[matchings.fast]
-way = "task"
-epochs = 8
-lr = 0.01
-batch = 64
-
-[matchings.turned]
-way = "task"
-label_map = [3, 2, 1, 0]
-epochs = 8
-lr = 0.01
-batch = 64
+[matchings]
+fast = "task?epochs=8&lr=0.01&batch=64"
+turned = "task?label_map=3,2,1,0&epochs=8&lr=0.01&batch=64"
 
 [[noise]]
 receivers = ["digit/0"]
@@ -243,7 +244,7 @@ def test_the_report_tells_noise_of_one_radius_from_that_of_another(done: Study) 
 def test_noise_costs_by_samples_and_epochs(tmp_path: Path) -> None:
     graph = graph_of(noise=(noising(classes=(5,), per_class=20, per_class_test=10),))
     (job,) = of_kind(graph, "noise")
-    cost = kind_named("noise").cost
+    cost = parts["noise"].cost
     # Task matching has ten epochs.
     assert cost(job.content) == 5 * (20 * 11 + 10)
     assert cost({**job.content, "classes": 10}) == 2 * cost(job.content)
@@ -267,10 +268,10 @@ def test_no_top5_among_five_classes_and_ranks_of_nothing_are_null(tmp_path: Path
     job.content["matching"]["training"]["epochs"] = 0
     worker = Worker(tmp_path)
     worker.key, worker.where, worker.inputs = job.key, job.where, {}
-    record = kind_named("noise").run(job.content, worker).record
+    record = parts["noise"].run(job.content, worker).record
     assert record["top5"] is None
     assert (record["rank"]["rank"], record["rank"]["effective"]) == (0, None)
-    rows = {row["figure"]: row["value"] for row in kind_named("noise").rows(record)}
+    rows = {row["figure"]: row["value"] for row in parts["noise"].rows(record)}
     ended = {name: record["figures"][name] for name in ("loss_end", "falling") if name in rows}
     assert rows == {"top1": record["top1"]["value"], "rank": 0.0, "effective_rank": None} | ended
 
@@ -311,20 +312,20 @@ def test_a_record_without_ranks_has_no_rows_of_them() -> None:
 # ---- which jobs there are
 
 R = "zoo:R_1111?width=0.125"
-NETWORK: dict[str, Any] = {"train": R, "data": "digits/digit", "n": 64, "epochs": 1, "seeds": (0, 1)}
+NETWORK: dict[str, Any] = {"train": R, "data": "digits/digit", "n": 64, "training": "?epochs=1", "seeds": (0, 1)}
 MODELS = {
     "a": Network(**NETWORK),
     "theirs": Network(load=R),
     "lenet": Network(load="zoo:lenet?channels=1&classes=7"),
     "auto": Network(load="zoo:autoencoder?channels=1"),
 }
-WAYS = {"near": Way(way="task", init="direct"), "same": Way(way="task", init="identity")}
+WAYS = {"near": "task?init=direct", "same": "task?init=identity"}
 OTHERS: dict[str, Any] = {"senders": ("a",), "receivers": ("a",), "pairing": "others", "cuts": ("layer1",)}
 MEMO: dict[str, Any] = {}
 
 
-def noising(**given: Any) -> Noising:
-    return Noising(**{"receivers": ("a/0",), "cuts": ("layer3",), "per_class": 4, "per_class_test": 2, **given})
+def noising(**given: Any) -> NoisePart:
+    return NoisePart(**{"receivers": ("a/0",), "cuts": ("layer3",), "per_class": 4, "per_class_test": 2, **given})
 
 
 def graph_of(**given: Any) -> Graph:
@@ -473,20 +474,18 @@ def test_a_label_map_that_names_classes_that_there_are_not_is_told(tmp_path: Pat
     worker = Worker(tmp_path)
     worker.key, worker.where, worker.inputs = job.key, job.where, {}
     with pytest.raises(DataError, match="go from 0 to 7, but the receiver has 7 classes"):
-        kind_named("noise").run(
-            {**job.content, "matching": {"name": "task", "label_map": [0, 1, 2, 3, 4, 5, 7]}}, worker
-        )
+        parts["noise"].run({**job.content, "matching": {"name": "task", "label_map": [0, 1, 2, 3, 4, 5, 7]}}, worker)
 
 
 # ---- controls without stitches
 
 
-def controlling(**given: Any) -> Controlling:
-    return Controlling(**{**OTHERS, "controls": ("self", "shuffled"), **given})
+def controlling(**given: Any) -> ControlPart:
+    return ControlPart(**{**OTHERS, "controls": ("self", "shuffled"), **given})
 
 
-def stitching(**given: Any) -> Stitching:
-    return Stitching(**{**OTHERS, **given})
+def stitching(**given: Any) -> StitchPart:
+    return StitchPart(**{**OTHERS, **given})
 
 
 def test_controls_alone_are_those_of_a_stitch_without_the_stitch() -> None:
