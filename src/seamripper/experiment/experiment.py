@@ -132,7 +132,8 @@ def _add_parts() -> None:
         fields = Experiment.__pydantic_fields__
         for name in _PARTS:
             del fields[name]
-        fields |= {name: FieldInfo(annotation=tuple[part, ...], default=()) for name, part in asked.items()}  # type: ignore[valid-type]
+        for name, part in asked.items():
+            fields[name] = FieldInfo(annotation=tuple[part, ...], default=())  # type: ignore[valid-type]
         _PARTS.clear()
         _PARTS.update(asked)
         Experiment.model_rebuild(force=True)

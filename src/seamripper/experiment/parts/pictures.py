@@ -306,7 +306,7 @@ def image_error(rows: Mapping[str, Tensor], test: Samples, own: Samples | None =
     if rows["stitched"].shape != rows["input"].shape:
         return None
     apart = lightness(rows["stitched"], own or test) - lightness(rows["input"], test)
-    return over_seeds(apart.square().flatten(1).mean(1).tolist()).as_record()
+    return over_seeds(apart.square().flatten(1).mean(1).tolist(), unit="images").as_record()
 
 
 def _require_for(matching: Mapping[str, Any], expansion: Expansion, data: Data, own: Data, *, apart: bool) -> None:
