@@ -36,18 +36,16 @@ n_test = 200
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
 seeds = [0, 1]
-epochs = 4
+training = "?epochs=4"
 
 [models.colour]
 train = "zoo:R_1111?width=0.125"
 data = "digits/colour"
 seeds = [0, 1]
-epochs = 4
+training = "?epochs=4"
 
-[matchings.fast]
-way = "task"
-init = "direct"
-epochs = 2
+[matchings]
+fast = "task?init=direct&epochs=2"
 
 [[stitch]]
 senders = ["colour", "digit"]

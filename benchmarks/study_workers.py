@@ -26,13 +26,13 @@ threads = {threads}
 train = "zoo:resnet18?width=0.25"
 data = "mnist/digit"
 n = 2000
-epochs = 1
+training = "?epochs=1"
 
 [models.colour]
 train = "zoo:resnet18?width=0.25"
 data = "mnist/colour"
 n = 2000
-epochs = 1
+training = "?epochs=1"
 """
 STITCHES = """
 [data]
@@ -40,9 +40,8 @@ name = "mnist/correlated"
 n = 4000
 n_test = 2000
 
-[matchings.few]
-way = "task"
-epochs = 5
+[matchings]
+few = "task?epochs=5"
 
 [[stitch]]
 senders = ["colour", "digit"]

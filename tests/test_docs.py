@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from seamripper.audits import audits
+from seamripper.audits.interventions import interventions
 from seamripper.cli import _COMMANDS
-from seamripper.experiment import Experiment
+from seamripper.controls import Known, controls
+from seamripper.experiment import Experiment, parts
+from seamripper.experiment.engines import engines
+from seamripper.matching import matchings
+from seamripper.measures import measures
 from seamripper.papers import papers
+from seamripper.stitches import stitches
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -50,3 +58,16 @@ def test_the_run_of_record_is_there() -> None:
     assert "commit " in text
     assert "could not be read" not in text
     assert "Some jobs failed" not in text
+
+
+def test_the_glossary_has_every_public_kind_of_thing() -> None:
+    """Every public type, every kind of choice and every part of a study is explained in the words that it goes by."""
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    for word in ("Model", "Samples", "Match", "Comparison", "Estimate", "Experiment", "Store", "Training", "Paired"):
+        assert f"**{word}" in text, word
+    for registry in (stitches, matchings, measures, controls, interventions, audits, engines):
+        assert f"**{registry.what.capitalize()}" in text, registry.what
+    for name, part in parts.items():
+        assert not part.asked_for or f"[[{name}]]" in text, name
+    for known in get_args(Known):
+        assert f"*{known}*" in text, known

@@ -15,7 +15,7 @@ from seamripper.audits.audit import MATCHING, matching_of
 from seamripper.comparing import Prepared, Request, Rule
 from seamripper.cut.many import heads
 from seamripper.experiment import Local, Ray
-from seamripper.experiment.engines import engine_named
+from seamripper.experiment.engines import engines
 from seamripper.measures import measures
 from seamripper.stitches import Stitch, stitches
 
@@ -134,8 +134,11 @@ def test_a_training_and_an_engine_by_their_words() -> None:
     few = sr.load_data("digits/digit", "test", n=24)
     trained = sr.train("zoo:lenet", few, training="balogh?epochs=1&lr=0.01")
     assert trained.record["recipe"] == sr.Training(lr=0.01, batch=64, epochs=1).as_record()
-    assert isinstance(engine_named("local"), Local)
-    assert isinstance(engine_named("ray"), Ray)
+    assert engines.make("local?workers=1").workers == 1
+    assert isinstance(engines.make("local"), Local)
+    cluster = engines.make("ray?address=head:6379", workers=3)
+    assert isinstance(cluster, Ray)
+    assert (cluster.address, cluster.workers) == ("head:6379", 3)
 
 
 def test_a_measure_and_a_study_by_their_words(tmp_path: Path) -> None:

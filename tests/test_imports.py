@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import textwrap
@@ -111,6 +112,39 @@ def test_imports_point_to_the_left() -> None:
     read = [violations(path.read_text(), module, package=package) for path, module, package in files()]
     assert len(read) > 90
     assert [wrong for found in read for wrong in found] == []
+
+
+def intrusions(text: str, module: str, *, package: bool = False) -> list[tuple[str, str]]:
+    """(own package, module) for every private module of another package that a file imports from."""
+    own = module.split(".")[1]
+    found = []
+    for _, name in imported(ast.parse(text), module, package=package):
+        parts = name.split(".")
+        if parts[0] != "seamripper" or len(parts) < 3 or parts[1] == own:
+            continue
+        private = next((k for k, part in enumerate(parts[2:], 2) if re.match(r"_[a-z]", part)), None)
+        if private is not None:
+            found.append((own, ".".join(parts[1 : private + 1])))
+    return found
+
+
+def test_no_package_imports_another_ones_private_module() -> None:
+    read = [pair for path, module, package in files() for pair in intrusions(path.read_text(), module, package=package)]
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    ("text", "caught"),
+    [
+        ("from seamripper.models._spec import Spec", [("cut", "models._spec")]),
+        ("def look():\n    import seamripper.models.zoo._rounded", [("cut", "models.zoo._rounded")]),
+        ("from seamripper.models import _spec", [("cut", "models._spec")]),
+        ("from seamripper.cut._winograd import tile\nfrom seamripper._words import listed", []),
+        ("from seamripper.models import Model", []),
+    ],
+)
+def test_a_planted_intrusion_is_caught(text: str, caught: list[tuple[str, str]]) -> None:
+    assert intrusions(text, "seamripper.cut.split") == caught
 
 
 def test_every_part_has_its_place() -> None:

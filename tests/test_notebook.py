@@ -36,7 +36,7 @@ from seamripper.matching import Direct, Task, load_match, match
 from seamripper.measures import Pair, measures, score
 from seamripper.measures.score import claims_of
 from seamripper.models import Model, Training
-from seamripper.models._seeded import seeded
+from seamripper.models.running import use_seed
 from seamripper.stitches import stitches
 from seamripper.stitches.low_rank import LowRank
 
@@ -48,7 +48,7 @@ QUICK = Task(Training(epochs=8, batch=32, lr=0.02))
 def network(seed: int, hidden: str) -> nn.Module:
     """A small network for the digits, with a layer of this name, trained for a moment."""
     data = load_data("digits/digit", n=200)
-    with seeded(seed):
+    with use_seed(seed):
         parts = [("flat", nn.Flatten()), ("first", nn.Linear(3 * 28 * 28, 12)), (hidden, nn.ReLU())]
         net = nn.Sequential(OrderedDict([*parts, ("deep", nn.Linear(12, 12)), ("out", nn.Linear(12, 10))]))
         optimiser = torch.optim.Adam(net.parameters(), 0.005)

@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from seamripper.matching.training import Training
 from torch import Tensor, nn
 
 import seamripper as sr
 from seamripper.activations.collect import collect
-from seamripper.activations.recorded import recorded
-from seamripper.audits._ood_rows import pooled_rows
+from seamripper.activations.recorded import replay
+from seamripper.audits._detector_fast import pooled_rows
 from seamripper.audits.distribution import Distribution
 from seamripper.comparing import Rule, Stitching, compare, pair_activations
 from seamripper.controls.linear_probe import LinearProbe
@@ -30,7 +29,8 @@ from seamripper.data.paired import Paired
 from seamripper.errors import DataError, MatchError, MeasureError
 from seamripper.matching import evaluate, match, matchings
 from seamripper.matching.task import Task
-from seamripper.models._torchvision import import_torchvision
+from seamripper.models.libraries import import_torchvision
+from seamripper.models.training import Training
 from seamripper.stitches.pool_linear import PoolLinear
 
 import_torchvision()  # transformers imports it even for text, and here and there it needs its repair first
@@ -256,7 +256,7 @@ def test_a_recorded_sender_leaves_padding_out() -> None:
     (a, b), found = (texts(64, length) for length in PADDINGS), []
     found.append(match(*halves(a, (BLOCKS[0], "bert.pooler")), a, matching=sr.Direct()))
     sender, receiver = halves(b, (BLOCKS[0], "bert.pooler"))
-    again, shown = recorded(sender, b, collect(sender, b))
+    again, shown = replay(sender, b, collect(sender, b))
     found.append(match(again, receiver, shown, matching=sr.Direct()))
     same(*map(numbers, found))
 

@@ -327,7 +327,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n")
     third = ["mine = third_party:Mine", "affine = third_party:Imposter", "number = third_party:not_a_class"]
-    third.append("half = third_party:Half")
+    third += ["half = third_party:Half", "other = third_party:Mine"]
     lines = list[str]()
     for registry in REGISTRIES.values():
         lines += [f"[{registry.package}]", "bad = third_party_broken:X", *(third if registry is stitches else ())]
@@ -352,6 +352,7 @@ def test_an_entry_point_that_fails_is_listed_and_breaks_nothing(installed: Path)
             registry.make("bad")
     assert stitches.broken["number"].startswith("third_party:not_a_class is no whole stitch: expected a class")
     assert stitches.broken["half"] == "third_party:Half is no whole stitch: it does not define layer."
+    assert stitches.broken["other"].endswith("its name is 'mine', but it is registered as 'other'.")
     # Nobody replaces what is here by a name of his own.
     assert stitches.broken["affine"] == "third_party:Imposter registers it, but the name is taken."
     assert stitches["affine"].__module__ == "seamripper.stitches.affine"

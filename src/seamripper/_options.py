@@ -89,7 +89,9 @@ def known_options(cls: Any) -> dict[str, tuple[Any, str]]:
 
 
 def default_options(cls: Any) -> dict[str, Any]:
-    """Every option with its default; None for one that has none."""
+    """Every option with its default; None for one that has none. The class may be a pydantic model as well."""
+    if hasattr(cls, "model_fields"):
+        return {name: None if field.is_required() else field.default for name, field in cls.model_fields.items()}
     defaults: dict[str, Any] = {}
     for field in (field for field in fields(cls) if field.init):
         value = None if field.default is MISSING else field.default

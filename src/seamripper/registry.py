@@ -297,6 +297,8 @@ class Registry(Mapping[str, Any], Generic[T]):
             self._broken[point.name] = f"{point.value} could not be imported: {type(e).__name__}: {e}"
             return
         wrong = self._misfit(value)
+        if not wrong and value.name != point.name:
+            wrong = f"its name is {value.name!r}, but it is registered as {point.name!r}."
         if wrong:
             self._broken[point.name] = f"{point.value} is no whole {self.what}: {wrong}"
         else:

@@ -7,7 +7,7 @@ import torch
 
 import seamripper as sr
 from seamripper.activations import collect
-from seamripper.activations.recorded import recorded
+from seamripper.activations.recorded import replay
 from seamripper.errors import DataError
 from seamripper.models import Architecture
 
@@ -24,7 +24,7 @@ def test_the_head_is_not_run_and_the_model_is_the_same(halves: tuple[sr.Split, s
     sender, _ = halves
     fit = sr.load_data("digits/digit", "train", n=40)
     found = collect(sender, fit)
-    same, pair = recorded(sender, fit, found)
+    same, pair = replay(sender, fit, found)
     assert same.fingerprint == sender.fingerprint
     assert same.cut == sender.cut
     assert torch.equal(pair.sender.batch(slice(0, 40)), found.values)
@@ -39,8 +39,8 @@ def test_a_match_is_the_same(halves: tuple[sr.Split, sr.Split], matching: sr.Dir
     sender, receiver = halves
     fit, test = (sr.load_data("digits/digit", split, n=256) for split in ("train", "test"))
     plain = sr.match(sender, receiver, fit, matching=matching)
-    first, fit_shown = recorded(sender, fit, collect(sender, fit))
-    _, test_shown = recorded(sender, test, collect(sender, test))
+    first, fit_shown = replay(sender, fit, collect(sender, fit))
+    _, test_shown = replay(sender, test, collect(sender, test))
     again = sr.match(first, receiver, fit_shown, matching=matching)
     for name, value in plain.layer.state_dict().items():
         assert torch.allclose(again.layer.state_dict()[name], value, atol=1e-5), name
@@ -53,4 +53,4 @@ def test_activations_of_other_samples_are_refused(halves: tuple[sr.Split, sr.Spl
     sender, _ = halves
     fit, other = sr.load_data("digits/digit", "train", n=40), sr.load_data("digits/digit", "train", n=40, seed=1)
     with pytest.raises(DataError, match="Expected the activations at 'layer1' of the 40 samples of digits/digit"):
-        recorded(sender, fit, collect(sender, other))
+        replay(sender, fit, collect(sender, other))

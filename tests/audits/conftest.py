@@ -18,7 +18,7 @@ from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.estimate import Estimate, proportion
 from seamripper.matching import Functional, Task, Training
-from seamripper.models._seeded import seeded
+from seamripper.models.running import use_seed
 
 Kind = Literal["vectors", "maps"]
 
@@ -57,7 +57,7 @@ def vectors() -> nn.Module:
 def network(kind: Kind, seed: int) -> nn.Module:
     """A network that was trained on samples with the ids 9000 …, which no case has."""
     data = samples(kind, 300, first_id=9000)
-    with seeded(seed):
+    with use_seed(seed):
         net = vectors() if kind == "vectors" else Maps()
         optimiser = torch.optim.Adam(net.parameters(), 0.01)
         for _ in range(60):

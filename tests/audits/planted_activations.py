@@ -16,7 +16,7 @@ from seamripper.cut import Split, split
 from seamripper.cut.place import Layout
 from seamripper.data import Samples
 from seamripper.data.paired import Paired
-from seamripper.models._seeded import seeded
+from seamripper.models.running import use_seed
 
 SHAPES: dict[Layout, tuple[int, ...]] = {"nd": (8,), "ntd": (4, 8), "nchw": (8, 6, 6)}
 LAYOUTS: list[Layout] = ["nd", "ntd", "nchw"]
@@ -54,7 +54,7 @@ def _to_units(layout: Layout, width: int) -> nn.Module:
 @functools.cache
 def network(layout: Layout) -> Net:
     data = samples(layout, 200, first_id=9000)
-    with seeded(0):
+    with use_seed(0):
         net = Net(layout)
         net(data.inputs)
         optimiser = torch.optim.Adam(net.parameters(), 0.01)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from seamripper.audits._agreement import Agreement, Resampled, mean_kappa
+from seamripper.audits.agreement import Agreement, Bootstrap, mean_kappa
 
 
 def drawn(n: int, *, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -29,11 +29,11 @@ def test_two_that_say_one_thing_always_tell_nothing() -> None:
 
 def test_the_spread_is_that_of_samples_and_of_seeds() -> None:
     one = Agreement.of(*drawn(1000, share=0.5, seed=0))
-    spread = Resampled(1000).kappa([one])
+    spread = Bootstrap(1000).kappa([one])
     # The standard error of a share, carried over to κ.
     expected = np.sqrt(one.share * (1 - one.share) / 1000) / (1 - one.chance)
     assert spread.std() == pytest.approx(expected, rel=0.1)
     assert spread.mean() == pytest.approx(one.kappa, abs=4 * expected / np.sqrt(1000))
     far = [Agreement.of(*drawn(1000, share=s, seed=0)) for s in (0.2, 0.9)]
-    assert Resampled(1000).kappa(far).std() > 5 * spread.std()
+    assert Bootstrap(1000).kappa(far).std() > 5 * spread.std()
     assert mean_kappa(far) == pytest.approx((far[0].kappa + far[1].kappa) / 2)

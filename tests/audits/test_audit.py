@@ -83,7 +83,8 @@ def test_a_control_of_a_third_party_counts_as_what_it_is_declared_to_be(tmp_path
     record = json.loads(json.dumps(found.as_record()))
     assert {outcome["known"] for outcome in record["outcomes"]} == {None, "same", "nothing"}
     labels = {"sender": "a", "receiver": "b", "sender_cut": "1", "receiver_cut": "1"}
-    run = Reading(tmp_path, "study", {}, (Result("audit", "done", labels, record),), 1, {})
+    result = Result("1", "audit", "done", record, labels=labels)
+    run = Reading(tmp_path, "study", {}, (result,), 1, {})
     name, accuracy = headline(run).figures[-1]
     assert name == "accuracy of the best that has learnt nothing (declared)"
     assert accuracy.value > 0.9

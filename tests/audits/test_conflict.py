@@ -13,18 +13,18 @@ from torch import nn
 from torch.nn import functional as F
 
 from seamripper.audits import Evidence
-from seamripper.audits._agreement import Agreement
-from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _placed
+from seamripper.audits.agreement import Agreement
+from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _position
 from seamripper.audits.interventions.base import Intervention, Kind
 from seamripper.controls import Case, controls
-from seamripper.controls._given import AsTheyAre, given
+from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.data.samples import Inputs
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.estimate import Estimate
 from seamripper.matching import Task, Training
-from seamripper.models._seeded import seeded
+from seamripper.models.running import use_seed
 
 QUICK = Task(Training(epochs=10, batch=64, lr=0.02), init="direct")
 FIRST, SECOND = slice(0, 4), slice(4, 8)
@@ -51,7 +51,7 @@ def network(cue: str, seed: int) -> Split:
     inputs = data.inputs
     if cue == "second":
         inputs = torch.cat([data.inputs[:, SECOND] / 4, data.inputs[:, FIRST] * 4], 1)
-    with seeded(seed):
+    with use_seed(seed):
         net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))
         optimiser = torch.optim.Adam(net.parameters(), 0.02)
         for _ in range(300):
@@ -172,7 +172,7 @@ def test_the_set_with_the_largest_departure_decides_as_it_stands_to_the_controls
 def test_the_best_of_the_untrained_networks_is_what_a_sender_must_beat() -> None:
     hits = {k: np.r_[np.ones(k), np.zeros(100 - k)] for k in (50, 80, 90, 95)}
     found = {k: Agreement(each, 0.0) for k, each in hits.items()}
-    _, position = _placed([found[90]], [found[50], found[80]], [found[95]], seed=0)
+    _, position = _position([found[90]], [found[50], found[80]], [found[95]], seed=0)
     assert position.value == pytest.approx((0.90 - 0.80) / (0.95 - 0.80))
 
 
@@ -192,7 +192,7 @@ def test_self_is_the_same_and_the_order_of_sets_does_not_matter() -> None:
 
 
 def test_a_sender_that_does_not_look_cannot_be_tested() -> None:
-    noise = given(AsTheyAre(), torch.zeros(2, 16), "noise")
+    noise = stand_in(AsTheyAre(), torch.zeros(2, 16), "noise")
     base = Case(network("first", 1), network("first", 0), cues(400, agree=True), cues(300, agree=True), QUICK)
     one = next(iter(controls.make("clustered_noise").counterparts(base)))
     case = Case(noise, base.receiver, one.fit, one.test, QUICK)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from seamripper._options import read_options
 from seamripper.audits import Evidence
+from seamripper.audits._detector import StitchedReader
 from seamripper.audits._detector_fast import FastDetector
-from seamripper.audits._detector_readings import Reader
 from seamripper.audits.distribution import Distribution
 from seamripper.controls import Counterpart, Outcome
 from seamripper.errors import AuditError, DataError, InapplicableError
@@ -171,9 +171,9 @@ def test_a_trained_stitch_is_scored_seed_by_seed(make: Any, kind: Any) -> None:
 
 def test_scores_are_of_the_very_activations(make: Any) -> None:
     whole = make.case("vectors", seeds=(3,))
-    outcome = whole.observed(3)
+    outcome = whole.sender_outcome(3)
     detector = FastDetector(whole.receiver, whole.fit.receiver, folds=5, l2=0.01, k=10, peers=False, seed=0)
-    reading = Reader(whole, detector, whole.test, seed=0).read([outcome])[0]
+    reading = StitchedReader(whole, detector, whole.test, seed=0).read([outcome])[0]
     assert outcome.match is not None
     with torch.no_grad():
         native = whole.receiver.head(whole.test.receiver.inputs)
@@ -186,7 +186,7 @@ def test_scores_are_of_the_very_activations(make: Any) -> None:
 
 def test_a_receiver_that_adapts_has_the_same_native_activations(make: Any) -> None:
     whole = make.case("maps", freeze="weights", seeds=(0,))
-    found = whole.observed(0).match
+    found = whole.sender_outcome(0).match
     assert found is not None
     assert found.receiver.fingerprint != whole.receiver.fingerprint
     with torch.no_grad():
@@ -197,22 +197,22 @@ def test_a_receiver_that_adapts_has_the_same_native_activations(make: Any) -> No
 
 def test_samples_that_are_tested_make_no_detector(make: Any) -> None:
     whole = make.case("vectors", test=make.samples("vectors", 100, first_id=200))
-    test, others = Distribution(n=50)._parted(whole)
+    test, others = Distribution(n=50)._split_samples(whole)
     assert (len(test), len(others), int(others.ids.max())) == (50, 200, 199)
     # Ids of another data set say nothing.
     foreign = replace(whole.test.receiver, name="others")
-    assert len(Distribution()._parted(replace(whole, test=foreign))[1]) == 240
-    assert len(Distribution(reference=30)._parted(whole)[1]) == 30
-    assert len(Distribution(reference=None)._parted(whole)[1]) == 200
+    assert len(Distribution()._split_samples(replace(whole, test=foreign))[1]) == 240
+    assert len(Distribution(reference=30)._split_samples(whole)[1]) == 30
+    assert len(Distribution(reference=None)._split_samples(whole)[1]) == 200
 
 
 def test_too_few_samples(make: Any) -> None:
     with pytest.raises(InapplicableError, match="on 20 test samples or more, but of clouds there are 19"):
-        Distribution()._parted(make.case(test=make.samples("vectors", 19, first_id=5000)))
+        Distribution()._split_samples(make.case(test=make.samples("vectors", 19, first_id=5000)))
     with pytest.raises(InapplicableError, match="on 60 test samples or more, but of clouds there are 59"):
-        Distribution(folds=30, n=59)._parted(make.case())
+        Distribution(folds=30, n=59)._split_samples(make.case())
     with pytest.raises(InapplicableError, match="from 20 samples or more that are not tested on, but clouds has 10"):
-        Distribution()._parted(make.case(test=make.samples("vectors", 230, first_id=10)))
+        Distribution()._split_samples(make.case(test=make.samples("vectors", 230, first_id=10)))
 
 
 def test_without_a_stitch_there_is_nothing_to_look_at(planted: Any) -> None:
@@ -229,7 +229,7 @@ class _Infinite(Layer):
 
 def test_activations_that_are_not_finite_are_refused(make: Any) -> None:
     whole = make.case(seeds=(0,))
-    found = whole.observed(0)
+    found = whole.sender_outcome(0)
     assert found.match is not None
     evidence = Evidence(whole, controls=())
     broken = Outcome("sender", "sender", 0, found.result, replace(found.match, layer=_Infinite()))

@@ -13,10 +13,9 @@ from torch import nn
 
 from seamripper._progress import nobody
 from seamripper.audits import Evidence
-from seamripper.audits._detector_auxiliary import auxiliary_samples, changed_activations
-from seamripper.audits._detector_energy import EnergyDetector, EnergyTraining, energy, energy_loss
-from seamripper.audits._detector_networks import detector_network
-from seamripper.audits._detector_peers import import_peers
+from seamripper.audits._detector_auxiliary import auxiliary_samples, change_activations
+from seamripper.audits._detector_energy import EnergyDetector, EnergyTraining, detector_network, energy, energy_loss
+from seamripper.audits._detector_fast import import_peers
 from seamripper.audits.distribution import Distribution
 from seamripper.cut.place import Cut, Layout
 from seamripper.data import Samples
@@ -192,7 +191,7 @@ def test_auxiliary_samples_of_another_shape_are_refused() -> None:
 def test_changed_activations_are_none_of_the_given(layout: Layout) -> None:
     native = receiver(layout).head(samples(layout, 40).inputs).detach()
     cut, before = receiver(layout).cut, native.clone()
-    one, again = (changed_activations(native, cut, torch.Generator().manual_seed(0)) for _ in range(2))
+    one, again = (change_activations(native, cut, torch.Generator().manual_seed(0)) for _ in range(2))
     assert torch.equal(native, before)
     assert torch.equal(one, again)
     assert (one.shape, one.dtype) == (native.shape, native.dtype)
@@ -207,10 +206,10 @@ def test_a_detector_comes_of_its_seed_and_leaves_the_generator_alone() -> None:
     whole = case("nd", receiver("nd"))
     audit = Distribution(detector="energy", epochs=2, tune_epochs=2)
     before, seen = torch.get_rng_state(), whole.fit.receiver.inputs
-    one, again, other = (replace(audit, seed=seed)._made(whole, whole.fit.receiver) for seed in (0, 0, 1))
+    one, again, other = (replace(audit, seed=seed)._detector(whole, whole.fit.receiver) for seed in (0, 0, 1))
     activations = whole.receiver.head(seen)
-    assert torch.equal(one.seen(activations), again.seen(activations))
-    assert not torch.equal(one.seen(activations), other.seen(activations))
+    assert torch.equal(one.features(activations), again.features(activations))
+    assert not torch.equal(one.features(activations), other.features(activations))
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -222,11 +221,11 @@ def test_half_of_the_outliers_are_changed_at_the_cut(
 
     def watched(activations: torch.Tensor, *rest: Any) -> torch.Tensor:
         sizes.append(len(activations))
-        return changed_activations(activations, *rest)
+        return change_activations(activations, *rest)
 
-    monkeypatch.setattr("seamripper.audits._detector_energy.changed_activations", watched)
+    monkeypatch.setattr("seamripper.audits._detector_energy.change_activations", watched)
     whole = case("nd", receiver("nd"))
-    Distribution(detector="energy", epochs=1, tune_epochs=1, outliers=outliers)._made(whole, whole.fit.receiver)
+    Distribution(detector="energy", epochs=1, tune_epochs=1, outliers=outliers)._detector(whole, whole.fit.receiver)
     assert sizes[:6] == [wanted] * (6 if wanted else 0)
 
 

@@ -25,7 +25,9 @@ TRAINED: dict[Layout, dict[str, Any]] = {
 @functools.cache
 def trained(layout: Layout, outliers: Any) -> EnergyDetector:
     whole = case(layout, receiver(layout))
-    detector = Distribution(detector="energy", outliers=outliers, **TRAINED[layout])._made(whole, whole.fit.receiver)
+    detector = Distribution(detector="energy", outliers=outliers, **TRAINED[layout])._detector(
+        whole, whole.fit.receiver
+    )
     assert isinstance(detector, EnergyDetector)
     return detector
 
@@ -33,7 +35,7 @@ def trained(layout: Layout, outliers: Any) -> EnergyDetector:
 def verdict(layout: Layout, of: Case, monkeypatch: pytest.MonkeyPatch, outliers: Any = "both") -> Verdict:
     """By a detector that was trained once for all tests: it never sees what is stitched."""
     detector = trained(layout, outliers)
-    monkeypatch.setattr(Distribution, "_made", lambda *_: detector)
+    monkeypatch.setattr(Distribution, "_detector", lambda *_: detector)
     return Distribution(detector="energy").put(Evidence(of, controls=("self",)))
 
 

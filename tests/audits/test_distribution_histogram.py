@@ -10,7 +10,7 @@ import pytest
 from planted_activations import case, changes, receiver, samples, sender
 
 from seamripper.audits import Evidence
-from seamripper.audits._detector_readings import Reading, histogram
+from seamripper.audits._detector import DetectorReading, histogram
 from seamripper.audits._ood_figures import Scores, bin_edges, counts_between
 from seamripper.audits.distribution import Distribution
 from seamripper.controls import Counterpart
@@ -24,11 +24,11 @@ def drawn(n: int, *, seed: int, shift: float = 0.0) -> np.ndarray[Any, np.dtype[
     return np.random.default_rng(seed).normal(shift, 1, n)
 
 
-def reading(native: Any, stitched: Any, folds: Any = (), seed: int = 0) -> Reading:
-    return Reading(seed, {"energy": Scores(np.asarray(native), np.asarray(stitched), folds)}, NOTHING)
+def reading(native: Any, stitched: Any, folds: Any = (), seed: int = 0) -> DetectorReading:
+    return DetectorReading(seed, {"energy": Scores(np.asarray(native), np.asarray(stitched), folds)}, NOTHING)
 
 
-def told(**found: list[Reading]) -> dict[str, Any]:
+def told(**found: list[DetectorReading]) -> dict[str, Any]:
     return histogram(found, "energy")
 
 

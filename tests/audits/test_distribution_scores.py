@@ -15,12 +15,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from seamripper.audits._detector_fast import FastDetector
-from seamripper.audits._detector_peers import import_peers, peer_scores
-from seamripper.audits._ood_distances import Reference, shrunk_covariance
-from seamripper.audits._ood_rows import pooled_rows
-from seamripper.audits._two_sample import told_apart
-from seamripper.controls._logistic import logistic_answers
+from seamripper.audits._detector_fast import (
+    FastDetector,
+    Reference,
+    import_peers,
+    peer_scores,
+    pooled_rows,
+    shrunk_covariance,
+    two_sample_scores,
+)
+from seamripper.controls.logistic import logistic_answers
 from seamripper.cut.place import Cut
 from seamripper.errors import InapplicableError, MissingExtraError
 
@@ -100,7 +104,7 @@ def test_mahalanobis_and_nearest_are_those_of_pytorch_ood() -> None:
 def test_rows_in_blocks_have_the_same_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     reference, asked = Reference.of(normal(50, 3), torch.zeros(50)), normal(40, 3, seed=1)
     whole = reference.nearest(asked, 3)
-    monkeypatch.setattr("seamripper.audits._ood_distances._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("seamripper.audits._detector_fast._ROWS_AT_ONCE", 7)
     assert torch.allclose(reference.nearest(asked, 3), whole)
 
 
@@ -129,7 +133,7 @@ def test_too_few_neighbours_are_refused() -> None:
 @pytest.mark.parametrize(("n", "d"), [(60, 6), (20, 90)])
 def test_the_scores_are_those_of_scikit_learn(n: int, d: int) -> None:
     native, stitched = normal(n, d) * 3 + 5, normal(n, d, seed=1) * 3 + 6
-    told = told_apart(native, stitched, folds=4, l2=0.05)
+    told = two_sample_scores(native, stitched, folds=4, l2=0.05)
     for fold in told.folds:
         others = np.setdiff1d(np.arange(n), fold)
         rows = np.concatenate([native[others], stitched[others]])
@@ -147,8 +151,8 @@ def test_both_versions_of_a_sample_are_in_one_fold(monkeypatch: pytest.MonkeyPat
         seen.append((fit, kinds, test))
         return logistic_answers(fit, kinds, test, **options)
 
-    monkeypatch.setattr("seamripper.audits._two_sample.logistic_answers", watched)
-    told = told_apart(native, native + 100, folds=4)
+    monkeypatch.setattr("seamripper.audits._detector_fast.logistic_answers", watched)
+    told = two_sample_scores(native, native + 100, folds=4)
     assert sorted(np.concatenate(told.folds).tolist()) == list(range(30))
     assert [len(fold) for fold in told.folds] == [8, 8, 7, 7]
     for (fit, kinds, test), fold in zip(seen, told.folds, strict=True):
@@ -161,28 +165,28 @@ def test_a_sample_cannot_give_itself_away() -> None:
     # Each sample has a mark of its own, the same in both versions. Were they in two folds, the one would betray the
     # other, and the scores would be worse than chance.
     marks = 3 * torch.eye(60, dtype=torch.float64)
-    told = told_apart(torch.cat([marks, normal(60, 5)], 1), torch.cat([marks, normal(60, 5, seed=1)], 1))
+    told = two_sample_scores(torch.cat([marks, normal(60, 5)], 1), torch.cat([marks, normal(60, 5, seed=1)], 1))
     assert 0.35 < told.auroc < 0.65
 
 
 @pytest.mark.parametrize("d", [3, 300])
 def test_what_cannot_be_told_is_at_chance_and_what_can_is_not(d: int) -> None:
-    null = [told_apart(normal(100, d, seed=2 * i), normal(100, d, seed=2 * i + 1)).auroc for i in range(10)]
+    null = [two_sample_scores(normal(100, d, seed=2 * i), normal(100, d, seed=2 * i + 1)).auroc for i in range(10)]
     # The mean of ten has a standard error of 0.013.
     assert abs(np.mean(null) - 0.5) < 0.045
-    assert told_apart(normal(100, d), normal(100, d, seed=1) + 1).auroc > 0.85
+    assert two_sample_scores(normal(100, d), normal(100, d, seed=1) + 1).auroc > 0.85
 
 
 def test_columns_that_are_constant_make_no_difference() -> None:
     native, stitched = normal(50, 4), normal(50, 4, seed=1) + 0.4
-    told = told_apart(native, stitched)
+    told = two_sample_scores(native, stitched)
     padded = [torch.cat([rows, torch.full((50, 2), 7.3, dtype=torch.float64)], 1) for rows in (native, stitched)]
-    assert told_apart(*padded).auroc == pytest.approx(told.auroc, abs=1e-12)
+    assert two_sample_scores(*padded).auroc == pytest.approx(told.auroc, abs=1e-12)
 
 
 def test_the_classifier_leaves_the_generator_alone() -> None:
     before = torch.get_rng_state()
-    first, again, other = (told_apart(normal(40, 3), normal(40, 3, seed=1), seed=seed) for seed in (0, 0, 1))
+    first, again, other = (two_sample_scores(normal(40, 3), normal(40, 3, seed=1), seed=seed) for seed in (0, 0, 1))
     assert np.array_equal(first.native, again.native)
     assert not np.array_equal(first.native, other.native)
     assert torch.equal(torch.get_rng_state(), before)
@@ -194,19 +198,19 @@ def test_the_classifier_leaves_the_generator_alone() -> None:
 def test_the_classifier_sees_by_the_distances_what_moves_no_mean(make: Any) -> None:
     receiver, samples = make.halves("vectors"), make.samples("vectors", 300)
     detector = FastDetector(receiver, samples, folds=5, l2=0.01, k=10, peers=False, seed=0)
-    native = detector.seen(receiver.head(make.samples("vectors", 300, first_id=5000).inputs).detach())
+    native = detector.features(receiver.head(make.samples("vectors", 300, first_id=5000).inputs).detach())
     centre = native.mean(0)
     shrunk = detector.scores(native, centre + 0.5 * (native - centre))
     # Nearer to the middle than native ones: a distance alone takes them for the more usual.
     assert shrunk["mahalanobis"].auroc < 0.3
     assert shrunk["classifier"].auroc > 0.7
-    assert told_apart(native, centre + 0.5 * (native - centre)).auroc < 0.6
+    assert two_sample_scores(native, centre + 0.5 * (native - centre)).auroc < 0.6
 
 
 def test_peers_are_told_beside(make: Any) -> None:
     receiver, samples = make.halves("vectors"), make.samples("vectors", 300)
     detector = FastDetector(receiver, samples, folds=5, l2=0.01, k=10, peers=True, seed=0)
-    native = detector.seen(receiver.head(make.samples("vectors", 200, first_id=5000).inputs).detach())
+    native = detector.features(receiver.head(make.samples("vectors", 200, first_id=5000).inputs).detach())
     found = detector.scores(native, native + 2)
     assert list(found) == [
         "classifier",

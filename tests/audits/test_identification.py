@@ -12,8 +12,7 @@ import torch
 from torch import nn
 
 from seamripper.audits import identification
-from seamripper.audits._identified import Found
-from seamripper.audits.identification import Identification, corresponding, identified
+from seamripper.audits.identification import Identification, Ranking, corresponding, identify
 from seamripper.comparing import Comparison, Matrix
 from seamripper.errors import AuditError, InapplicableError, MeasureError
 from seamripper.estimate import Estimate, proportion
@@ -34,7 +33,7 @@ def compared(values, *, direction: str = "similarity", receivers=None) -> Compar
 
 
 def test_every_layer_found() -> None:
-    found = identified(compared(GOOD), "planted")
+    found = identify(compared(GOOD), "planted")
     assert (found.answer, found.observed.value, found.p) == ("yes", 1.0, pytest.approx(1 / 120))
     assert (found.observed.low, found.observed.high) == (proportion(5, 5).low, 1.0)
     assert found.effect.value == pytest.approx(1 - 1 / 5)
@@ -46,13 +45,13 @@ def test_every_layer_found() -> None:
 
 
 def test_a_distance_is_best_where_it_is_least() -> None:
-    assert identified(compared(1 - GOOD, direction="distance"), "planted").answer == "yes"
-    assert identified(compared(1 - GOOD), "planted").observed.value == 0
+    assert identify(compared(1 - GOOD, direction="distance"), "planted").answer == "yes"
+    assert identify(compared(1 - GOOD), "planted").observed.value == 0
 
 
 def test_rows_and_columns_are_counted_apart() -> None:
     """By hand: rows name 0, 0, 2; columns name 0, 1, 2. Row 1 has its own layer on second place."""
-    found = identified(compared([[0.9, 0.1, 0.2], [0.8, 0.7, 0.3], [0.1, 0.6, 0.65]]), "planted")
+    found = identify(compared([[0.9, 0.1, 0.2], [0.8, 0.7, 0.3], [0.1, 0.6, 0.65]]), "planted")
     assert (found.figures["rows"], found.figures["columns"]) == (2, 3)
     assert found.observed.value == pytest.approx(5 / 6)
     rows, columns = proportion(2, 3), proportion(3, 3)
@@ -64,49 +63,49 @@ def test_rows_and_columns_are_counted_apart() -> None:
 
 
 def test_layers_all_one_place_off() -> None:
-    found = identified(compared(np.roll(GOOD, 1, axis=1)), "planted")
+    found = identify(compared(np.roll(GOOD, 1, axis=1)), "planted")
     assert (found.answer, found.observed.value, found.p) == ("no", 0.0, 1.0)
     # Each row names the next layer, but for the last, which names the first; columns the one before.
     assert found.figures["mean_distance"] == pytest.approx((1 * 4 + 4) / 5)
 
 
 def test_ties_count_against() -> None:
-    found = identified(compared(np.ones((4, 4))), "planted")
+    found = identify(compared(np.ones((4, 4))), "planted")
     assert (found.observed.value, found.figures["mean_rank"]) == (0, 4)
     assert found.figures["taken_for"]["sender"]["layer0"] == "tied"
     # The farthest of those that tie: 3, 2, 2, 3 layers off.
     assert found.figures["mean_distance"] == pytest.approx(2.5)
     tied = GOOD.copy()
     tied[1, 2] = tied[1, 1]
-    one = identified(compared(tied), "planted")
+    one = identify(compared(tied), "planted")
     assert (one.figures["rows"], one.figures["columns"]) == (4, 5)
 
 
 def test_cells_without_a_score_are_nobodys_best() -> None:
     values = GOOD.copy()
     values[0, 1] = values[3, 3] = math.nan
-    found = identified(compared(values), "planted")
+    found = identify(compared(values), "planted")
     assert (found.figures["rows"], found.figures["columns"], found.figures["missing"]) == (4, 4, 2)
     assert "2 cells have no score" in found.sentence
 
 
 def test_two_layers_are_too_few_for_an_answer() -> None:
-    found = identified(compared(np.eye(2)), "planted")
+    found = identify(compared(np.eye(2)), "planted")
     assert (found.answer, found.observed.value, found.p) == ("unknown", 1.0, 0.5)
     assert "With 2 layers chance does as well too often" in found.sentence
 
 
 def test_what_cannot_be_identified() -> None:
     with pytest.raises(InapplicableError, match="One layer alone cannot be taken for another"):
-        identified(compared([[1.0]]), "planted")
+        identify(compared([[1.0]]), "planted")
     with pytest.raises(
         InapplicableError, match="the same cuts in the same order, but these are layer0, layer1 and b, a"
     ):
-        identified(compared(np.eye(2), receivers=("b", "a")), "planted")
+        identify(compared(np.eye(2), receivers=("b", "a")), "planted")
     with pytest.raises(InapplicableError, match=r"has no score for any layer with its own counterpart\. no reason"):
-        identified(compared(np.where(np.eye(3) > 0, np.nan, 1.0)), "planted")
+        identify(compared(np.where(np.eye(3) > 0, np.nan, 1.0)), "planted")
     with pytest.raises(MeasureError, match=r"has no 'cka'"):
-        identified(compared(np.eye(2)), "cka")
+        identify(compared(np.eye(2)), "cka")
 
 
 # ---- p
@@ -116,32 +115,32 @@ def test_what_cannot_be_identified() -> None:
 def test_p_is_the_share_of_matchings_that_do_as_well(seed: int) -> None:
     """Against the matrix itself with its columns in every order."""
     grid = np.random.default_rng(seed).random((4, 4)) + 0.4 * np.eye(4)
-    found = Found.of(grid)
-    every = [sum(Found.of(grid[:, list(order)]).hits) for order in itertools.permutations(range(4))]
+    found = Ranking.of(grid)
+    every = [sum(Ranking.of(grid[:, list(order)]).hits) for order in itertools.permutations(range(4))]
     assert found.p() == pytest.approx(np.mean([hits >= sum(found.hits) for hits in every]))
 
 
 def test_p_of_many_layers_is_drawn() -> None:
-    assert Found.of(np.eye(9)).p() == 1 / 10_001
+    assert Ranking.of(np.eye(9)).p() == 1 / 10_001
     # Rows name the first three layers rightly and the others not at all: 3 or more fixed points of 3 of 8 layers.
     some = np.zeros((8, 8))
     some[:, 0] = 2
     some[1, 1] = some[2, 2] = 3
-    found = Found.of(some)
+    found = Ranking.of(some)
     assert found.hits == (3, 2)
     exact = np.mean([_hits(found, order) >= 5 for order in itertools.permutations(range(8))])
     assert found.p() == pytest.approx(exact, abs=0.005)
     assert found.p() == found.p()
 
 
-def _hits(found: Found, order: tuple[int, ...]) -> int:
+def _hits(found: Ranking, order: tuple[int, ...]) -> int:
     rows = sum(found.rows[i] == j for i, j in enumerate(order))
     return rows + sum(found.columns[j] == i for i, j in enumerate(order))
 
 
 def test_p_is_about_uniform_for_matrices_that_tell_nothing() -> None:
     generator = np.random.default_rng(0)
-    ps = np.array([Found.of(generator.random((5, 5))).p() for _ in range(400)])
+    ps = np.array([Ranking.of(generator.random((5, 5))).p() for _ in range(400)])
     assert (ps <= 0.05).mean() <= 0.08
 
 
@@ -225,6 +224,6 @@ def test_what_is_not_a_measure() -> None:
 
 def test_the_global_generators_are_left_alone() -> None:
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    Found.of(np.eye(9)).p()
+    Ranking.of(np.eye(9)).p()
     assert torch.equal(before[0], torch.get_rng_state())
     assert (before[1] == np.random.get_state()[1]).all()

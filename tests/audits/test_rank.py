@@ -11,10 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seamripper.audits._rank_layer import first_layer
-from seamripper.audits._rank_reading import Ranks, Reader
-from seamripper.audits._rank_side import side_of
 from seamripper.audits.rank import Rank
+from seamripper.audits.rank_reading import RankReader, Ranks, first_layer, side_of
 from seamripper.cut import split
 from seamripper.errors import AuditError
 from seamripper.matching import Direct
@@ -45,7 +43,7 @@ def by_numpy(rows: Tensor, threshold: float = 1e-3) -> tuple[int, float]:
 @pytest.mark.parametrize("mean", [0.0, 300.0])
 def test_ranks_are_those_of_numpy(n: int, columns: int, mean: float) -> None:
     rows = low_rank(n, columns, 7, mean=mean)
-    found = Reader(n, 1e-3).of(rows)
+    found = RankReader(n, 1e-3).of(rows)
     rank, effective = by_numpy(rows) if columns < 5000 else (7, found.effective)
     assert found.rank == rank == 7
     assert found.effective == pytest.approx(effective, rel=1e-3)
@@ -58,9 +56,9 @@ def test_the_threshold_is_a_share_of_the_covariances_largest_singular_value(thre
     scales = 0.5 ** torch.arange(12)
     rows = torch.linalg.qr(torch.randn(400, 13, generator=torch.Generator().manual_seed(1)).double())[0]
     rows = (rows - rows.mean(0))[:, :12] * scales
-    assert Reader(400, threshold).of(rows).rank == by_numpy(rows, threshold)[0]
+    assert RankReader(400, threshold).of(rows).rank == by_numpy(rows, threshold)[0]
     expected = sum(0.25**k > threshold for k in range(12))
-    assert Reader(400, threshold).of(rows).rank == pytest.approx(expected, abs=1)
+    assert RankReader(400, threshold).of(rows).rank == pytest.approx(expected, abs=1)
 
 
 def test_more_columns_than_samples_have_the_same_spectrum_by_products() -> None:
@@ -72,13 +70,13 @@ def test_more_columns_than_samples_have_the_same_spectrum_by_products() -> None:
 
 
 def test_constant_outputs_have_no_direction() -> None:
-    found = Reader(9, 1e-3).of(torch.full((9, 4), 0.1))
+    found = RankReader(9, 1e-3).of(torch.full((9, 4), 0.1))
     assert found.rank == 0
     assert math.isnan(found.effective)
 
 
 def test_no_more_directions_than_samples() -> None:
-    full = Reader(10, 1e-3).of(torch.randn(10, 50, generator=torch.Generator().manual_seed(0)))
+    full = RankReader(10, 1e-3).of(torch.randn(10, 50, generator=torch.Generator().manual_seed(0)))
     assert full.full
     assert not Ranks(8, 8.0, 10, 50, "a").full
 
@@ -301,11 +299,11 @@ def test_noise_is_shown_to_its_own_stitch(case, evidence) -> None:
 
 def test_at_most_n_samples_are_read_and_always_the_same(case, make, monkeypatch) -> None:
     samples, receiver = make.samples("vectors", 150, first_id=5000), make.halves()
-    assert Reader(60, 1e-3).native(receiver, samples).n == 60
-    assert Reader(60, 1e-3).native(receiver, samples) == Reader(60, 1e-3).native(receiver, samples)
+    assert RankReader(60, 1e-3).native(receiver, samples).n == 60
+    assert RankReader(60, 1e-3).native(receiver, samples) == RankReader(60, 1e-3).native(receiver, samples)
     # Of maps with many columns fewer are kept.
-    monkeypatch.setattr("seamripper.audits._rank_reading._NUMBERS", 16 * 40)
-    assert Reader(60, 1e-3).native(receiver, samples).n == 40
+    monkeypatch.setattr("seamripper.audits.rank_reading._NUMBERS", 16 * 40)
+    assert RankReader(60, 1e-3).native(receiver, samples).n == 40
 
 
 def test_options_are_checked() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from seamripper.audits import Verdict
 from seamripper.audits.margin import Margin
-from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN, judged
+from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN, judge
 from seamripper.estimate import Estimate
 
 FIGURE = Estimate(0.5, 0.4, 0.6, 100)
@@ -24,7 +24,7 @@ def conflict(answer: str) -> Verdict:
 def judgement(make: Any, sender: list[float], said: str | None, **controls: list[float]) -> Any:
     evidence = make.planted(sender, **({"self": [0.95, 0.95, 0.95]} | controls))
     verdicts = {"margin": Margin().put(evidence)} if set(controls) - {"self"} else {}
-    return judged(evidence, verdicts | ({} if said is None else {"conflict": conflict(said)}))
+    return judge(evidence, verdicts | ({} if said is None else {"conflict": conflict(said)}))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_verdict_names_what_decided_and_its_figures(make: Any) -> None:
 
 def test_a_receiver_at_chance_is_held_to_its_own_answers(make: Any) -> None:
     evidence = make.planted([0.3, 0.3], receiver=0.3, self=[0.3, 0.3])
-    found = judged(evidence, {})
+    found = judge(evidence, {})
     assert found.conclusion == NOT_STITCHABLE
     assert "Accuracy is unreadable: the receiver itself reaches 0.300" in found.reason
     assert found.figures["receiver"].value == 0.3
@@ -87,4 +87,4 @@ def test_noise_of_one_radius_that_works_is_not_hidden_by_the_others(make: Any) -
         for k, one in enumerate(evidence.of("clustered_noise"))
     )
     evidence._outcomes["clustered_noise"] = many
-    assert judged(evidence, {}).conclusion == NOISE
+    assert judge(evidence, {}).conclusion == NOISE

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from seamripper.audits import symmetry
-from seamripper.audits.symmetry import Symmetry, turned
-from seamripper.controls._given import AsTheyAre, given
+from seamripper.audits.symmetry import Symmetry, reverse_case
+from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.data.paired import Paired
 from seamripper.errors import InapplicableError
 from seamripper.matching import Direct, Task, Training, evaluate, match
@@ -103,7 +103,7 @@ def test_noise_has_no_way_back(case, evidence, make) -> None:
     shown = [make.samples("vectors", n, first_id=first) for n, first in ((240, 0), (150, 5000))]
     noise = [replace(samples, inputs=torch.rand(len(samples), 16), name="noise") for samples in shown]
     fit, test = (Paired(other, samples) for samples, other in zip(shown, noise, strict=True))
-    sender = given(AsTheyAre(), torch.zeros(2, 16), "noise")
+    sender = stand_in(AsTheyAre(), torch.zeros(2, 16), "noise")
     with pytest.raises(InapplicableError, match="no network that looks at the inputs"):
         Symmetry().put(evidence(case(sender=sender, fit=fit, test=test), controls=()))
 
@@ -111,13 +111,13 @@ def test_noise_has_no_way_back(case, evidence, make) -> None:
 def test_a_sender_of_fewer_classes_cannot_receive(case, make) -> None:
     two = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
     with pytest.raises(InapplicableError, match=r"The sender \(Sequential\) cannot be the receiver: .* 2 classes"):
-        turned(case(sender=make.cut(two, "vectors")))
+        reverse_case(case(sender=make.cut(two, "vectors")))
 
 
 def test_a_sender_that_answers_with_a_map_cannot_receive(case, make) -> None:
     coder = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 1, 3, padding=1))
     with pytest.raises(InapplicableError, match="cannot be the receiver: Expected the receiver to answer with a score"):
-        turned(case("maps", sender=make.cut(coder, "maps", "1")))
+        reverse_case(case("maps", sender=make.cut(coder, "maps", "1")))
 
 
 def test_a_stitch_that_fits_one_way_only(case, evidence, make) -> None:
@@ -130,6 +130,6 @@ def test_a_stitch_that_fits_one_way_only(case, evidence, make) -> None:
 
 def test_the_case_is_turned_and_nothing_else(case, make) -> None:
     given = case(others=(make.halves("vectors", 2),))
-    back = turned(given)
+    back = reverse_case(given)
     assert (back.sender, back.receiver, back.others) == (given.receiver, given.sender, ())
     assert (back.fit, back.test, back.matching, back.seeds) == (given.fit, given.test, given.matching, given.seeds)

@@ -15,7 +15,7 @@ import seamripper as sr
 from seamripper.audits import audit, audits
 from seamripper.audits.audit import MATCHING
 from seamripper.audits.base import DEFAULT_CONTROLS
-from seamripper.audits.identification import identified
+from seamripper.audits.identification import identify
 from seamripper.audits.interventions import interventions
 from seamripper.cli.audit_command import _matching
 from seamripper.errors import AuditError
@@ -294,9 +294,9 @@ def test_the_matrices_of_a_folder_are_put_to_identification(run: Run, pair: tupl
     rows = {row["measure"]: row for row in table(ran.out, "measure")}
     assert list(rows) == ["linear_cka", "opd"]
     for label, row in rows.items():
-        verdict = identified(found, label)
+        verdict = identify(found, label)
         assert verdict.p is not None
-        assert row["share identified [95 % interval]"] == str(verdict.observed)
+        assert row["share identify [95 % interval]"] == str(verdict.observed)
         assert (row["chance"], row["p"]) == ("0.250", f"{verdict.p:.2g}")
         assert row["mean rank"] == f"{verdict.figures['mean_rank']:.2f}"
     assert (
@@ -304,7 +304,7 @@ def test_the_matrices_of_a_folder_are_put_to_identification(run: Run, pair: tupl
     )
     assert ran.out.endswith("\nwritten to found.json\n")
     told = run("audit", "run", "--json").json
-    assert told["identification"]["opd"] == json.loads(json.dumps(identified(found, "opd").as_record()))
+    assert told["identification"]["opd"] == json.loads(json.dumps(identify(found, "opd").as_record()))
     assert json.loads((tmp_path / "found.json").read_text()) == {k: v for k, v in told.items() if k != "file"}
     refused = run("audit", "run", "--out", "other")
     assert refused.code == 2
@@ -315,7 +315,7 @@ def test_a_network_and_itself_are_identified(run: Run, networks: dict[str, Path]
     place = f"{networks['digit']}@layer2"
     compared(run, (place, place), "run", "-m", "linear_cka", "--no-interval")
     (row,) = table(run("audit", "run").out, "measure")
-    assert row["share identified [95 % interval]"].startswith("1.000 [")
+    assert row["share identify [95 % interval]"].startswith("1.000 [")
     assert row["mean rank"] == "1.00"
     # One matching of 4! names every layer rightly.
     assert row["p"] == f"{1 / 24:.2g}"

@@ -104,8 +104,8 @@ def test_a_cell_without_a_score_is_a_dash_with_its_reason(run: Run, pair: tuple[
     assert [[cell == "–" for cell in row] for row in cells(ran.out)] == [[False, False, False, True]] * 3 + [[True] * 4]
     notes = [line for line in ran.out.splitlines() if line.startswith("– at ")]
     assert len(notes) == 4
-    assert notes[0].startswith("– at layer4 × layer1: cca_mean needs more samples than columns")
-    assert "got 40 for widths 64 and 8" in notes[0]
+    assert notes[0].startswith("– at layer1 × layer4: cca_mean needs more samples than columns")
+    assert "got 40 for widths 8 and 64" in notes[0]
     assert notes[3] == "– at 4 more for reasons of their own, which --json and --out have"
 
 
@@ -124,7 +124,7 @@ def test_one_reason_for_many_cells_is_told_once(run: Run, pair: tuple[str, str])
     ran = run("compare", *pair, *DATA, "-m", "linear_cka,rsa", "--keep", 0)
     assert ran.code == 0
     (note,) = [line for line in ran.out.splitlines() if line.startswith("– at ")]
-    assert note.startswith("– at layer1 × layer4 and 15 more: rsa: This measure needs rows, and none were kept")
+    assert note.startswith("– at layer1 × layer1 and 15 more: rsa: This measure needs rows, and none were kept")
 
 
 def test_with_many_measures_a_file_has_the_rest(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:

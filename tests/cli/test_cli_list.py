@@ -12,6 +12,7 @@ from seamripper.audits import audits
 from seamripper.audits.interventions import interventions
 from seamripper.controls import controls
 from seamripper.data import datasets
+from seamripper.experiment import parts
 from seamripper.matching import matchings
 from seamripper.measures import measures
 from seamripper.models.imagenet import WEIGHTS
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 COMMANDS = ("activations", "audit", "check", "compare", "cuts", "demo", "list", "measure", "stitch", "train")
 
-WHAT = ("data", "models", "stitches", "matchings", "measures", "controls", "interventions", "audits")
+WHAT = (
+    *["data", "models", "stitches", "matchings", "measures", "controls", "interventions", "audits", "engines", "parts"],
+)
 
 
 def test_the_installed_command_says_what_it_can_do(shell: Run) -> None:
@@ -51,6 +54,12 @@ def test_all_that_there_is_is_listed(run: Run) -> None:
     assert set(run("list", "controls", "--json").json["controls"]) == set(controls)
     assert set(run("list", "interventions", "--json").json["interventions"]) == set(interventions)
     assert set(run("list", "audits", "--json").json["audits"]) == set(audits)
+    assert run("list", "engines", "--json").json["engines"]["ray"]["options"] == {"address": None, "workers": None}
+    listed = run("list", "parts", "--json").json["parts"]
+    assert set(listed) == set(parts)
+    assert listed["stitch"]["options"]["matchings"] == ["task"]
+    assert listed["stitch"]["options"]["senders"] is None
+    assert [name for name, entry in listed.items() if not entry["asked_for"]] == ["activations", "pass", "train"]
     models = run("list", "models", "--json").json["models"]
     assert {*(f"zoo:{name}" for name in FAMILIES), *(f"imagenet:{name}" for name in WEIGHTS)} <= set(models)
 
@@ -106,7 +115,10 @@ def test_the_table_of_measures_shows_what_they_claim(run: Run) -> None:
 
 
 def test_what_can_be_asked_for_is_listed_with_what_is_known_of_it_and_its_options(run: Run) -> None:
-    found = {what: run("list", what, "--json").json[what] for what in ("controls", "interventions", "audits")}
+    found = {
+        what: run("list", what, "--json").json[what]
+        for what in ("controls", "interventions", "audits", "engines", "parts")
+    }
     assert found["controls"]["random_sender"]["known"] == "nothing"
     assert found["controls"]["self"] == {"known": "same", "about": controls["self"].about, "options": {}}
     assert found["controls"]["clustered_noise"]["options"]["radius"] == 0.1

@@ -28,7 +28,7 @@ n_test = 60
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
 n = 200
-epochs = 1
+training = "?epochs=1"
 seeds = [0, 1]
 
 [[stitch]]

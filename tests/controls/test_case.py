@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from seamripper.controls import Case, controls
-from seamripper.controls._fitting import misfit, require_fit
-from seamripper.controls._given import AsTheyAre, given
+from seamripper.controls.base import misfit, require_fit
+from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching import Task, Training, evaluate, match
@@ -24,7 +24,7 @@ def test_seeds_are_units(case: Case, seeds: tuple[int, ...]) -> None:
 
 
 def test_observed_is_the_match_by_hand(case: Case) -> None:
-    outcome = case.observed(1)
+    outcome = case.sender_outcome(1)
     found = match(case.sender, case.receiver, case.fit, matching=case.matching, seed=1)
     assert outcome.result == evaluate(found, case.test)
     assert (outcome.control, outcome.label, outcome.seed) == ("sender", "sender", 1)
@@ -90,10 +90,10 @@ def test_options_by_words() -> None:
 @pytest.mark.parametrize(("shape", "layout"), [((6,), "nd"), ((5, 6), "ntd"), ((6, 3, 3), "nchw")])
 def test_a_given_sender_sends_what_it_is_given(shape: tuple[int, ...], layout: str) -> None:
     rows = torch.randn(4, *shape)
-    sender = given(AsTheyAre(), rows[:2], "noise")
+    sender = stand_in(AsTheyAre(), rows[:2], "noise")
     assert (sender.cut.shape, sender.cut.layout) == (shape, layout)
     assert torch.equal(sender.head(rows), rows)
-    doubled = given(nn.Upsample(scale_factor=2), torch.zeros(2, 1, 3, 3), "larger")
+    doubled = stand_in(nn.Upsample(scale_factor=2), torch.zeros(2, 1, 3, 3), "larger")
     assert doubled.cut.shape == (1, 6, 6)
 
 

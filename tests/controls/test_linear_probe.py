@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from seamripper.controls import Case, controls
-from seamripper.controls._given import AsTheyAre, given
-from seamripper.controls._logistic import _fitted, logistic_answers
 from seamripper.controls.linear_probe import LinearProbe
+from seamripper.controls.logistic import _fit, logistic_answers
+from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, DataError, InapplicableError
 from seamripper.estimate import proportion
@@ -48,7 +48,7 @@ def test_the_gradient_is_zero_at_the_end() -> None:
     """Derived by hand: Xᵀ(p − y)/n + l2·W."""
     rows, labels = cloud(200, seed=2)
     rows = (rows - rows.mean(0)) / (rows.std(0) + 1e-9)
-    weight, bias = _fitted(rows, labels, l2=0.01)
+    weight, bias = _fit(rows, labels, l2=0.01)
     wrong = (rows @ weight.mT + bias).softmax(1) - torch.nn.functional.one_hot(labels)
     assert float((wrong.mT @ rows / len(rows) + 0.01 * weight).abs().max()) < 1e-7
     assert float(wrong.mean(0).abs().max()) < 1e-7
@@ -103,7 +103,7 @@ def test_it_knows_what_the_sender_knows_and_no_more(case: Case) -> None:
             rows = torch.randn(400, 6, generator=generator)
             rows[:, :4] += knows * 2 * torch.nn.functional.one_hot(part.labels)
             parts.append(Paired(replace(part, inputs=rows), part))
-        sender = given(AsTheyAre(), parts[0].sender.inputs[:2], "planted")
+        sender = stand_in(AsTheyAre(), parts[0].sender.inputs[:2], "planted")
         (outcome,) = PROBE.outcomes(replace(case, sender=sender, fit=parts[0], test=parts[1]))
         assert least <= outcome.result.top1.value <= most
 
@@ -119,7 +119,7 @@ def test_pooled_or_whole(make, maps: Case) -> None:
         return Paired(replace(samples, inputs=noisy), samples)
 
     fit, test = rows(80, 0), rows(80, 700)
-    planted = replace(maps, sender=given(AsTheyAre(), fit.sender.inputs[:2], "stripes"), fit=fit, test=test)
+    planted = replace(maps, sender=stand_in(AsTheyAre(), fit.sender.inputs[:2], "stripes"), fit=fit, test=test)
     (pooled,), (whole,) = (list(LinearProbe(pool=pool).outcomes(planted)) for pool in (True, False))
     assert whole.result.top1.value == 1.0
     assert pooled.result.top1.value < 0.5

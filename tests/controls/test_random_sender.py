@@ -10,8 +10,8 @@ from torch import nn
 
 from seamripper._fingerprint import tensors_of
 from seamripper.controls import Case, controls
-from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls.random_sender import RandomSender
+from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut import split
 from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, InapplicableError
@@ -25,7 +25,7 @@ RANDOM = RandomSender()
     [(None, (3, 5), (3, 5)), (1, (3, 5), (3,)), (4, (3, 1), (3, 1, 0, 2)), (2, (3, 5), (3, 5))],
 )
 def test_how_many(asked: int | None, given: tuple[int, ...], drawn: tuple[int, ...]) -> None:
-    assert RandomSender(seeds=asked).drawn(given) == drawn
+    assert RandomSender(seeds=asked).seeds_from(given) == drawn
 
 
 def test_cut_where_the_sender_is_with_nothing_of_it(maps: Case) -> None:
@@ -82,7 +82,7 @@ def test_what_is_left_is_named(make, case: Case) -> None:
 
 def test_a_sender_that_is_no_network(case: Case) -> None:
     noise = torch.rand(400, 16)
-    sender = given(AsTheyAre(), noise[:2], "noise of mine")
+    sender = stand_in(AsTheyAre(), noise[:2], "noise of mine")
     shown = replace(case.fit.receiver, inputs=noise)
     for fit in (Paired(shown, case.fit.receiver), case.fit):
         with pytest.raises(

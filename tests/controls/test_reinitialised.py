@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from seamripper._fingerprint import model_fingerprint, tensors_of
-from seamripper.controls._reinitialised import reinitialised
+from seamripper.controls.random_sender import reinitialise
 from seamripper.models import Model, load
 from seamripper.models.zoo.vit import ViT
 
@@ -56,7 +56,7 @@ def first_values(tensor: Tensor) -> bool:
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "bare"])
 def test_every_number_is_another_or_where_it_begins(make, name: str) -> None:
     model = planted(make, name)
-    new, left = reinitialised(model, 0)
+    new, left = reinitialise(model, 0)
     before, after = tensors_of(model.module), tensors_of(new)
     assert left == ()
     assert before.keys() == after.keys()
@@ -75,7 +75,7 @@ def test_every_number_is_another_or_where_it_begins(make, name: str) -> None:
 def test_the_seed_alone_decides_and_nothing_else_is_touched(make, name: str) -> None:
     model = planted(make, name)
     before, state = model_fingerprint(model.module), torch.get_rng_state()
-    prints = [model_fingerprint(reinitialised(model, seed)[0]) for seed in (0, 0, 1)]
+    prints = [model_fingerprint(reinitialise(model, seed)[0]) for seed in (0, 0, 1)]
     assert prints[0] == prints[1] != prints[2]
     assert model_fingerprint(model.module) == before not in prints
     assert torch.equal(torch.get_rng_state(), state)
@@ -83,7 +83,7 @@ def test_the_seed_alone_decides_and_nothing_else_is_touched(make, name: str) -> 
 
 def test_what_no_reset_reaches_is_redrawn_with_its_mean_and_spread(make) -> None:
     model = planted(make, "bare")
-    new, left = reinitialised(model, 3)
+    new, left = reinitialise(model, 3)
     for name in ("token", "grid", "variance"):
         was, now = getattr(model.module, name).detach(), getattr(new, name)
         assert not bool((was == now).any()), name
@@ -102,7 +102,7 @@ def test_a_constant_stays_and_is_named() -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = Bare()
-    new, left = reinitialised(model, 0)
+    new, left = reinitialise(model, 0)
     assert torch.equal(new.constant, model.constant)
     assert left == ("temperature", "constant", "order", "mask")
 
@@ -112,7 +112,7 @@ def test_statistics_that_adapted_are_reset() -> None:
     for _ in range(4):
         norm(4 + 3 * torch.randn(16, 2, 5, 5))
     assert float(norm[1].running_mean.abs().max()) > 0.01
-    new, _ = reinitialised(norm, 0)
+    new, _ = reinitialise(norm, 0)
     for layer in new[1:]:
         assert torch.equal(layer.running_mean, torch.zeros(3))
         assert torch.equal(layer.running_var, torch.ones(3))
@@ -123,7 +123,7 @@ def test_statistics_that_adapted_are_reset() -> None:
 def test_the_projections_of_attention_are_reset(make) -> None:
     """Torch's own attention keeps them as parameters of its own, with a reset that has an underscore."""
     attention = make.moved(nn.MultiheadAttention(8, 2))
-    new, left = reinitialised(attention, 0)
+    new, left = reinitialise(attention, 0)
     assert left == ()
     bound = (6 / (8 + 24)) ** 0.5  # Xavier's for a weight of 24 × 8
     assert 0.8 * bound < float(new.in_proj_weight.abs().max()) <= bound
@@ -142,7 +142,7 @@ def test_a_reset_that_wants_arguments_is_not_called() -> None:
             raise AssertionError
 
     odd = Odd()
-    new, left = reinitialised(odd, 0)
+    new, left = reinitialise(odd, 0)
     assert left == ()
     assert not torch.equal(new.weight, odd.weight)
 
@@ -159,7 +159,7 @@ def test_a_reset_that_writes_the_same_values_has_reached_them() -> None:
             self.waves.copy_(torch.linspace(0, 6, 40).sin())
 
     table = Table()
-    new, left = reinitialised(table, 0)
+    new, left = reinitialise(table, 0)
     assert left == ()
     assert torch.equal(new.waves, table.waves)
 
@@ -167,7 +167,7 @@ def test_a_reset_that_writes_the_same_values_has_reached_them() -> None:
 def test_parametrised_weights_are_drawn_anew() -> None:
     """A reset writes to the weight that is computed, not to what it is computed from."""
     layer = nn.utils.parametrizations.weight_norm(nn.Linear(30, 20))
-    new, left = reinitialised(layer, 0)
+    new, left = reinitialise(layer, 0)
     assert left == ()
     for name, tensor in tensors_of(new).items():
         assert not bool((tensor == tensors_of(layer)[name]).any()), name
@@ -175,7 +175,7 @@ def test_parametrised_weights_are_drawn_anew() -> None:
 
 def test_a_package_builds_it_as_it_begins(make) -> None:
     """A ViT's weights begin by its own rule; torch's reset of a linear layer would be another."""
-    named, bare = (reinitialised(planted(make, name), 0)[0] for name in ("zoo vit", "vit without a name"))
+    named, bare = (reinitialise(planted(make, name), 0)[0] for name in ("zoo vit", "vit without a name"))
     assert float(named.blocks[0].mlp.fc1.weight.std()) == pytest.approx(0.02, rel=0.05)
     assert float(bare.blocks[0].mlp.fc1.weight.std()) == pytest.approx(1 / (3 * 192) ** 0.5, rel=0.05)
 
@@ -183,7 +183,7 @@ def test_a_package_builds_it_as_it_begins(make) -> None:
 def test_a_network_that_was_changed_is_not_built_from_its_name(make) -> None:
     model = planted(make, "zoo resnet")
     model.module.fc = nn.Linear(model.module.fc.in_features, 7)
-    new, left = reinitialised(model, 0)
+    new, left = reinitialise(model, 0)
     assert new.fc.out_features == 7
     assert left == ()
 
@@ -192,7 +192,7 @@ def test_precision_stays(make) -> None:
     for name in ("zoo resnet", "resnet without a name"):
         model = planted(make, name)
         model.module.double()
-        new, _ = reinitialised(model, 0)
+        new, _ = reinitialise(model, 0)
         assert new.conv1.weight.dtype == new.bn1.running_mean.dtype == torch.float64
         assert new.bn1.num_batches_tracked.dtype == torch.int64
 
@@ -201,13 +201,13 @@ def test_precision_stays(make) -> None:
 def test_it_is_not_the_start_that_the_network_was_trained_from(seed: int) -> None:
     spec = "zoo:lenet?channels=1"
     start = load(f"{spec}&seed={seed}")
-    new, _ = reinitialised(start, seed)
+    new, _ = reinitialise(start, seed)
     assert not torch.equal(new.state_dict()["conv1.weight"], start.module.state_dict()["conv1.weight"])
 
 
 def test_libraries_models_are_built_again() -> None:
     model = load("timm:resnet10t?num_classes=3")
-    new, left = reinitialised(model, 0)
+    new, left = reinitialise(model, 0)
     assert left == ()
     assert model_fingerprint(new) != model_fingerprint(model.module)
     # Only their own way of beginning sets the last norm of a block to zero.

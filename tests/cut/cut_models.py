@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from seamripper.data.samples import Inputs
 from seamripper.models import load
-from seamripper.models._call import answer_of
-from seamripper.models._torchvision import import_timm, import_torchvision
+from seamripper.models.libraries import import_timm, import_torchvision
+from seamripper.models.running import answer_of
 
 IMAGES = {
     "resnet18": ("torchvision:resnet18", (3, 48, 48)),

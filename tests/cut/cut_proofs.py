@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 
 from seamripper.cut import Cut, Split
 from seamripper.data.samples import Inputs
-from seamripper.models._call import answer_of
+from seamripper.models.running import answer_of
 
 
 def stitched(halves: Split, inputs: Inputs) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from seamripper._fingerprint import fingerprints_of, model_fingerprint
 from seamripper.cut import cuts, split
-from seamripper.cut.frozen import adapting, frozen_copy, sealed, statistics_of
+from seamripper.cut.frozen import adapting, frozen_copy, seal, statistics_of
 from seamripper.errors import CutError, FrozenError, LeakError, ModelError
 
 
@@ -219,7 +219,7 @@ STATISTICS = ("norm.num_batches_tracked", "norm.running_mean", "norm.running_var
 
 def test_a_drift_of_batch_norm_is_caught_and_named() -> None:
     net = frozen_copy(Drifts())
-    with pytest.raises(FrozenError) as told, sealed({"receiver": net}):
+    with pytest.raises(FrozenError) as told, seal({"receiver": net}):
         net(EXAMPLE)
     assert told.value.changed == STATISTICS
     message = str(told.value)
@@ -232,7 +232,7 @@ def test_a_drift_of_batch_norm_is_caught_and_named() -> None:
 def test_a_model_that_keeps_still_passes_the_seal() -> None:
     net = frozen_copy(Net())
     before = fingerprints_of(net)
-    with sealed({"sender": net, "receiver": net}):
+    with seal({"sender": net, "receiver": net}):
         net(EXAMPLE)
     assert fingerprints_of(net) == before
 
@@ -241,7 +241,7 @@ def test_the_seal_names_whose_model_it_was() -> None:
     still, drifting = frozen_copy(Net()), frozen_copy(Drifts())
     with (
         pytest.raises(FrozenError, match="The sender was to stay frozen"),
-        sealed({"receiver": still, "sender": drifting}),
+        seal({"receiver": still, "sender": drifting}),
     ):
         drifting(EXAMPLE)
 
@@ -249,7 +249,7 @@ def test_the_seal_names_whose_model_it_was() -> None:
 def test_statistics_may_adapt_when_only_the_weights_are_frozen() -> None:
     net = frozen_copy(Drifts())
     before = fingerprints_of(net)
-    with sealed({"receiver": net}, freeze="weights"):
+    with seal({"receiver": net}, freeze="weights"):
         net(EXAMPLE)
     after = fingerprints_of(net)
     assert {name for name in before if before[name] != after[name]} == set(STATISTICS)
@@ -264,32 +264,32 @@ def _one(net: nn.Module, name: str) -> None:
 @pytest.mark.parametrize("name", ["conv.weight", "head.bias", "norm.weight", "norm.bias", "scale", "count"])
 def test_but_nothing_else_may(name: str, freeze: Any) -> None:
     net = frozen_copy(Net())
-    with pytest.raises(FrozenError) as told, sealed({"receiver": net}, freeze=freeze):
+    with pytest.raises(FrozenError) as told, seal({"receiver": net}, freeze=freeze):
         _one(net, name)
     assert told.value.changed == (name,)
 
 
 def test_a_tensor_that_appears_or_goes_is_a_change() -> None:
     net = frozen_copy(Net())
-    with pytest.raises(FrozenError) as told, sealed({"receiver": net}):
+    with pytest.raises(FrozenError) as told, seal({"receiver": net}):
         net.register_buffer("late", torch.zeros(1))
     assert told.value.changed == ("late",)
-    with pytest.raises(FrozenError) as told, sealed({"receiver": net}):
+    with pytest.raises(FrozenError) as told, seal({"receiver": net}):
         del net.late
     assert told.value.changed == ("late",)
 
 
 def test_many_changes_are_counted() -> None:
     net = frozen_copy(Net())
-    with pytest.raises(FrozenError, match="and 4 more changed"), sealed({"receiver": net}):
+    with pytest.raises(FrozenError, match="and 4 more changed"), seal({"receiver": net}):
         torch._foreach_add_([p.data for p in net.parameters()], 1.0)
 
 
 def test_an_exception_inside_the_seal_is_not_hidden_by_it() -> None:
     net = frozen_copy(Net())
-    with pytest.raises(RuntimeError, match="channels"), sealed({"receiver": net}):
+    with pytest.raises(RuntimeError, match="channels"), seal({"receiver": net}):
         net(EXAMPLE[:, :1])
-    with pytest.raises(KeyboardInterrupt), sealed({"receiver": net}):
+    with pytest.raises(KeyboardInterrupt), seal({"receiver": net}):
         raise KeyboardInterrupt
 
 

@@ -18,7 +18,7 @@ from seamripper.cut.frozen import adapting
 from seamripper.cut.split import Way
 from seamripper.errors import CutError, LeakError
 from seamripper.models import load
-from seamripper.models._torchvision import import_timm, import_torchvision
+from seamripper.models.libraries import import_timm, import_torchvision
 
 WAYS: list[Way] = ["fx", "hooks", "export"]
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from seamripper.data import Samples, load_data
-from seamripper.data.colour import VARIANTS, Grey, coloured, draw
+from seamripper.data.colour import VARIANTS, Grey, colour_images, draw
 from seamripper.errors import DataError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "colour_mnist.json"
@@ -191,7 +191,7 @@ def test_the_seed_changes_colours_and_nothing_else() -> None:
 def test_an_unknown_variant_is_refused_with_the_nearest() -> None:
     grey = Grey("toy", np.zeros((1, 2, 2), np.uint8), np.zeros(1, np.int64), 0, 0.0, 1.0, "memory")
     with pytest.raises(DataError, match="toy has no variant 'corelated': did you mean 'correlated'"):
-        coloured(grey, "corelated", split="train")
+        colour_images(grey, "corelated", split="train")
 
 
 def test_the_kept_file_knows_every_variant_and_split() -> None:

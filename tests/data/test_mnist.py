@@ -11,7 +11,7 @@ import torch
 
 from seamripper.data import FallbackWarning, Samples, load_data
 from seamripper.data.colour import VARIANTS
-from seamripper.data.idx import read_idx
+from seamripper.data.images import read_idx
 from seamripper.errors import DataError, MissingExtraError, UnfetchedError
 
 

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from seamripper.data import Samples, load_data
-from seamripper.data.resize import resize
+from seamripper.data.images import resize
 from seamripper.errors import DataError
 
 

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from seamripper.data import Samples, load_data, recordings
-from seamripper.data.sound import first_seconds
-from seamripper.data.spectrogram import decibels, mel, mel_filters, mel_power, picture
+from seamripper.data.sound import decibels, first_seconds, mel, mel_filters, mel_power, picture
 from seamripper.errors import DataError, MissingExtraError
 
 soundfile = pytest.importorskip("soundfile")

@@ -16,7 +16,7 @@ import torch
 from seamripper.data import Samples, load_data, sources, speech
 from seamripper.data.fetch import Remote
 from seamripper.data.sources import Debian, UrlTar, out_of_tar
-from seamripper.data.speech import LANGUAGES, PACK, REMOTE, Packed, packed, recorded, sentences
+from seamripper.data.speech import LANGUAGES, PACK, REMOTE, Packed, audio_bytes, pack, sentences
 from seamripper.errors import DataError, MissingExtraError
 
 soundfile = pytest.importorskip("soundfile")
@@ -54,7 +54,7 @@ def test_every_sentence_is_there_in_every_language_and_said_once() -> None:
     assert len(said) == 424 * 8
     assert {language for language, _, _ in said} == set(LANGUAGES)
     assert len({sentence for _, _, sentence in said}) == 424
-    assert len({hashlib.sha256(recorded(clip)).digest() for clip in clips().values()}) == len(said)
+    assert len({hashlib.sha256(audio_bytes(clip)).digest() for clip in clips().values()}) == len(said)
 
 
 def test_no_sentence_is_in_both_splits() -> None:
@@ -113,15 +113,15 @@ def renumbered(clip: bytes) -> bytes:
 def test_what_an_ogg_holds_is_the_same_under_another_number() -> None:
     clip = ogg(440)
     assert renumbered(clip) != clip
-    assert recorded(renumbered(clip)) == recorded(clip)
-    assert recorded(ogg(441)) != recorded(clip)
-    assert len(recorded(clip)) < len(clip)
+    assert audio_bytes(renumbered(clip)) == audio_bytes(clip)
+    assert audio_bytes(ogg(441)) != audio_bytes(clip)
+    assert len(audio_bytes(clip)) < len(clip)
 
 
 @pytest.mark.parametrize("clip", [b"RIFF" + bytes(40), b"OggS", b"OggS" + bytes(22) + bytes([0]) + b"more"])
 def test_what_is_no_ogg_is_refused(clip: bytes) -> None:
     with pytest.raises(DataError, match="gave a clip that is no Ogg file"):
-        recorded(clip)
+        audio_bytes(clip)
 
 
 def test_stamps_that_share_a_recording_say_the_same() -> None:
@@ -144,8 +144,8 @@ def test_a_sentence_that_a_language_lacks_is_left() -> None:
 
 
 def test_a_pack_is_the_same_whenever_and_in_whatever_order() -> None:
-    made = packed({"fr/b": b"two", "be/a": b"one"})
-    assert made == packed({"be/a": b"one", "fr/b": b"two"})
+    made = pack({"fr/b": b"two", "be/a": b"one"})
+    assert made == pack({"be/a": b"one", "fr/b": b"two"})
     with tarfile.open(fileobj=io.BytesIO(made)) as tar:
         heads = tar.getmembers()
     assert [head.name for head in heads] == ["be/a.ogg", "fr/b.ogg"]
@@ -175,12 +175,12 @@ def stamps(folder: str) -> bytes:
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small set of the same kind, fetched from a tar on the web into a cache of its own."""
     tar = stamps("./tuxpaint-stamps-1.0")
-    pack = packed(sentences(out_of_tar(tar, speech._clip)))
+    held = pack(sentences(out_of_tar(tar, speech._clip)))
     monkeypatch.setattr(sources, "_download", lambda url: tar)
     monkeypatch.setenv("SEAMRIPPER_CACHE", str(tmp_path))
     monkeypatch.delenv("SEAMRIPPER_OFFLINE", raising=False)
     source = Packed(UrlTar("https://example.org/stamps.tar.gz", {}))
-    monkeypatch.setattr(speech, "REMOTE", Remote("speech", {PACK: hashlib.sha256(pack).hexdigest()}, (source,)))
+    monkeypatch.setattr(speech, "REMOTE", Remote("speech", {PACK: hashlib.sha256(held).hexdigest()}, (source,)))
     return tmp_path / "speech"
 
 

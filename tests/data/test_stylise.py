@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from seamripper.data import Samples, load_data, stylise
-from seamripper.data.stylise import others, restyled
+from seamripper.data import Samples, cifar10, load_data
+from seamripper.data.cifar10 import others, restyle
 
 
 def pixels(samples: Samples) -> torch.Tensor:
@@ -67,7 +67,7 @@ def test_splits_and_seeds_draw_apart() -> None:
 
 def test_an_image_in_its_own_style_is_itself() -> None:
     few = pixels(photographs())[:50].numpy()
-    assert np.array_equal(restyled(few, few), few)
+    assert np.array_equal(restyle(few, few), few)
 
 
 def test_a_flat_image_takes_no_angle_from_rounding_errors() -> None:
@@ -76,7 +76,7 @@ def test_a_flat_image_takes_no_angle_from_rounding_errors() -> None:
     other = pixels(photographs())[:1, :1].numpy()
     spectrum = np.abs(np.fft.fft2(other[0, 0]))
     expected = np.clip(np.rint(np.fft.ifft2(spectrum).real), 0, 255)
-    assert int(np.abs(restyled(flat, other)[0, 0] - expected).max()) <= 1
+    assert int(np.abs(restyle(flat, other)[0, 0] - expected).max()) <= 1
 
 
 def told_by(features: np.ndarray, labels: np.ndarray) -> float:
@@ -118,8 +118,8 @@ def test_shape_stays() -> None:
 def test_only_what_is_drawn_is_computed_and_it_is_what_the_whole_has(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = restyled_photographs()
     computed: list[int] = []
-    really = stylise.restyled
-    monkeypatch.setattr(stylise, "restyled", lambda x, other: computed.append(len(x)) or really(x, other))
+    really = cifar10.restyle
+    monkeypatch.setattr(cifar10, "restyle", lambda x, other: computed.append(len(x)) or really(x, other))
     few = load_data("cifar10/stylised", "test", n=400, seed=0)
     assert sum(computed) == 400
     assert few.fingerprint == whole.draw(400, seed=0).fingerprint

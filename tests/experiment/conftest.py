@@ -61,7 +61,7 @@ data = { name = "digits/correlated", n = 200, n_test = 100 }
 train = "zoo:R_1111?width=0.125"
 data = "digits/correlated"
 n = 200
-epochs = 1
+training = "?epochs=1"
 seeds = [0, 1]
 [[stitch]]
 senders = ["net/0"]

@@ -15,11 +15,11 @@ from PIL import Image
 from torch import nn
 
 from seamripper.errors import CutError, ExperimentError
+from seamripper.experiment import Experiment, Network
 from seamripper.experiment import identity as identity_module
 from seamripper.experiment import job as job_module
-from seamripper.experiment.expand import expand
 from seamripper.experiment.identity import Identities, identity_of
-from seamripper.experiment.spec import Experiment, Network
+from seamripper.experiment.plan import expand
 from seamripper.models import Model, load
 from seamripper.models.checkpoint import save_checkpoint
 
@@ -92,7 +92,7 @@ measures = ["mine.py:Mine"]
 function = "mine.py:figures"
 args = {x = 1}
 """
-JOBS = ("checkpoint", "weights", "factory", "measure", "call")
+JOBS = ("call", "checkpoint", "weights", "factory", "measure")
 
 
 def write_weights(folder: Path, *, seed: int) -> None:
@@ -392,9 +392,9 @@ def test_what_another_version_has_answered_is_asked_again(monkeypatch: pytest.Mo
 
 def test_a_network_is_its_architecture_and_the_whole_recipe() -> None:
     words = Identities({})
-    found = words.network(Network(train="R_1111?width=0.125&classes=10", data="digits", lr=0.5, seeds=(4,)))
+    found = words.network(Network(train="R_1111?width=0.125&classes=10", data="digits", training="?lr=0.5", seeds=(4,)))
     assert found["architecture"] == R
-    assert found["recipe"] == {
+    assert found["training"] == {
         "optimiser": "sgd",
         "lr": 0.5,
         "momentum": 0.9,
@@ -403,7 +403,7 @@ def test_a_network_is_its_architecture_and_the_whole_recipe() -> None:
         "epochs": 4,
         "schedule": "constant",
     }
-    assert words.network(Network(train=R, data="mnist", lr=0.5)) == found
+    assert words.network(Network(train=R, data="mnist", training="?lr=0.5")) == found
 
 
 def test_cuts_are_looked_for_in_the_model_that_they_are_of() -> None:

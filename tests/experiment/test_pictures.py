@@ -9,28 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from seamripper.experiment.expand import expand
-from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.kinds._images import as_bytes, brought_to
-from seamripper.experiment.kinds._judge import FIGURES, nearest
-from seamripper.experiment.kinds.pictures import (
-    _error,
-    _rows,
-    require_classes_of,
-    require_images,
-    require_judged,
-    require_mapping,
-    showing,
-)
 
 import seamripper as sr
 from seamripper._files import load_tensors
 from seamripper.data.paired import Paired
 from seamripper.errors import ExperimentError
 from seamripper.estimate import over_seeds, proportion
-from seamripper.experiment import Experiment, Local, Store, run, table
+from seamripper.experiment import Experiment, Local, Store, parts, run, table
 from seamripper.experiment.identity import Identities
+from seamripper.experiment.images import as_bytes, resize_to
 from seamripper.experiment.job import Graph, Job
+from seamripper.experiment.judge import FIGURES, nearest
+from seamripper.experiment.parts.pictures import (
+    image_error,
+    image_rows,
+    require_classes_of,
+    require_images,
+    require_judged,
+    require_mapping,
+    what_shows,
+)
+from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Worker
 from seamripper.matching import ClassMapping
 from seamripper.models import predict
@@ -45,27 +44,19 @@ n_test = 40
 train = "zoo:autoencoder?channels=3"
 data = "digits/greyscale"
 n = 400
-lr = 0.002
-batch = 16
-epochs = 5
+training = "?lr=0.002&batch=16&epochs=5"
 seeds = [0, 1]
 
 [models.net]
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
 n = 200
-epochs = 1
+training = "?epochs=1"
 seeds = [0, 1]
 
-[matchings.quick]
-way = "task"
-init = "direct"
-epochs = 1
-
-[matchings.slow]
-way = "regression"
-init = "direct"
-epochs = 1
+[matchings]
+quick = "task?init=direct&epochs=1"
+slow = "regression?init=direct&epochs=1"
 
 [[pictures]]
 senders = ["auto/0"]
@@ -96,39 +87,23 @@ n_test = 100
 train = "zoo:autoencoder?channels=3"
 data = "digits/colour-only"
 n = 240
-lr = 0.002
-batch = 16
-epochs = 2
+training = "?lr=0.002&batch=16&epochs=2"
 
 [models.own]
 train = "zoo:autoencoder?channels=3"
 data = "digits/greyscale"
 n = 400
-lr = 0.002
-batch = 16
-epochs = 4
+training = "?lr=0.002&batch=16&epochs=4"
 
 [models.judge]
 train = "zoo:lenet?channels=3"
 data = "digits/greyscale"
-lr = 0.05
-epochs = 6
+training = "?lr=0.05&epochs=6"
 seeds = [3, 0, 1]
 
-[matchings.classes]
-way = "class_mapping"
-label_map = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
-optimiser = "adam"
-lr = 0.01
-weight_decay = 0.0
-epochs = 10
-batch = 32
-
-[matchings.embeddings]
-way = "embedding_mapping"
-lr = 5e-6
-epochs = 20
-batch = 64
+[matchings]
+classes = "class_mapping?label_map=1,2,3,4,5,6,7,8,9,0&optimiser=adam&lr=0.01&weight_decay=0.0&epochs=10&batch=32"
+embeddings = "embedding_mapping?lr=5e-6&epochs=20&batch=64"
 
 [[pictures]]
 senders = ["theirs"]
@@ -161,7 +136,7 @@ class Bench:
             job.where,
             {need: self.found[need].tensors for need in job.needs},
         )
-        return kind_named(job.kind).run(job.content, self.worker)
+        return parts[job.kind].run(job.content, self.worker)
 
     def of(self, **labels: Any) -> tuple[Job, Any, dict[str, torch.Tensor]]:
         (job,) = [j for j in self.graph if j.kind == "pictures" and labels.items() <= dict(j.labels).items()]
@@ -264,7 +239,7 @@ def test_one_image_has_no_interval(bench: Bench) -> None:
     found = bench.do(Job("pictures", {**job.content, "images": 1}, {}, job.needs, job.where))
     assert (found.record["n"], found.record["error"]["n"]) == (1, 1)
     assert found.record["error"]["interval"] is None
-    (row,) = kind_named("pictures").rows(found.record)
+    (row,) = parts["pictures"].rows(found.record)
     assert (row["low"], row["high"]) == (None, None)
 
 
@@ -287,7 +262,7 @@ def test_an_autoencoder_and_a_classifier(bench: Bench) -> None:
 def test_rows_of_the_table(bench: Bench) -> None:
     _, found, _ = bench.of(**AUTO, matching="direct")
     error = found.record["error"]
-    assert list(kind_named("pictures").rows(found.record)) == [
+    assert list(parts["pictures"].rows(found.record)) == [
         {
             "figure": "reconstruction_error",
             "value": error["value"],
@@ -298,7 +273,7 @@ def test_rows_of_the_table(bench: Bench) -> None:
             "status": found.record["status"],
         }
     ]
-    assert list(kind_named("pictures").rows({**found.record, "error": None})) == []
+    assert list(parts["pictures"].rows({**found.record, "error": None})) == []
 
 
 def test_the_same_again_is_the_same_file(bench: Bench) -> None:
@@ -421,7 +396,7 @@ def test_embedding_mapping_knows_of_no_classes(apart: Bench) -> None:
 
 def test_rows_of_the_table_with_a_judge(apart: Bench) -> None:
     _, found, _ = apart.of(matching="classes")
-    rows = list(kind_named("pictures").rows(found.record))
+    rows = list(parts["pictures"].rows(found.record))
     assert [row["figure"] for row in rows] == ["reconstruction_error", *FIGURES]
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
     assert {row["status"] for row in rows} == {"ok"}
@@ -469,13 +444,9 @@ load = "zoo:autoencoder?channels=3"
 [models.judge]
 load = "zoo:lenet?channels=3"
 
-[matchings.quick]
-way = "embedding_mapping"
-epochs = 1
-
-[matchings.classes]
-way = "class_mapping"
-epochs = 1
+[matchings]
+quick = "embedding_mapping?epochs=1"
+classes = "class_mapping?epochs=1"
 
 [[pictures]]
 senders = ["theirs"]
@@ -508,11 +479,11 @@ def test_images_of_another_shape(photographs: Path) -> None:
 
 def test_images_are_brought_to_a_shape() -> None:
     images = torch.rand(2, 3, 4, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    assert brought_to(images, (3, 4, 6)) is images
+    assert resize_to(images, (3, 4, 6)) is images
     grey = images.mean(1, keepdim=True)
-    assert torch.equal(brought_to(images, (1, 4, 6)), grey)
-    assert torch.equal(brought_to(grey, (3, 4, 6)), grey.expand(-1, 3, -1, -1))
-    halved = brought_to(images, (3, 2, 3))
+    assert torch.equal(resize_to(images, (1, 4, 6)), grey)
+    assert torch.equal(resize_to(grey, (3, 4, 6)), grey.expand(-1, 3, -1, -1))
+    halved = resize_to(images, (3, 2, 3))
     torch.testing.assert_close(halved, images.unflatten(2, (2, 2)).unflatten(4, (3, 2)).mean((3, 5)))
 
 
@@ -537,7 +508,7 @@ def test_the_nearest_of_many() -> None:
 )
 def test_nothing_to_look_at(answer: Any, arrives: Any, matching: str, message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
-        showing(answer, arrives, "c", matching=matching)
+        what_shows(answer, arrives, "c", matching=matching)
 
 
 def test_samples_that_do_not_belong_together_are_for_mappings() -> None:
@@ -587,9 +558,9 @@ def test_an_image_of_another_size_has_no_error() -> None:
     half = sr.split(net, "0", torch.zeros(2, 1, 8, 8))
     pixels = torch.randn(20, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     samples = sr.Samples("grey", pixels, torch.arange(20) % 2, torch.arange(20), classes=2)
-    found = _rows(sr.match(half, half, samples, matching=sr.Direct()), samples, samples, "arrival", apart=False)
-    assert [tuple(row.shape) for row in found.values()] == [(20, 1, 8, 8), (20, 3, 3, 3)]
-    assert _error(found, samples) is None
+    rows = image_rows(sr.match(half, half, samples, matching=sr.Direct()), samples, samples, "arrival", apart=False)
+    assert [tuple(row.shape) for row in rows.values()] == [(20, 1, 8, 8), (20, 3, 3, 3)]
+    assert image_error(rows, samples) is None
 
 
 # ---- as a study

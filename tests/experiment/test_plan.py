@@ -12,11 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from seamripper.experiment.kinds import kind_named
-from seamripper.experiment.spec import Comparing, Data, Network, Stitching
 
 from seamripper.errors import StoreError
-from seamripper.experiment import Experiment, Local, Plan, Store, plan, run
+from seamripper.experiment import (
+    ComparePart,
+    Data,
+    Experiment,
+    Local,
+    Network,
+    Plan,
+    StitchPart,
+    Store,
+    parts,
+    plan,
+    run,
+)
 from seamripper.experiment.job import Job
 from seamripper.experiment.plan import Pace, cost
 from seamripper.experiment.result import Result
@@ -26,10 +36,10 @@ STUDY = Experiment(
     name="study",
     data=Data(name="digits/digit", n=64, n_test=32),
     models={
-        "net": Network(train="zoo:R_1111?width=0.125", data="digits/digit", n=64, epochs=2, seeds=(0, 1)),
+        "net": Network(train="zoo:R_1111?width=0.125", data="digits/digit", n=64, training="?epochs=2", seeds=(0, 1)),
     },
-    stitch=(Stitching(**PAIR, cuts=("layer1",), matchings=("direct",), seeds=(0, 1), controls=("self",)),),
-    compare=(Comparing(**PAIR, cuts=("layer1",), parts=2, batch=8),),
+    stitch=(StitchPart(**PAIR, cuts=("layer1",), matchings=("direct",), seeds=(0, 1), controls=("self",)),),
+    compare=(ComparePart(**PAIR, cuts=("layer1",), parts=2, batch=8),),
 )
 KINDS = {"activations": 2, "compare": 1, "control": 2, "pass": 2, "stitch": 2, "train": 2}
 COLUMNS = ("jobs", "done", "failed", "blocked", "to run")
@@ -45,7 +55,7 @@ def enter(store: Store, *jobs: Job, state: Any = "done", seconds: float = 0.0, g
     """Results of these jobs, as a run would have entered them; helpers with a tensor, which may be gone again."""
     for job in jobs:
         tensors = {}
-        if kind_named(job.kind).helps and state == "done":
+        if parts[job.kind].helps and state == "done":
             name = store.tensors.put(lambda path, job=job: path.write_text(job.key))  # type: ignore[misc]
             tensors["made"] = name
         record = {"error": "E", "message": "m"}
@@ -128,7 +138,7 @@ def test_what_is_done_is_not_run(store: Store) -> None:
 
 def test_when_every_goal_is_done_helpers_are_not_missed(store: Store) -> None:
     planned = plan(STUDY, store)
-    enter(store, *(job for job in planned.graph if not kind_named(job.kind).helps))
+    enter(store, *(job for job in planned.graph if not parts[job.kind].helps))
     again = plan(STUDY, store)
     assert again.needed == {}
     assert again.seconds == 0.0
@@ -222,7 +232,7 @@ def test_results_of_another_study_count_where_the_jobs_are_the_same_and_nowhere_
 
 def test_before_anything_was_timed_it_is_a_guess() -> None:
     planned = plan(STUDY)
-    guess = sum(kind_named(job.kind).rate * kind_named(job.kind).cost(job.content) for job in planned.graph)
+    guess = sum(parts[job.kind].rate * parts[job.kind].cost(job.content) for job in planned.graph)
     assert planned.seconds == pytest.approx(guess)
     assert planned.seconds > 0
 
@@ -237,23 +247,23 @@ def test_timed_jobs_tell_what_others_of_their_kind_take(store: Store) -> None:
     planned = plan(longer, store)
     assert planned.pace.rate("train") == pytest.approx(0.1)
     assert planned.guessed == ["activations", "stitch"]
-    rest = sum(kind_named(job.kind).rate * cost(job) for job in planned.needed.values() if job.kind != "train")
+    rest = sum(parts[job.kind].rate * cost(job) for job in planned.needed.values() if job.kind != "train")
     assert planned.seconds == pytest.approx(12.8 + rest)
 
 
 def test_the_pace_is_the_mean_by_cost_and_goes_by_kind() -> None:
     def trained(n: int) -> Job:
-        return Job("train", {"n": n, "recipe": {"epochs": 1}})
+        return Job("train", {"n": n, "training": {"epochs": 1}})
 
     pace = Pace()
     assert not pace.knows("train")
-    assert pace.rate("train") == kind_named("train").rate
+    assert pace.rate("train") == parts["train"].rate
     pace.learn(trained(10), 1.0)
     pace.learn(trained(30), 1.0)
     assert pace.knows("train")
     assert not pace.knows("call")
     assert pace.rate("train") == pytest.approx(2 / 40)
-    assert pace.seconds([trained(100), Job("call", {})]) == pytest.approx(5 + kind_named("call").rate)
+    assert pace.seconds([trained(100), Job("call", {})]) == pytest.approx(5 + parts["call"].rate)
 
 
 def test_time_that_failures_took_is_not_counted(store: Store) -> None:
@@ -289,7 +299,7 @@ TOML = """
     train = "zoo:R_1111?width=0.125"
     data = "digits/digit"
     n = 64
-    epochs = 1
+    training = "?epochs=1"
     seeds = [0, 1]
     [[stitch]]
     senders = ["net/0"]

@@ -29,7 +29,7 @@ n_test = 80
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
 n = 300
-epochs = 1
+training = "?epochs=1"
 seeds = [0, 1]
 
 [[stitch]]

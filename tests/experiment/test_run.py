@@ -33,14 +33,14 @@ n_test = 100
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
 n = 300
-epochs = 1
+training = "?epochs=1"
 seeds = [0, 1]
 
 [models.colour]
 train = "zoo:R_1111?width=0.125"
 data = "digits/colour"
 n = 300
-epochs = 1
+training = "?epochs=1"
 
 [[stitch]]
 senders = ["colour", "digit/1"]
@@ -55,7 +55,7 @@ data = { name = "digits/digit", n = 100, n_test = 50 }
 [models.digit]
 train = "zoo:R_1111?width=0.125"
 data = "digits/digit"
-epochs = 8
+training = "?epochs=8"
 [[stitch]]
 senders = ["digit"]
 receivers = ["digit"]
@@ -181,7 +181,7 @@ def test_a_failed_job_is_done_again_only_if_asked(tmp_path: Path) -> None:
 
 
 def test_jobs_behind_a_failed_one_wait_and_the_others_go_on(tmp_path: Path) -> None:
-    text = REAL.replace("epochs = 1\n", "epochs = 1\nlr = 1e30\n", 1)
+    text = REAL.replace("epochs=1", "epochs=1&lr=1e30", 1)
     (tmp_path / "study.toml").write_text(text)
     found = done(tmp_path / "study.toml", tmp_path / "s")
     with Store(tmp_path / "s") as store:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from seamripper.experiment.expand import expand
 
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph
+from seamripper.experiment.plan import expand
 from seamripper.experiment.shard import parse_shard, portion, sbatch
 from seamripper.experiment.upkeep import check
 

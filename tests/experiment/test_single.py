@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from seamripper.experiment.kinds import Output
 
 from seamripper.errors import StoreError
 from seamripper.experiment import Experiment, Local, Store, run, table
 from seamripper.experiment.job import Job
+from seamripper.experiment.parts.base import Output
 from seamripper.experiment.single import Single, keep
 from seamripper.experiment.upkeep import check
 from seamripper.report.runs import Runs

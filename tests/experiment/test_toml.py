@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from seamripper.errors import ExperimentError
-from seamripper.experiment.spec import (
-    Auditing,
-    Calling,
-    Comparing,
-    Controlling,
+from seamripper.experiment import (
+    AuditPart,
+    CallPart,
+    ComparePart,
+    ControlPart,
     Data,
     Experiment,
     Network,
-    Noising,
-    Picturing,
-    Resources,
-    Stitching,
-    Way,
+    NoisePart,
+    PicturesPart,
+    StitchPart,
+    plan,
 )
+from seamripper.experiment.experiment import Resources
 from seamripper.experiment.toml import line_of
 
 
@@ -53,22 +53,14 @@ WHOLE = """
     data = "digits/digit"
     n = 100
     seeds = [0, 1]
-    optimiser = "adam"
-    lr = 1
-    momentum = 0.5
-    weight_decay = 0.0
-    batch = 16
-    epochs = 2
+    training = "?optimiser=adam&lr=1&momentum=0.5&weight_decay=0.0&batch=16&epochs=2"
 
     [models."the others'"]
     load = 'theirs.safetensors'
 
-    [matchings.long]
-    way = "task"
-    label_map = [
-        1,
-        0,  # the other way round
-    ]
+    [matchings]
+    long = "task?label_map=1,0"
+    "a word" = "direct"
 
     [[stitch]]
     senders = ["digit"]
@@ -140,12 +132,7 @@ DIGIT = Network(
     data="digits/digit",
     n=100,
     seeds=(0, 1),
-    optimiser="adam",
-    lr=1.0,
-    momentum=0.5,
-    weight_decay=0.0,
-    batch=16,
-    epochs=2,
+    training="?optimiser=adam&lr=1&momentum=0.5&weight_decay=0.0&batch=16&epochs=2",
 )
 
 
@@ -157,9 +144,9 @@ def test_built_in_python_equals_read_from_toml(tmp_path: Path) -> None:
         data=Data(name="digits/digit", n=64, n_test=32, seed=1),
         resources=Resources(gpus=0.5),
         models={"digit": DIGIT, "the others'": Network(load="theirs.safetensors")},
-        matchings={"long": Way(way="task", label_map=(1, 0))},
+        matchings={"long": "task?label_map=1,0", "a word": "direct"},
         stitch=(
-            Stitching(
+            StitchPart(
                 senders=("digit",),
                 receivers=("the others'",),
                 pairing="all",
@@ -169,7 +156,7 @@ def test_built_in_python_equals_read_from_toml(tmp_path: Path) -> None:
                 controls=("self",),
                 rank=True,
             ),
-            Stitching(
+            StitchPart(
                 senders=("digit/0",),
                 receivers=("digit/1",),
                 cuts=("layer1",),
@@ -177,9 +164,9 @@ def test_built_in_python_equals_read_from_toml(tmp_path: Path) -> None:
                 data=Data(name="digits/colour"),
             ),
         ),
-        control=(Controlling(senders=("digit",), receivers=("digit",), cuts=("layer2",), controls=("shuffled",)),),
+        control=(ControlPart(senders=("digit",), receivers=("digit",), cuts=("layer2",), controls=("shuffled",)),),
         noise=(
-            Noising(
+            NoisePart(
                 receivers=("digit",),
                 cuts=("layer2",),
                 radius=(0.0, 0.5),
@@ -190,10 +177,10 @@ def test_built_in_python_equals_read_from_toml(tmp_path: Path) -> None:
                 rank=True,
             ),
         ),
-        compare=(Comparing(senders=("digit",), receivers=("digit",), parts=3, interval=False),),
-        audit=(Auditing(senders=("digit",), receivers=("digit",), cuts=("layer1",), conflict="digits/conflict"),),
+        compare=(ComparePart(senders=("digit",), receivers=("digit",), parts=3, interval=False),),
+        audit=(AuditPart(senders=("digit",), receivers=("digit",), cuts=("layer1",), conflict="digits/conflict"),),
         pictures=(
-            Picturing(
+            PicturesPart(
                 senders=("digit",),
                 receivers=("digit",),
                 cuts=("layer1 -> before:conv1",),
@@ -203,11 +190,12 @@ def test_built_in_python_equals_read_from_toml(tmp_path: Path) -> None:
             ),
         ),
         call=(
-            Calling(
+            CallPart(
                 function="mine.py:f", seeds=(0, 1), args={"deep": True}, grid={"width": (1, 2.5), "a word": ("x",)}
             ),
         ),
         folder=str(tmp_path.resolve()),
+        file=str(tmp_path / "study.toml"),
     )
     found = read(tmp_path, WHOLE)
     assert found == built
@@ -240,15 +228,11 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
         (
             "zzzzzz = 1",
             "line 1: the experiment has no key 'zzzzzz': there are: name, about, threads, data, models, matchings, "
-            "stitch, control, noise, compare, audit, pictures and 2 more.",
+            "resources, audit, call, compare, control, noise and 2 more.",
         ),
         (
             "[models.a]\ntrain = 'x'\ndata = 'y'\n\nepoch = 2",
-            "line 5: [models.a] has no key 'epoch': did you mean 'epochs'?",
-        ),
-        (
-            "[matchings.d]\nway = 'direct'\nrigde = 0.1",
-            "line 3: [matchings.d] has no key 'rigde': did you mean 'ridge'?",
+            "line 5: [models.a] has no key 'epoch': there are: train, data, n, seeds, training, load.",
         ),
         ("[resources]\ngpu = 1", "line 2: `resources` has no key 'gpu': did you mean 'gpus'?"),
         ("data = {name = 'd', nn = 3}", "line 1: `data` has no key 'nn': did you mean 'n'?"),
@@ -294,7 +278,8 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
             "line 3: the 1st [[control]] has no key 'rank': there are: senders, receivers, pairing, data, cuts, "
             "matchings, stitches, freeze, seeds, controls.",
         ),
-        ("folder = '/'", "line 1: there is no key 'folder': names of files count from the file's own."),
+        ("folder = '/'", "line 1: there is no key 'folder': names of files count from the file's own folder."),
+        ("\nfile = 'x'", "line 2: there is no key 'file': names of files count from the file's own folder."),
     ],
 )
 def test_an_unknown_key(tmp_path: Path, text: str, message: str) -> None:
@@ -364,7 +349,7 @@ def test_an_unknown_key_of_one_of_several_tables(tmp_path: Path, text: str, mess
         'about = """a quote at the end""""',
         "about = '''\nthread = 1\n[models.a] \"\"\"\n'''",
         "about = '''it's [ one line'''",
-        "[matchings.m]\nway = 'task'\nlabel_map = [\n  1, # thread = 2 ]\n  0,\n]\n[resources]\ngpus = 0",
+        "[models.m]\nload = 'x'\nseeds = [\n  1, # thread = 2 ]\n  0,\n]\n[resources]\ngpus = 0",
         'call = [{function = "f.py:f", args = {x = """a"""", y = "]"}}]',
         "about = 'a \u2028 b \x85 c'",
     ],
@@ -413,7 +398,8 @@ def test_every_line_of_a_whole_study_is_found() -> None:
         (("resources", "gpus"), "resources.gpus = 0.5"),
         (("models", "the others'"), '[models."the others\'"]'),
         (("models", "the others'", "load"), "load = 'theirs.safetensors'"),
-        (("matchings", "long", "label_map", 1), "label_map = ["),
+        (("matchings", "long"), 'long = "task?label_map=1,0"'),
+        (("matchings", "a word"), '"a word" = "direct"'),
         (("stitch", 0, "pairing"), 'pairing = "all"'),
         (("stitch", 1, "seeds", 0), "seeds = [5]"),
         (("stitch", 1, "data", "name"), 'name = "digits/colour"'),
@@ -434,9 +420,9 @@ def test_every_line_of_a_whole_study_is_found() -> None:
     "inner", ["['models']", '[ "models" ]  # a list', "'''\n[models]\n''',", "'a', # ]\n['models']"]
 )
 def test_lines_within_an_array_are_no_headers(inner: str) -> None:
-    text = f"[matchings.m]\nlabel_map = [\n{inner}\n]\nlr = 1\n[models]\na.load = 'x'\n"
+    text = f"[data]\nseeds = [\n{inner}\n]\nlr = 1\n[models]\na.load = 'x'\n"
     lines = text.split("\n")
-    assert lines[line_of(text, ("matchings", "m", "lr")) - 1] == "lr = 1"
+    assert lines[line_of(text, ("data", "lr")) - 1] == "lr = 1"
     assert line_of(text, ("models",)) == lines.index("[models]", lines.index("lr = 1")) + 1
 
 
@@ -445,6 +431,7 @@ def test_lines_within_an_array_are_no_headers(inner: str) -> None:
 
 NOISE = "[[noise]]\nreceivers = ['a']\ncuts = ['x']\n"
 CONTROL = STITCH.replace("stitch", "control")
+LENET = "[models.a]\ntrain = 'zoo:lenet'\ndata = 'digits'\ntraining = "
 NETWORK = "[models.a]\ntrain = 'x'\ndata = 'y'\n"
 
 
@@ -464,7 +451,9 @@ NETWORK = "[models.a]\ntrain = 'x'\ndata = 'y'\n"
             "threads = 1\n[stitch]\nsenders = ['a']",
             "line 2: Expected `stitch` to be a list of tables: write [[stitch]] for [stitch].",
         ),
-        (f"{NETWORK}lr = '1'", "line 4: Expected `lr` of [models.a] to be a number, but got '1'."),
+        (f"{NETWORK}training = 1", "line 4: Expected `training` of [models.a] to be a string, but got 1."),
+        ("[matchings]\na = 1", "line 2: Expected `a` of [matchings] to be a string, but got 1."),
+        ("[matchings.a]\nway = 'task'", "line 1: Expected `a` of [matchings] to be a string, but got {'way': 'task'}."),
         (f"{NETWORK}seeds = 0", "line 4: Expected `seeds` of [models.a] to be a list, but got 0."),
         (f"{NETWORK}seeds = ['0']", "line 4: Expected `seeds` of [models.a] to be a whole number, but got '0'."),
         (f"{NETWORK}seeds = [false]", "line 4: Expected `seeds` of [models.a] to be a whole number, but got False."),
@@ -513,14 +502,12 @@ def test_a_wrong_type(tmp_path: Path, text: str, message: str) -> None:
         ("resources.gpus = -0.5", "line 1: Expected `resources.gpus` to be greater than or equal to 0, but got -0.5."),
         ("data = {name = 'd', n = 1}", "line 1: Expected `data.n` to be greater than or equal to 2, but got 1."),
         ("data = ''", "line 1: Expected `data` to have at least 1 character, but got ''."),
-        (f"{NETWORK}lr = 0", "line 4: Expected `lr` of [models.a] to be greater than 0, but got 0."),
-        (f"{NETWORK}lr = nan", "line 4: Expected `lr` of [models.a] to be a finite number, but got nan."),
-        (f"{NETWORK}lr = +inf", "line 4: Expected `lr` of [models.a] to be a finite number, but got inf."),
         (
-            f"{NETWORK}weight_decay = -inf",
-            "line 4: Expected `weight_decay` of [models.a] to be a finite number, but got -inf.",
+            f"{NETWORK}training = ''",
+            "line 4: Expected `training` of [models.a] to have at least 1 character, but got ''.",
         ),
-        (f"{NETWORK}momentum = 1.0", "line 4: Expected `momentum` of [models.a] to be less than 1, but got 1.0."),
+        ("resources.gpus = nan", "line 1: Expected `resources.gpus` to be a finite number, but got nan."),
+        ("resources.gpus = +inf", "line 1: Expected `resources.gpus` to be a finite number, but got inf."),
         (f"{NETWORK}seeds = []", "line 4: Expected `seeds` of [models.a] to have at least 1 item, but got []."),
         (
             f"{NETWORK}seeds = [0, -1]",
@@ -586,15 +573,6 @@ def test_a_value_out_of_bounds(tmp_path: Path, text: str, message: str) -> None:
     ("text", "message"),
     [
         (
-            f"{NETWORK}optimiser = 'adm'",
-            "line 4: Expected `optimiser` of [models.a] to be 'sgd' or 'adam', but got 'adm'. Did you mean 'adam'?",
-        ),
-        (
-            "[matchings.d]\nway = 'regresion'",
-            "line 2: Expected `way` of [matchings.d] to be 'task', 'direct', 'regression', 'class_mapping' or "
-            "'embedding_mapping', but got 'regresion'. Did you mean 'regression'?",
-        ),
-        (
             f"{STITCH}freeze = ['all', 'weight']",
             "line 5: Expected `freeze` of the 1st [[stitch]] to be 'all' or 'weights', but got 'weight'. "
             "Did you mean 'weights'?",
@@ -622,14 +600,12 @@ def test_a_wrong_word(tmp_path: Path, text: str, message: str) -> None:
         (CONTROL, "line 1: the 1st [[control]] needs the key 'controls'."),
         ("[[noise]]\nreceivers = ['a']", "line 1: the 1st [[noise]] needs the key 'cuts'."),
         ("\n[[call]]\nseeds = [1]", "line 2: the 1st [[call]] needs the key 'function'."),
-        ("\n[matchings.d]\nridge = 0.1", "line 2: [matchings.d] needs the key 'way'."),
         ("threads = 1\ndata = {n = 3}", "line 2: `data` needs the key 'name'."),
         (f"{STITCH}[stitch.data]\nn = 3", "line 5: `data` of the 1st [[stitch]] needs the key 'name'."),
         ("\n[models.a]\ntrain = 'x'", "line 2: [models.a]: expected `data`: what the network is trained on."),
         (
             "[models.a]",
-            "line 1: [models.a]: expected either `train` (an architecture of the zoo) or `load` (a model that there "
-            "is).",
+            "line 1: [models.a]: expected either `train` (an architecture of the zoo) or `load` (an existing model).",
         ),
     ],
 )
@@ -644,16 +620,51 @@ def test_a_missing_key(tmp_path: Path, text: str, message: str) -> None:
             "[models.a]\nload = 'x'\n\nseeds = [1]",
             "line 4: [models.a]: a model that is loaded takes no 'seeds': that is for one trained here.",
         ),
-        (
-            "[matchings.d]\nway = 'direct'\nbatch = 2\nlr = 0.1",
-            "line 4: [matchings.d]: the matching 'direct' has no option 'lr'.",
-        ),
     ],
 )
 def test_keys_that_do_not_go_together_are_told_at_the_line_of_the_wrong_one(
     tmp_path: Path, text: str, message: str
 ) -> None:
     assert said(tmp_path, text) == message
+
+
+# ---- words, looked up when the study is planned
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("[matchings]\nd = 'regresion'", 2, "`d` of [matchings]: There is no matching 'regresion': did you mean"),
+        (
+            "[matchings]\na = 'task'\nd = 'direct?lr=1'",
+            3,
+            "`d` of [matchings]: The matching 'direct' has no option",
+        ),
+        ("matchings.d = 'direct?ridge=-1'", 1, "`d` of [matchings]: Expected ridge of the matching 'direct' to be a"),
+        (
+            "matchings.d = 'task?lr'",
+            1,
+            "`d` of [matchings]: Expected options like ?name=value&name=value, but got",
+        ),
+        (f"{LENET}'?optimiser=adm'", 4, "`training` of [models.a]: Expected optimiser of the training 'smith' to be"),
+        (f"{LENET}'?lr=0'", 4, "`training` of [models.a]: Expected lr of a training to be a number above 0"),
+        (f"{LENET}'smth'", 4, "`training` of [models.a]: There is no training 'smth': did you mean 'smith'"),
+        (f"{LENET}'?epochs=0'", 4, "`training` of [models.a]: Expected epochs of a training to be at least 1"),
+        ("\n[models.a]\ntrain = 'zoo:lent'\ndata = 'digits'", 3, "`train` of [models.a]: The zoo has no 'lent'"),
+    ],
+)
+def test_a_word_that_means_nothing_is_told_with_its_key_and_line_though_nobody_uses_it(
+    tmp_path: Path, text: str, line: int, message: str
+) -> None:
+    study = read(tmp_path, text + "\n[[call]]\nfunction = 'f.py:f'\n")
+    (tmp_path / "f.py").write_text("def f():\n    return {}\n")
+    with pytest.raises(ExperimentError) as e:
+        plan(study)
+    assert str(e.value).startswith(f"{tmp_path / 'study.toml'}, line {line}: {message}")
+    (tmp_path / "study.toml").unlink()
+    with pytest.raises(ExperimentError) as e:
+        plan(study)
+    assert str(e.value).startswith(message)
 
 
 # ---- files

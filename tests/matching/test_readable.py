@@ -110,12 +110,12 @@ def test_figures_without_labels_are_plain_arithmetic() -> None:
 
 
 def test_records_say_that_it_is_unreadable_row_by_row() -> None:
-    from seamripper.experiment.kinds.base import functional as rows_of
+    from seamripper.experiment.parts.base import functional_rows
 
     labels = cycle(500, 5)
     receiver = answers(100 + cycle(500, 50), 1000)
     record = functional(receiver, receiver, samples(labels, 5)).as_record()
-    rows = {row["figure"]: row for row in rows_of(record, status="ok")}
+    rows = {row["figure"]: row for row in functional_rows(record, status="ok")}
     assert rows["top1"]["status"].startswith("unreadable: the receiver itself reaches 0.000")
     assert rows["agreement"]["status"] == "ok"
     assert rows["kl"]["value"] == 0.0

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import seamripper as sr
 from seamripper._fingerprint import tensors_of
-from seamripper.cut.frozen import sealed
+from seamripper.cut.frozen import seal
 from seamripper.errors import CutError, FrozenError, MatchError
 
 EXAMPLE = torch.randn(2, 6, generator=torch.Generator().manual_seed(0))
@@ -145,7 +145,7 @@ def test_what_changes_during_a_call_is_named(call: str, what: str) -> None:
 @pytest.mark.parametrize("what", NAMES)
 def test_the_seal_names_a_buffer_a_mode_and_what_is_not_registered(what: str) -> None:
     model = Drifts(what).eval().requires_grad_(False)
-    with pytest.raises(FrozenError) as caught, sealed({"sender": model}):
+    with pytest.raises(FrozenError) as caught, seal({"sender": model}):
         model(samples().batch(slice(0, 200)))
     assert NAMES[what] in caught.value.changed
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from seamripper._progress import Progress, nobody
 from seamripper.errors import DivergedError, ModelError
 from seamripper.matching import Training
-from seamripper.matching.augment import flip_crop
 from seamripper.matching.descent import falling, orders, train_layer
+from seamripper.matching.task import flip_crop
 
 
 class Weight(nn.Module):

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 import seamripper as sr
 from seamripper.errors import DataError
-from seamripper.models._seeded import seeded
 from seamripper.models.contract import InputContract, UnknownInputsWarning
+from seamripper.models.running import use_seed
 
 pytestmark = pytest.mark.filterwarnings("ignore:The compiled part of torchvision:UserWarning")
 
@@ -101,10 +101,9 @@ def test_torchvision_with_its_weights_in_a_file_is_shown_the_same_as_the_zoo(pho
 
 
 def test_timm_says_what_its_published_weights_want() -> None:
-    from seamripper.models._libraries import _config
-    from seamripper.models._torchvision import import_timm
+    from seamripper.models.libraries import _config, import_timm
 
-    with seeded(0):
+    with use_seed(0):
         published = import_timm().create_model("resnet18.a1_in1k", pretrained=False).pretrained_cfg
     wants = _config(published, (3, 224, 224))
     assert wants is not None
@@ -119,7 +118,7 @@ def test_an_image_processor_of_transformers_is_heeded(tmp_path: Path) -> None:
     config = ViTConfig(
         hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, image_size=16, patch_size=8
     )
-    with seeded(0):
+    with use_seed(0):
         ViTModel(config).save_pretrained(tmp_path)
     says = {
         "image_processor_type": "ViTImageProcessor", "do_resize": True, "do_rescale": True, "do_normalize": True,
@@ -291,7 +290,7 @@ def text_model(folder: Path, *, vocabulary: str) -> sr.Model:
     from transformers import BertConfig, BertModel
 
     config = BertConfig(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4)
-    with seeded(0):
+    with use_seed(0):
         BertModel(config).save_pretrained(folder)
     (folder / "vocab.txt").write_text(vocabulary)
     return sr.load(f"hf:{folder}")

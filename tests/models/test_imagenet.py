@@ -14,18 +14,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seamripper.controls._reinitialised import reinitialised
+from seamripper.controls.random_sender import reinitialise
 from seamripper.cut import cuts, split
 from seamripper.data import Samples, load_data
 from seamripper.errors import CheckpointError, ModelError, UnfetchedError
 from seamripper.matching import Direct, load_match, match
 from seamripper.models import Architecture, Model, load
-from seamripper.models._renamed import from_keras, from_lite
-from seamripper.models._seeded import seeded
-from seamripper.models._tfjs import read_tfjs
-from seamripper.models._torchvision import import_timm, import_torchvision
+from seamripper.models._published import from_keras, from_lite, read_tfjs
 from seamripper.models.checkpoint import save_checkpoint
 from seamripper.models.imagenet import WEIGHTS
+from seamripper.models.libraries import import_timm, import_torchvision
+from seamripper.models.running import use_seed
 from seamripper.models.zoo.efficientnet_lite import BLOCKS
 
 pytestmark = pytest.mark.filterwarnings("ignore:The compiled part of torchvision:UserWarning")
@@ -111,7 +110,7 @@ def test_the_input_can_be_said() -> None:
 def test_mobilenet_is_torchvisions_with_its_weights() -> None:
     models = import_torchvision().models
     known = WEIGHTS["mobilenet_v2"]
-    with seeded(0):
+    with use_seed(0):
         theirs = models.mobilenet_v2(weights=None).eval()
     theirs.load_state_dict(known.read(known.remote), strict=True)
     x = images(2, 96, 96)
@@ -123,7 +122,7 @@ def test_mobilenet_is_torchvisions_with_its_weights() -> None:
 @pytest.mark.parametrize("side", [96, 77])
 def test_efficientnet_lite_is_timms_with_its_weights(name: str, side: int) -> None:
     known = WEIGHTS[name]
-    with seeded(0):
+    with use_seed(0):
         theirs = import_timm().create_model(f"tf_{name}").eval()
     theirs.load_state_dict(known.read(known.remote), strict=True)
     x = images(2, side, side)
@@ -341,7 +340,7 @@ def test_a_match_of_two_loads_by_its_name_alone(monkeypatch: pytest.MonkeyPatch,
 
 def test_an_untrained_twin_normalises_as_its_trained_one_does() -> None:
     model = network("mobilenet_v2")
-    twin, left = reinitialised(model, 0)
+    twin, left = reinitialise(model, 0)
     assert left == ()
     trained, drawn = model.module.state_dict(), twin.state_dict()
     same = {k for k in trained if torch.equal(trained[k], drawn[k])}

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from seamripper.models import Architecture
-from seamripper.models._layout import laid_out, layout_of
-from seamripper.models._seeded import seeded
+from seamripper.models.running import layout_of, use_layout, use_seed
 
 WIDE = Architecture.parse("resnet18?width=0.25").build(0).eval()
 NARROW = Architecture.parse("resnet18?width=0.125").build(0).eval()
@@ -43,7 +42,7 @@ def test_convolutions_are_channels_last_inside_and_as_they_were_after() -> None:
     images = drawn(4, 3, 28, 28)
     with torch.no_grad():
         plain = WIDE(images)
-        with laid_out(WIDE):
+        with use_layout(WIDE):
             assert all(last(WIDE))
             inside = WIDE(images)
         assert not any(last(WIDE))
@@ -52,7 +51,7 @@ def test_convolutions_are_channels_last_inside_and_as_they_were_after() -> None:
 
 
 def test_they_are_put_back_after_an_error() -> None:
-    with pytest.raises(KeyError), laid_out(WIDE):
+    with pytest.raises(KeyError), use_layout(WIDE):
         raise KeyError
     assert not any(last(WIDE))
 
@@ -61,24 +60,24 @@ def test_one_narrow_network_keeps_the_other_as_it_is() -> None:
     """Activations keep the layout in which they come: a wide sender would bring them channels last to the receiver."""
     assert layout_of(WIDE) == torch.channels_last
     assert layout_of(WIDE, NARROW) == layout_of(NARROW) == torch.contiguous_format
-    with laid_out(WIDE, NARROW):
+    with use_layout(WIDE, NARROW):
         assert not any(last(WIDE))
 
 
 def test_a_model_that_came_channels_last_leaves_so() -> None:
-    with seeded(0):
+    with use_seed(0):
         model = nn.Sequential(nn.Conv2d(3, 4, 3)).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    with laid_out(model):
+    with use_layout(model):
         assert all(last(model))
     assert all(last(model))
 
 
 def test_a_model_that_cannot_run_so_is_left_alone() -> None:
-    with seeded(0):
+    with use_seed(0):
         model = Viewing()
     shown = drawn(2, 3, 8, 8)
-    with laid_out(model, trial=lambda: model(shown)):
+    with use_layout(model, trial=lambda: model(shown)):
         assert not any(last(model))
         assert model(shown).shape == (2, 2)
-    with pytest.raises(RuntimeError, match="view"), laid_out(model):
+    with pytest.raises(RuntimeError, match="view"), use_layout(model):
         model(shown)

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from seamripper._fingerprint import model_fingerprint
 from seamripper.errors import CheckpointError, FileError, MissingExtraError, ModelError
-from seamripper.models import Architecture, Model, load
-from seamripper.models._call import answer_of
-from seamripper.models._torchvision import import_timm, import_torchvision
+from seamripper.models import Architecture, Model, libraries, load
+from seamripper.models.libraries import import_timm, import_torchvision
+from seamripper.models.running import answer_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:The compiled part of torchvision:UserWarning")
 
@@ -281,7 +281,7 @@ def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_repair_of_torchvision_warns_once_and_only_if_it_was_needed() -> None:
     code = (
         "import warnings\n"
-        "from seamripper.models import _torchvision as t\n"
+        "from seamripper.models import libraries as t\n"
         "with warnings.catch_warnings(record=True) as seen:\n"
         "    warnings.simplefilter('always')\n"
         "    t.import_torchvision(); t.import_torchvision()\n"
@@ -294,13 +294,12 @@ def test_the_repair_of_torchvision_warns_once_and_only_if_it_was_needed() -> Non
 
 
 def test_another_error_inside_torchvision_is_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
-    from seamripper.models import _torchvision
 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("something else")
 
-    monkeypatch.setattr(_torchvision, "need", broken)
-    monkeypatch.setattr(_torchvision, "_kept", [])
+    monkeypatch.setattr(libraries, "need", broken)
+    monkeypatch.setattr(libraries, "_kept", [])
     with pytest.raises(RuntimeError, match="something else"):
         import_torchvision()
 

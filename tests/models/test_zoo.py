@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from seamripper._fingerprint import model_fingerprint
 from seamripper.errors import ModelError
 from seamripper.models import Architecture
-from seamripper.models._seeded import seeded
-from seamripper.models._torchvision import import_timm, import_torchvision
+from seamripper.models.libraries import import_timm, import_torchvision
+from seamripper.models.running import use_seed
 from seamripper.models.zoo import FAMILIES
 from seamripper.models.zoo.efficientnet_lite import SamePad
 from seamripper.models.zoo.normalise import Normalise
@@ -63,7 +63,7 @@ def assert_same_network(ours: nn.Module, theirs: nn.Module, x: Tensor) -> None:
 @pytest.mark.parametrize("name", ["resnet18", "resnet34", "resnet50"])
 def test_resnets_are_torchvisions(name: str) -> None:
     models = import_torchvision().models
-    with seeded(0):
+    with use_seed(0):
         theirs = models.get_model(name, weights=None)
     ours = Architecture.parse(f"{name}?classes=1000").build(0)
     # A strict equality of the initial weights too: same order of layers, same initialisation.
@@ -74,7 +74,7 @@ def test_resnets_are_torchvisions(name: str) -> None:
 def test_mobilenet_is_torchvisions() -> None:
     models = import_torchvision().models
     for width in (1.0, 0.35, 1.4):
-        with seeded(0):
+        with use_seed(0):
             theirs = models.mobilenet_v2(weights=None, width_mult=width, num_classes=7)
         ours = Architecture("mobilenet_v2", {"width": width, "classes": 7}).build(0)
         assert model_fingerprint(ours) == model_fingerprint(theirs)
@@ -83,7 +83,7 @@ def test_mobilenet_is_torchvisions() -> None:
 
 @pytest.mark.parametrize("name", ["efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2"])
 def test_efficientnet_lites_are_timms(name: str) -> None:
-    with seeded(0):
+    with use_seed(0):
         theirs = import_timm().create_model(f"tf_{name}")
     ours = Architecture.parse(f"{name}?classes=1000").build(0)
     # Even and odd maps are padded differently, and either side by itself.
@@ -171,7 +171,7 @@ def test_a_narrow_vgg19_starts_at_the_scale_of_the_wide_one() -> None:
 
 def test_vit_tiny_is_timms() -> None:
     timm = import_timm()
-    with seeded(0):
+    with use_seed(0):
         theirs = timm.create_model("vit_tiny_patch16_224")
     ours = Architecture.parse("vit_tiny?patch=16&size=224&classes=1000").build(0)
     assert_same_network(ours, theirs, inputs(2, 3, 224, 224))
@@ -179,7 +179,7 @@ def test_vit_tiny_is_timms() -> None:
 
 def test_vit_tiny_of_balogh_is_timms() -> None:
     timm = import_timm()
-    with seeded(0):
+    with use_seed(0):
         theirs = timm.create_model("vit_tiny_patch16_224", img_size=32, patch_size=4, num_classes=10)
     assert_same_network(Architecture("vit_tiny").build(0), theirs, inputs(2, 3, 32, 32))
 

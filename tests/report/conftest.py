@@ -19,20 +19,17 @@ n_test = 150
 [models.digit]
 train = "zoo:R_1111?width=0.25"
 data = "digits/digit"
-epochs = 6
+training = "?epochs=6"
 seeds = [0, 1]
 
 [models.colour]
 train = "zoo:R_1111?width=0.25"
 data = "digits/colour"
-epochs = 3
+training = "?epochs=3"
 seeds = [0, 1]
 
-[matchings.fast]
-way = "task"
-init = "direct"
-epochs = 2
-lr = 0.01
+[matchings]
+fast = "task?init=direct&epochs=2&lr=0.01"
 
 [[stitch]]
 senders = ["colour", "digit"]
@@ -52,9 +49,7 @@ measures = ["linear_cka", "opd"]
 train = "zoo:autoencoder?channels=3"
 data = "digits/greyscale"
 n = 400
-lr = 0.002
-batch = 16
-epochs = 4
+training = "?lr=0.002&batch=16&epochs=4"
 seeds = [0, 1]
 
 [[pictures]]

@@ -24,9 +24,8 @@ load = "zoo:autoencoder?channels=3"
 [models.judge]
 load = "zoo:lenet?channels=3"
 
-[matchings.quick]
-way = "embedding_mapping"
-epochs = 1
+[matchings]
+quick = "embedding_mapping?epochs=1"
 
 [[pictures]]
 senders = ["auto"]

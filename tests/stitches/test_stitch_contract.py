@@ -23,8 +23,7 @@ from torch import Tensor, nn
 
 from seamripper.cut.place import Cut
 from seamripper.stitches import Layer, LinearLayer, Stitch, auto, stitches, to_rows
-from seamripper.stitches._linear import put
-from seamripper.stitches._patches import PatchLayer
+from seamripper.stitches.linear import PatchLayer, install_map
 from seamripper.stitches.positions import usual
 
 CUTS = [maps(8, 4, 4), maps(9, 2, 2), maps(8, 6, 9), tokens(16, 8), tokens(10, 9), tokens(12, 8), vector(10)]
@@ -114,7 +113,7 @@ class _Planted(LinearLayer):
         return to_rows(y, "nchw")
 
     def install(self, weight: Tensor, bias: Tensor) -> None:
-        put(self.conv, weight, bias)
+        install_map(self.conv, weight, bias)
 
     def map(self) -> tuple[Tensor, Tensor]:
         return self.conv.weight.detach().flatten(1).clone(), self.conv.bias.detach().clone()

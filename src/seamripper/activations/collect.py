@@ -17,7 +17,7 @@ from seamripper._doors import require_function, require_path, require_whole
 from seamripper._files import save_tensors
 from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
-from seamripper.cut.frozen import sealed
+from seamripper.cut.frozen import seal
 from seamripper.cut.halves import Context
 from seamripper.cut.on_data import prove_halves, views_of
 from seamripper.cut.place import Cut
@@ -120,7 +120,7 @@ def activations_of(
     kept: Literal["memory", "disk"] = "memory"
     pair = Paired.of(samples)
     views = Paired.of(split.model.present(pair.receiver)) if beside is None else views_of(pair, split, beside)
-    with torch.no_grad(), sealed({"model": split.model.module}):
+    with torch.no_grad(), seal({"model": split.model.module}):
         for given, inputs in views.batches(batch):
             rows = split.head(given)
             require_finite(rows, split.cut.name, samples.ids[done : done + len(rows)])

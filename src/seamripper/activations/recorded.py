@@ -29,7 +29,7 @@ class _HandedOn(Head):
         return (inputs if isinstance(inputs, Tensor) else inputs[VALUES]).clone()
 
 
-def recorded(half: Split, samples: Samples, activations: Activations) -> tuple[Split, Paired]:
+def replay(half: Split, samples: Samples, activations: Activations) -> tuple[Split, Paired]:
     """The same sender with nothing left to compute, and the samples paired with what it has computed of them before.
 
     Whatever is matched or scored with the two is what it is with the sender itself, at the cost of reading memory. The
@@ -40,7 +40,7 @@ def recorded(half: Split, samples: Samples, activations: Activations) -> tuple[S
     >>> from seamripper.cut import split
     >>> toy = Samples("toy", torch.eye(4), torch.arange(4) % 2, torch.arange(4), classes=2)
     >>> half = split(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "0", torch.zeros(1, 4))
-    >>> same, pair = recorded(half, toy, collect(half, toy))
+    >>> same, pair = replay(half, toy, collect(half, toy))
     >>> torch.equal(same.head(pair.sender.batch(slice(0, 4))), half.head(toy.batch(slice(0, 4))))
     True
     """

@@ -32,15 +32,15 @@ def load_activations(path: str | os.PathLike[str]) -> Activations:
         raise FileError(f"Expected activations in a .npy or .safetensors file, but got {path}.")
     if not path.is_file():
         raise FileError(f"There is no file {path}.{files_beside(path)}")
-    found = _from_array(path) if path.suffix == ".npy" else _from_ours(path)
-    bad = first_bad(found.values)
+    activations = _from_array(path) if path.suffix == ".npy" else _from_ours(path)
+    bad = first_bad(activations.values)
     if bad is not None:
-        known = f" (id {int(found.ids[bad])})" if int(found.ids[bad]) >= 0 else ""
+        known = f" (id {int(activations.ids[bad])})" if int(activations.ids[bad]) >= 0 else ""
         raise DataError(
             f"{path} holds NaN or Inf, first in sample {bad}{known}, counted from 0. "
             "Look at that sample and at the weights of the network before comparing."
         )
-    return found
+    return activations
 
 
 def _from_ours(path: Path) -> Activations:

@@ -29,15 +29,15 @@ def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: in
     tensor([3., 1., 2.])
     """
     if given is None:
-        inputs = _made(samples.batch(slice(None)), torch.Generator().manual_seed(seed))
+        inputs = _make(samples.batch(slice(None)), torch.Generator().manual_seed(seed))
         return samples.with_inputs(inputs, name="shuffled values, scrambled phases and noise")
-    found = load_data(given, "train", n=len(samples), seed=seed) if isinstance(given, str) else given
-    if _kinds(found) != _kinds(samples):
+    others = load_data(given, "train", n=len(samples), seed=seed) if isinstance(given, str) else given
+    if _kinds(others) != _kinds(samples):
         raise AuditError(
-            f"Expected auxiliary samples like those of {samples.name}, {_kinds(samples)}, but {found.name} has "
-            f"{_kinds(found)}. Give others, or none: then they are made of the samples themselves."
+            f"Expected auxiliary samples like those of {samples.name}, {_kinds(samples)}, but {others.name} has "
+            f"{_kinds(others)}. Give others, or none: then they are made of the samples themselves."
         )
-    return found
+    return others
 
 
 def _kinds(samples: Samples) -> dict[str, tuple[int, ...]]:
@@ -47,27 +47,27 @@ def _kinds(samples: Samples) -> dict[str, tuple[int, ...]]:
     return {key: tuple(value.shape[1:]) if value.is_floating_point() else () for key, value in named.items()}
 
 
-def _made(inputs: Inputs, generator: torch.Generator) -> Inputs:
+def _make(inputs: Inputs, generator: torch.Generator) -> Inputs:
     if isinstance(inputs, Tensor):
-        return _changed(inputs, generator)
+        return _change(inputs, generator)
     # A mask says which tokens are words, and token types where a sentence ends: those stay.
-    made = {key: _changed(value, generator) if value.is_floating_point() else value for key, value in inputs.items()}
+    made = {key: _change(value, generator) if value.is_floating_point() else value for key, value in inputs.items()}
     if "input_ids" in inputs:
         ids = inputs["input_ids"]
         words = inputs.get("attention_mask", torch.ones_like(ids)).bool()
-        made["input_ids"] = ids.masked_scatter(words, _drawn(ids[words], int(words.sum()), generator))
+        made["input_ids"] = ids.masked_scatter(words, _draw(ids[words], int(words.sum()), generator))
     return made
 
 
-def _drawn(values: Tensor, n: int, generator: torch.Generator) -> Tensor:
+def _draw(values: Tensor, n: int, generator: torch.Generator) -> Tensor:
     return values.flatten()[torch.randint(values.numel(), (n,), generator=generator)]
 
 
-def _changed(values: Tensor, generator: torch.Generator) -> Tensor:
+def _change(values: Tensor, generator: torch.Generator) -> Tensor:
     if not values.is_floating_point():
-        return _drawn(values, values.numel(), generator).reshape(values.shape)
+        return _draw(values, values.numel(), generator).reshape(values.shape)
     made = torch.empty_like(values)
-    ways: tuple[_Change, ...] = (_shuffled, _scrambled, _uniform)
+    ways: tuple[_Change, ...] = (_shuffle, _scramble, _uniform)
     for first, way in enumerate(ways):
         rows = values[first :: len(ways)]
         if len(rows):
@@ -75,14 +75,14 @@ def _changed(values: Tensor, generator: torch.Generator) -> Tensor:
     return made.clamp_(float(values.min()), float(values.max()))
 
 
-def _shuffled(values: Tensor, generator: torch.Generator) -> Tensor:
+def _shuffle(values: Tensor, generator: torch.Generator) -> Tensor:
     """The positions of each sample in another order, the channels of a position together."""
     flat = values.flatten(2) if values.dim() > 2 else values[:, None]
     order = torch.rand(len(flat), 1, flat.shape[2], generator=generator).argsort(2)
     return flat.gather(2, order.expand_as(flat)).reshape(values.shape)
 
 
-def _scrambled(values: Tensor, generator: torch.Generator) -> Tensor:
+def _scramble(values: Tensor, generator: torch.Generator) -> Tensor:
     """Each sample with random phases added to its spectrum, the same for all channels; their sizes stay."""
     axes = tuple(range(min(2, values.dim() - 1), values.dim()))
     size = values.shape[axes[0] :]
@@ -98,7 +98,7 @@ def _uniform(values: Tensor, generator: torch.Generator) -> Tensor:
     return (torch.rand(values.shape, generator=generator) * (high - low) + low).to(values)
 
 
-def changed_activations(activations: Tensor, cut: Cut, generator: torch.Generator) -> Tensor:
+def change_activations(activations: Tensor, cut: Cut, generator: torch.Generator) -> Tensor:
     """Native activations moved to where no input moves them, as an affine stitch may: each sample in one of five ways.
 
     With each unit in deviations from its mean over the batch, z: made larger or smaller (× 2 … 4 or × 1/4 … 1/2) about
@@ -106,7 +106,7 @@ def changed_activations(activations: Tensor, cut: Cut, generator: torch.Generato
     value.
 
     >>> rows = torch.arange(8.0).reshape(4, 2)
-    >>> changed_activations(rows, Cut("fc", (2,), "nd"), torch.Generator().manual_seed(1)).shape
+    >>> change_activations(rows, Cut("fc", (2,), "nd"), torch.Generator().manual_seed(1)).shape
     torch.Size([4, 2])
     """
     values = activations.movedim(1, -1) if cut.layout == "nchw" else activations

@@ -8,21 +8,24 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seamripper._progress import Watcher
 from seamripper.activations.collect import Activations, collect
 from seamripper.audits._detector import Detector
-from seamripper.audits._detector_auxiliary import changed_activations
-from seamripper.audits._detector_networks import detector_network
+from seamripper.audits._detector_auxiliary import change_activations
 from seamripper.audits._ood_figures import Array, Scores, auroc
-from seamripper.cut.place import Layout
+from seamripper.cut.place import Cut, Layout
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import AuditError, DivergedError, InapplicableError
 from seamripper.matching.descent import train_layer
+from seamripper.models import Architecture
+from seamripper.models.running import use_seed
 from seamripper.models.training import Training
+from seamripper.models.zoo import Value
+from seamripper.models.zoo.vit import Block
 
 _WEIGHT = 0.1
 _ENOUGH = 0.8
@@ -48,7 +51,7 @@ class EnergyTraining:
     """How an energy detector is trained: `epochs` of cross-entropy, then `tune_epochs` with the energy margins.
 
     `outliers` are the activations that get high energies: those of auxiliary `inputs`, as in the paper, or `both` those
-    and native activations that were changed at the cut (see `changed_activations`).
+    and native activations that were changed at the cut (see `change_activations`).
     """
 
     epochs: int
@@ -118,7 +121,7 @@ class EnergyDetector(Detector):
             "it for more epochs, or give other auxiliary samples."
         )
 
-    def seen(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:
+    def features(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:
         """The energy of each sample."""
         _require_no_padding(mask)
         return energy(self.network(activations)).double()
@@ -129,16 +132,16 @@ class EnergyDetector(Detector):
 
     def _energies(self, values: Tensor) -> Array:
         with torch.no_grad():
-            return torch.cat([self.seen(values[at : at + 256]) for at in range(0, len(values), 256)]).numpy()
+            return torch.cat([self.features(values[at : at + 256]) for at in range(0, len(values), 256)]).numpy()
 
     def _outliers(self, n: int, native: Activations, strange: Activations, draws: torch.Generator) -> Tensor:
         """n activations that are to have high energies: of auxiliary inputs, and half of them changed native ones."""
         inside = n // 2 if self.training.outliers == "both" else 0
-        found = strange.values[torch.randint(len(strange), (n - inside,), generator=draws)]
+        outside = strange.values[torch.randint(len(strange), (n - inside,), generator=draws)]
         if not inside:
-            return found
+            return outside
         changed = native.values[torch.randint(len(native), (inside,), generator=draws)]
-        return torch.cat([found, changed_activations(changed, native.cut, draws)])
+        return torch.cat([outside, change_activations(changed, native.cut, draws)])
 
     def _train(self, native: Activations, strange: Activations, *, seed: int, watch: Watcher) -> None:
         network, chosen = self.network, self.training
@@ -192,3 +195,87 @@ def energy_loss(
     inside = F.relu(energy(logits) - m_in).square().mean()
     outside = F.relu(m_out - energy(auxiliary)).square().mean()
     return F.cross_entropy(logits, labels) + _WEIGHT * (inside + outside)
+
+
+_SIDE = 32
+_DIM, _DEPTH, _HEADS = 192, 12, 3
+_HIDDEN = 2048
+
+
+def detector_network(native: Tensor, cut: Cut, *, classes: int, width: float, seed: int) -> nn.Module:
+    """A classifier of activations like `native` (n, …), not yet trained.
+
+    As in Balogh & Jelasity 2025: for maps a ResNet-18 with a 3×3 stem on maps resized to 32×32, for tokens the blocks
+    of a ViT-Ti without its embedding. For vectors, which they have none of, a perceptron with two hidden layers. At
+    `width` 1 they have the paper's size; it is a factor on the channels, on the tokens' width and the number of blocks,
+    on the hidden units. Each unit is first brought to mean 0 and deviation 1 over `native`.
+
+    >>> maps = torch.randn(4, 8, 7, 7)
+    >>> network = detector_network(maps, Cut("layer1", (8, 7, 7), "nchw"), classes=10, width=0.1, seed=0)
+    >>> network(maps).shape
+    torch.Size([4, 10])
+    """
+    with use_seed(seed):
+        network: nn.Module
+        if cut.layout == "nchw":
+            options: dict[str, Value] = {"channels": cut.width, "classes": classes, "width": width, "stem": "3x3"}
+            network = nn.Sequential(_Resized(), Architecture("resnet18", options).build())
+        elif cut.layout == "ntd":
+            network = _Transformer(cut, classes, width)
+        else:
+            network = _perceptron(cut.width, max(1, round(_HIDDEN * width)), classes)
+        return nn.Sequential(_Standard(native, cut), network)
+
+
+class _Standard(nn.Module):
+    """Each unit with mean 0 and deviation 1 over the activations that it was made from, and their positions."""
+
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(self, native: Tensor, cut: Cut) -> None:
+        super().__init__()
+        unit = 1 if cut.layout == "nchw" else native.dim() - 1
+        others = [axis for axis in range(native.dim()) if axis != unit]
+        deviation, centre = torch.std_mean(native, dim=others, correction=0, keepdim=True)
+        typical = float(deviation.square().mean().sqrt()) or 1.0
+        self.register_buffer("centre", centre)
+        # A unit that natively never moves must not turn what rounding adds to it into a signal.
+        self.register_buffer("scale", deviation.clamp_min(0.01 * typical))
+
+    def forward(self, activations: Tensor) -> Tensor:
+        return (activations - self.centre) / self.scale
+
+
+class _Resized(nn.Module):
+    """Maps as maps of 32×32."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        if maps.shape[2:] == (_SIDE, _SIDE):
+            return maps
+        return F.interpolate(maps, size=(_SIDE, _SIDE), mode="bilinear", align_corners=False)
+
+
+class _Transformer(nn.Module):
+    """Blocks on tokens; the answer is read at the token before the others if there is one, else at their mean."""
+
+    def __init__(self, cut: Cut, classes: int, width: float) -> None:
+        super().__init__()
+        # At full width tokens of the receiver's own width, as the paper has them; attention needs a multiple of heads.
+        dim = _HEADS * max(1, round(_DIM * width / _HEADS))
+        self.enter = nn.Identity() if dim == cut.width else nn.Linear(cut.width, dim)
+        self.blocks = nn.Sequential(*(Block(dim, _HEADS) for _ in range(max(1, round(_DEPTH * min(width, 1.0))))))
+        self.norm = nn.LayerNorm(dim)
+        self.head = nn.Linear(dim, classes)
+        self.first = cut.prefix == 1
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        tokens = self.norm(self.blocks(self.enter(tokens)))
+        answer: Tensor = self.head(tokens[:, 0] if self.first else tokens.mean(1))
+        return answer
+
+
+def _perceptron(width: int, hidden: int, classes: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes)
+    )

@@ -87,7 +87,7 @@ class Scores:
 
     def p_values(self, *, seed: int = 0) -> list[float]:
         """For each fold, how often its AUROC is reached when native and stitched change places at random."""
-        return [flipped_p(native, stitched, seed=seed + i) for i, (native, stitched) in enumerate(self.compared())]
+        return [flip_p(native, stitched, seed=seed + i) for i, (native, stitched) in enumerate(self.compared())]
 
     def on_one_scale(self) -> tuple[Array, Array]:
         """Native and stitched scores of all samples, fit to be counted together: as they are, if there are no folds.
@@ -150,13 +150,13 @@ def fpr95(native: Array, stitched: Array) -> float:
     return float(passed_stitched[first] / len(stitched))
 
 
-def flipped_p(native: Array, stitched: Array, *, seed: int = 0) -> float:
+def flip_p(native: Array, stitched: Array, *, seed: int = 0) -> float:
     """(1 + how many of 9,999 draws reach the AUROC) / 10,000, a draw being a coin a sample: which of the two is which.
 
     Ranks stay as they are when the two of a pair change places, so the AUROC of a draw is a sum of rank differences
     with signs. One-sided, and exact if the score was made without these samples.
 
-    >>> flipped_p(np.zeros(5), np.zeros(5)), flipped_p(np.zeros(30), np.ones(30))
+    >>> flip_p(np.zeros(5), np.zeros(5)), flip_p(np.zeros(30), np.ones(30))
     (1.0, 0.0001)
     """
     _require_both(native, stitched)
@@ -235,7 +235,7 @@ def _weighted_auroc(native: Array, stitched: Array, counts: NDArray[np.int64]) -
     order = np.argsort(scores, kind="stable")
     starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
     is_native = order < n
-    found = []
+    blocks = []
     for rows in np.split(counts, np.cumsum(list(_steps(len(counts), 2 * n)))[:-1]):
         weights = rows[:, order % n].astype(np.float64)
         natives = np.add.reduceat(weights * is_native, starts, axis=1)
@@ -243,8 +243,8 @@ def _weighted_auroc(native: Array, stitched: Array, counts: NDArray[np.int64]) -
         below = np.cumsum(natives, axis=1) - natives / 2
         total = rows.sum(1, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            found.append((others * below).sum(1) / total**2)
-    return np.concatenate(found)
+            blocks.append((others * below).sum(1) / total**2)
+    return np.concatenate(blocks)
 
 
 def _steps(rows: int, width: int) -> Iterator[int]:

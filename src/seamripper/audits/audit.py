@@ -14,16 +14,16 @@ from seamripper._notebook import card, line, one_line, short, table
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.interventions import Intervention, chosen_interventions
-from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judged
+from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judge
 from seamripper.controls import Case, Control, Outcome
-from seamripper.cut.frozen import Freeze, sealed
+from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired, require_samples
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError, SeamripperError
 from seamripper.figures import Words, plot
 from seamripper.matching import Functional, Match, Matching, Regression, Task, matchings
-from seamripper.models._version import versions
+from seamripper.models.running import versions
 from seamripper.models.training import Training
 from seamripper.stitches import Stitch
 
@@ -139,9 +139,9 @@ def audit(
         changes, skipped["interventions"] = (), str(e)
     evidence = Evidence(case, controls=controls, conflict=conflict, interventions=changes)
     chosen = chosen_audits(audits)
-    with sealed({"sender": sender.model.module, "receiver": receiver.model.module}):
+    with seal({"sender": sender.model.module, "receiver": receiver.model.module}):
         verdicts = _verdicts(evidence, chosen, skipped, watch)
-        judgement = judged(evidence, verdicts)
+        judgement = judge(evidence, verdicts)
     return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
 
 
@@ -152,18 +152,18 @@ def _verdicts(
     # First of all, and not caught: without the comparison itself there is nothing to audit.
     _ = evidence.observed
     verdicts: dict[str, Verdict] = {}
-    for k, one in enumerate(chosen):
-        watch(Progress(f"audit {k + 1} of {len(chosen)}: {one.name}", 0, 1))
+    for k, asked in enumerate(chosen):
+        watch(Progress(f"audit {k + 1} of {len(chosen)}: {asked.name}", 0, 1))
         try:
-            if one.by_accuracy and evidence.unreadable:
+            if asked.by_accuracy and evidence.unreadable:
                 raise InapplicableError(f"Accuracy is unreadable: {evidence.unreadable}.")
-            verdicts[one.name] = one.put(evidence)
+            verdicts[asked.name] = asked.put(evidence)
         except SeamripperError as e:
             if isinstance(e, AuditError) and not isinstance(e, InapplicableError):
                 raise  # what was asked for is wrong, and no other audit would mend it
             # The other audits are worth having; this one's reason stands in the result.
-            skipped[one.name] = str(e)
-        watch(Progress(f"audit {k + 1} of {len(chosen)}: {one.name}", 1, 1))
+            skipped[asked.name] = str(e)
+        watch(Progress(f"audit {k + 1} of {len(chosen)}: {asked.name}", 1, 1))
     return verdicts
 
 
@@ -197,7 +197,7 @@ def _record(evidence: Evidence) -> dict[str, Any]:
         "receiver": case.receiver.as_record(),
         "others": [other.as_record() for other in case.others],
         "data": {role: Paired.of(samples).as_record() for role, samples in data.items() if samples is not None},
-        "interventions": [one.label for one in evidence.interventions],
+        "interventions": [intervention.label for intervention in evidence.interventions],
         "controls": [control.as_record() for control in evidence.controls.values()],
         "matching": case.matching.as_record(),
         "stitch": case.stitch if isinstance(case.stitch, str) else case.stitch.as_record(),

@@ -17,7 +17,7 @@ from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.estimate import BySeed, Estimate
 from seamripper.figures import Strip, plot
-from seamripper.matching.match import require_inputs, shared
+from seamripper.matching.match import count_shared, require_inputs
 from seamripper.matching.task import require_classes
 from seamripper.registry import Choice, Registry
 
@@ -118,7 +118,7 @@ class Evidence:
     def observed(self) -> tuple[Outcome, ...]:
         """The sender's own outcomes, one a seed of the stitch."""
         if "sender" not in self._outcomes:
-            self._outcomes["sender"] = tuple(self.case.observed(seed) for seed in self.case.seeds)
+            self._outcomes["sender"] = tuple(self.case.sender_outcome(seed) for seed in self.case.seeds)
         return self._outcomes["sender"]
 
     @property
@@ -151,7 +151,7 @@ def _require_conflict(case: Case, conflict: Samples) -> None:
     require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict)
     few = case.receiver.model.present(conflict).batch(slice(0, 2))
     require_classes(conflict.labels, case.receiver.answer(few), conflict.name)
-    seen = shared(case.fit.name, case.fit.ids, conflict)
+    seen = count_shared(case.fit.name, case.fit.ids, conflict)
     if seen:
         raise DataError(
             f"{seen} of the {len(conflict)} samples of the conflict set {conflict.name} are among those that the "

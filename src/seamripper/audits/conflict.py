@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seamripper._options import require_options
-from seamripper.audits._agreement import Agreement, Resampled, answers, mean_kappa
+from seamripper.audits.agreement import Agreement, Bootstrap, answers, mean_kappa
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.controls import Outcome
 from seamripper.data.samples import Samples
@@ -107,11 +107,11 @@ class Conflict(Audit):
             )
         control, nothing = _same(evidence), evidence.of("random_sender")
         sets, skipped = self._sets(evidence)
-        told = [self._told(evidence, name, changed, control, nothing) for name, changed in sets.items()]
-        able = [one for one in told if one.tells] or told
-        telling = min(able, key=lambda one: (math.isnan(one.nothing), one.nothing))
+        told = [self._read_set(evidence, name, changed, control, nothing) for name, changed in sets.items()]
+        able = [reading for reading in told if reading.tells] or told
+        telling = min(able, key=lambda reading: (math.isnan(reading.nothing), reading.nothing))
         # Of several that are equal, the one that can tell most.
-        worst = max(able, key=lambda one: (one.departure, one is telling, one.name))
+        worst = max(able, key=lambda reading: (reading.departure, reading is telling, reading.name))
         answer = _answer(worst)
         # A departure is shown by the set where it is; that there is none, by the set that would have shown it.
         decided = telling if answer == "yes" else worst
@@ -121,7 +121,7 @@ class Conflict(Audit):
             "worst": worst.name,
             "control": control[0].control,
             "nothing": telling.nothing,
-            "sets": {one.name: one.as_record() for one in told},
+            "sets": {reading.name: reading.as_record() for reading in told},
             "skipped": skipped,
         }
         said = _sentence(answer, decided, worst, control[0].control)
@@ -135,17 +135,17 @@ class Conflict(Audit):
         if evidence.conflict is not None:
             sets["conflict set"] = evidence.conflict.draw(self.n, seed=self.seed)
         base = evidence.case.test.receiver.draw(self.n, seed=self.seed)
-        for one in evidence.interventions:
+        for intervention in evidence.interventions:
             try:
-                sets[one.label] = one.apply(base, seed=self.seed)
+                sets[intervention.label] = intervention.apply(base, seed=self.seed)
             except InapplicableError as e:
-                skipped[one.label] = str(e)
+                skipped[intervention.label] = str(e)
         if not sets:
             why = "; ".join(skipped.values()) or "neither a conflict set nor interventions were given"
             raise InapplicableError(f"There is nothing to set the cues against each other with: {why}.")
         return sets, skipped
 
-    def _told(
+    def _read_set(
         self, evidence: Evidence, name: str, changed: Samples, control: Sequence[Outcome], nothing: Sequence[Outcome]
     ) -> Told:
         receiver = evidence.case.receiver
@@ -156,18 +156,21 @@ class Conflict(Audit):
             reference = answers(receiver, evidence.case.test.receiver.draw(self.n, seed=self.seed))
         stable = Agreement.of(native, reference).kappa
         groups = {"sender": evidence.observed, "control": tuple(control), "nothing": tuple(nothing)}
-        said = {key: [answers(_match(one), changed) for one in each] for key, each in groups.items()}
-        found = {key: [Agreement.of(given, native) for given in each] for key, each in said.items()}
-        shown = {control[0].control: _shares(found["control"])}
-        shown |= {"random_sender": _shares(found["nothing"])} if nothing else {}
+        said = {key: [answers(_match(outcome), changed) for outcome in each] for key, each in groups.items()}
+        agreements = {key: [Agreement.of(given, native) for given in each] for key, each in said.items()}
+        shown = {control[0].control: _shares(agreements["control"])}
+        shown |= {"random_sender": _shares(agreements["nothing"])} if nothing else {}
         for name_of in ("self", "other_seed"):
             # Both are shown; the sender is judged against one of them.
             if evidence.of(name_of) and evidence.of(name_of) != tuple(control):
-                also = [Agreement.of(answers(_match(one), changed), native) for one in evidence.of(name_of)]
+                also = [Agreement.of(answers(_match(outcome), changed), native) for outcome in evidence.of(name_of)]
                 shown[name_of] = _shares(also)
         right = [proportion(int((given == changed.labels.numpy()).sum()), len(native)) for given in said["sender"]]
-        kept, position = _placed(found["sender"], found["nothing"], found["control"], seed=self.seed)
-        theirs, blind = mean_kappa(found["control"]), max((one.kappa for one in found["nothing"]), default=math.nan)
+        kept, position = _position(agreements["sender"], agreements["nothing"], agreements["control"], seed=self.seed)
+        theirs, blind = (
+            mean_kappa(agreements["control"]),
+            max((agreement.kappa for agreement in agreements["nothing"]), default=math.nan),
+        )
         return Told(
             name,
             stable,
@@ -175,7 +178,7 @@ class Conflict(Audit):
             kept,
             blind / theirs if theirs > 0 else math.nan,
             position,
-            mean_over(_shares(found["sender"])).as_share,
+            mean_over(_shares(agreements["sender"])).as_share,
             mean_over(right).as_share,
             shown,
         )
@@ -183,10 +186,10 @@ class Conflict(Audit):
 
 def _same(evidence: Evidence) -> tuple[Outcome, ...]:
     """The same-information control: networks of other seeds where there are any, else the receiver itself."""
-    found = evidence.of("other_seed") or evidence.of("self")
-    if not found:
+    outcomes = evidence.of("other_seed") or evidence.of("self")
+    if not outcomes:
         raise InapplicableError("A conflict is judged against the control 'self' or 'other_seed': choose one of them.")
-    return found
+    return outcomes
 
 
 def _match(outcome: Outcome) -> Match:
@@ -194,18 +197,18 @@ def _match(outcome: Outcome) -> Match:
     return outcome.match
 
 
-def _shares(found: Sequence[Agreement]) -> tuple[Estimate, ...]:
-    return tuple(proportion(int(one.hits.sum()), len(one.hits)) for one in found)
+def _shares(agreements: Sequence[Agreement]) -> tuple[Estimate, ...]:
+    return tuple(proportion(int(agreement.hits.sum()), len(agreement.hits)) for agreement in agreements)
 
 
-def _placed(
+def _position(
     sender: Sequence[Agreement], nothing: Sequence[Agreement], control: Sequence[Agreement], *, seed: int
 ) -> tuple[Estimate, Estimate]:
     """κ(sender) / κ(control), and the sender's position, each with a bootstrap interval over samples and seeds."""
-    drawn = Resampled(len(sender[0].hits), seed=seed)
+    drawn = Bootstrap(len(sender[0].hits), seed=seed)
     ours, theirs = (np.append(mean_kappa(each), drawn.kappa(each)) for each in (sender, control))
     # The best of them and not their mean: networks that have learnt nothing differ, and this sender may be one more.
-    best = sorted(nothing, key=lambda one: one.kappa)[-1:]
+    best = sorted(nothing, key=lambda agreement: agreement.kappa)[-1:]
     blind = np.append(mean_kappa(best), drawn.kappa(best)) if best else np.zeros_like(ours)
     return _ratio(ours, theirs, len(sender[0].hits)), _ratio(ours - blind, theirs - blind, len(sender[0].hits))
 

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Literal
 import torch
 
 from seamripper._options import require_options
-from seamripper.audits._detector import Detector
+from seamripper.audits._detector import Detector, DetectorReading, StitchedReader, figures_of, headlines, histogram
 from seamripper.audits._detector_auxiliary import auxiliary_samples
 from seamripper.audits._detector_energy import EnergyDetector, EnergyTraining, usual_epochs
 from seamripper.audits._detector_fast import FastDetector
-from seamripper.audits._detector_readings import Reader, Reading, figures_of, headlines, histogram
 from seamripper.audits._ood_figures import combined_p
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.controls import Case
@@ -20,7 +19,7 @@ from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.estimate import Estimate, difference, mean_over
-from seamripper.matching.match import shared
+from seamripper.matching.match import count_shared
 
 _CHANCE = 0.5
 _FEWEST = 20
@@ -111,17 +110,23 @@ class Distribution(Audit):
 
     def put(self, evidence: Evidence) -> Verdict:
         """Score the sender's activations, and those of the controls that hold the same information."""
-        test, reference = self._parted(evidence.case)
-        detector = self._made(evidence.case, reference)
-        found = self._read(evidence, Reader(evidence.case, detector, test, seed=self.seed))
-        each = {name: headlines(readings, detector.headline) for name, readings in found.items()}
+        test, reference = self._split_samples(evidence.case)
+        detector = self._detector(evidence.case, reference)
+        readings_by_name = self._read(evidence, StitchedReader(evidence.case, detector, test, seed=self.seed))
+        each = {name: headlines(readings, detector.headline) for name, readings in readings_by_name.items()}
         sender = each.pop("sender")
-        means = {name: mean_over([one for _, one in seeds]) for name, seeds in each.items()}
+        means = {name: mean_over([reading for _, reading in seeds]) for name, seeds in each.items()}
         rival = max(means, key=lambda name: means[name].value, default=None)
-        observed = mean_over([one for _, one in sender])
+        observed = mean_over([reading for _, reading in sender])
         effect = difference(sender, each[rival]) if rival else _above_chance(observed)
         answer = self._answer(observed, effect, detector.doubt)
-        p = combined_p([p for one in found["sender"] for p in one.scores[detector.headline].p_values(seed=self.seed)])
+        p = combined_p(
+            [
+                p
+                for reading in readings_by_name["sender"]
+                for p in reading.scores[detector.headline].p_values(seed=self.seed)
+            ]
+        )
         those = f"those of the control {rival!r} with {means[rival]}" if rival else "and no control was run to compare"
         said = f"{_WHO[detector.headline]} tells stitched from native activations with AUROC {observed} (0.5 is chance)"
         said += f", {those}: {self._said(answer, observed, effect)}{detector.doubt} p = {p:.4f}."
@@ -132,12 +137,12 @@ class Distribution(Audit):
             "margin": self.margin,
         }
         figures |= {"against": rival, "made": detector.about}
-        figures["scores"] = {name: figures_of(readings) for name, readings in found.items()}
-        figures["histogram"] = histogram(found, detector.headline)
-        controls = {name: tuple(one for _, one in seeds) for name, seeds in each.items()}
+        figures["scores"] = {name: figures_of(readings) for name, readings in readings_by_name.items()}
+        figures["histogram"] = histogram(readings_by_name, detector.headline)
+        controls = {name: tuple(reading for _, reading in seeds) for name, seeds in each.items()}
         return Verdict(self.name, self.question, answer, observed, controls, effect, said, p, figures)
 
-    def _parted(self, case: Case) -> tuple[Paired, Samples]:
+    def _split_samples(self, case: Case) -> tuple[Paired, Samples]:
         """The samples to score, and those that a detector is made from: others, as the receiver is shown them."""
         test, fit = case.test.draw(self.n, seed=self.seed), case.fit.receiver
         least = max(_FEWEST, 2 * self.folds)
@@ -146,7 +151,7 @@ class Distribution(Audit):
                 f"Distributions are compared on {least} test samples or more, but of {test.name} there are {len(test)}."
             )
         others = torch.ones(len(fit), dtype=torch.bool)
-        if shared(fit.name, fit.ids, case.test):
+        if count_shared(fit.name, fit.ids, case.test):
             others = ~torch.isin(fit.ids, case.test.ids)
         if int(others.sum()) < _FEWEST:
             raise InapplicableError(
@@ -155,7 +160,7 @@ class Distribution(Audit):
             )
         return test, fit.take(others).draw(self.reference or len(fit), seed=self.seed)
 
-    def _made(self, case: Case, reference: Samples) -> Detector:
+    def _detector(self, case: Case, reference: Samples) -> Detector:
         if self.detector == "fast":
             return FastDetector(
                 case.receiver,
@@ -179,15 +184,15 @@ class Distribution(Audit):
         strange = auxiliary_samples(reference, self.auxiliary, seed=self.seed)
         return EnergyDetector(case.receiver, reference, strange, training=training, seed=self.seed, watch=case.watch)
 
-    def _read(self, evidence: Evidence, reader: Reader) -> dict[str, list[Reading]]:
+    def _read(self, evidence: Evidence, reader: StitchedReader) -> dict[str, list[DetectorReading]]:
         """The readings of the sender, and of each control that holds the same information."""
-        found = {"sender": reader.read(evidence.observed)}
-        if not found["sender"]:
+        readings_by_name = {"sender": reader.read(evidence.observed)}
+        if not readings_by_name["sender"]:
             raise InapplicableError("There is no stitch here, so there are no stitched activations to look at.")
         for outcome in evidence.known("same"):
             # These look at the inputs themselves, also where the sender is shown something else.
-            found.setdefault(outcome.control, []).extend(reader.read([outcome], native=True))
-        return {name: readings for name, readings in found.items() if readings}
+            readings_by_name.setdefault(outcome.control, []).extend(reader.read([outcome], native=True))
+        return {name: readings for name, readings in readings_by_name.items() if readings}
 
     def _answer(self, observed: Estimate, effect: Estimate, doubt: str) -> Answer:
         if self._reversed(observed, effect):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seamripper._options import require_options
-from seamripper.audits._identified import Found
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.comparing import Comparison, Rule, Stitching, batch_for, compare, requested_measures
 from seamripper.controls import Case
@@ -56,11 +58,11 @@ class Identification(Audit):
         """The first measure's answer, between the networks if they correspond, else within the receiver."""
         case = evidence.case
         samples = case.test.receiver.draw(self.n)
-        found = {"within": self._compared(case, samples, within=True)}
+        comparisons = {"within": self._compared(case, samples, within=True)}
         if corresponding(case, samples):
-            found["between"] = self._compared(case, samples, within=False)
-        verdicts = {where: _verdicts(comparison) for where, comparison in found.items()}
-        where = "between" if "between" in found else "within"
+            comparisons["between"] = self._compared(case, samples, within=False)
+        verdicts = {where: _verdicts(comparison) for where, comparison in comparisons.items()}
+        where = "between" if "between" in comparisons else "within"
         # Matrices that are filled by stitching come after the others, whatever was asked for first.
         first = self.measures.partition(",")[0].strip()
         label = min(verdicts[where], key=lambda label: label != first)
@@ -104,17 +106,17 @@ def corresponding(case: Case, samples: Samples) -> bool:
     return [(cut.name, cut.shape) for cut in ours] == [(cut.name, cut.shape) for cut in theirs]
 
 
-def identified(comparison: Comparison, label: str) -> Verdict:
+def identify(comparison: Comparison, label: str) -> Verdict:
     """How many rows and columns of a measure's matrix have their best score on the diagonal; ties count against it.
 
     share = (rows + columns that do) / 2k, with Wilson's interval for k layers, which is too narrow in so far as layers
-    are not independent of each other. p is that of as many hits under random matchings of the layers (see `Found.p`).
+    are not independent of each other. p is that of as many hits under random matchings of the layers (see `Ranking.p`).
 
     >>> from seamripper.comparing import Matrix
     >>> rows = ((0.9, 0.2, 0.1), (0.3, 0.8, 0.4), (0.2, 0.5, 0.6))
     >>> scores = tuple(tuple(Estimate(v) for v in row) for row in rows)
     >>> cuts = ("a", "b", "c")
-    >>> print(identified(Comparison(cuts, cuts, {"cka": Matrix("cka", "similarity", scores)}, {}), "cka").observed)
+    >>> print(identify(Comparison(cuts, cuts, {"cka": Matrix("cka", "similarity", scores)}, {}), "cka").observed)
     1.000 [0.439, 1.000]
     """
     matrix, k = comparison[label], len(comparison.senders)
@@ -128,41 +130,41 @@ def identified(comparison: Comparison, label: str) -> Verdict:
     values = np.array(matrix.values, dtype=np.float64)
     if np.isnan(np.diag(values)).all():
         raise InapplicableError(f"{label} has no score for any layer with its own counterpart. {_why(comparison)}")
-    found = Found.of(values if matrix.direction == "similarity" else -values)
-    p, share, chance = found.p(), _share(found), 1 / k
-    figures = _figures(comparison, found, values)
+    ranking = Ranking.of(values if matrix.direction == "similarity" else -values)
+    p, share, chance = ranking.p(), _share(ranking), 1 / k
+    figures = _figures(comparison, ranking, values)
     answer: Answer = "no" if share.value < 1 else "yes" if p <= _LEVEL else "unknown"
     effect = Estimate(share.value - chance, share.low - chance, share.high - chance, k, "layers")
-    said = _said(label, found, figures, share, p)
+    said = _said(label, ranking, figures, share, p)
     controls = {"chance": (Estimate(chance, chance, chance, k, "layers"),)}
     return Verdict(Identification.name, Identification.question, answer, share, controls, effect, said, p, figures)
 
 
-def _share(found: Found) -> Estimate:
-    k = len(found.rows)
-    one, other = (proportion(hits, k) for hits in found.hits)
+def _share(ranking: Ranking) -> Estimate:
+    k = len(ranking.rows)
+    rows, other = (proportion(hits, k) for hits in ranking.hits)
     # Rows and columns are of the same layers: their intervals are averaged, and not that of 2k layers taken.
-    return Estimate(sum(found.hits) / (2 * k), (one.low + other.low) / 2, (one.high + other.high) / 2, k, "layers")
+    return Estimate(sum(ranking.hits) / (2 * k), (rows.low + other.low) / 2, (rows.high + other.high) / 2, k, "layers")
 
 
-def _figures(comparison: Comparison, found: Found, values: Any) -> dict[str, Any]:
+def _figures(comparison: Comparison, ranking: Ranking, values: Any) -> dict[str, Any]:
     cuts, k = comparison.senders, len(comparison.senders)
-    taken = {cuts[i]: "tied" if j < 0 else cuts[j] for i, j in enumerate(found.rows) if i != j}
-    mistaken = {cuts[j]: "tied" if i < 0 else cuts[i] for j, i in enumerate(found.columns) if i != j}
+    taken = {cuts[i]: "tied" if j < 0 else cuts[j] for i, j in enumerate(ranking.rows) if i != j}
+    mistaken = {cuts[j]: "tied" if i < 0 else cuts[i] for j, i in enumerate(ranking.columns) if i != j}
     return {
         "layers": k,
-        "rows": found.hits[0],
-        "columns": found.hits[1],
-        "mean_rank": sum(found.ranks) / (2 * k),
-        "mean_distance": sum(found.distances) / (2 * k),
+        "rows": ranking.hits[0],
+        "columns": ranking.hits[1],
+        "mean_rank": sum(ranking.ranks) / (2 * k),
+        "mean_distance": sum(ranking.distances) / (2 * k),
         "taken_for": {"sender": taken, "receiver": mistaken},
         "missing": int(np.isnan(values).sum()),
     }
 
 
-def _said(label: str, found: Found, figures: Mapping[str, Any], share: Estimate, p: float) -> str:
-    k = len(found.rows)
-    rows, columns = found.hits
+def _said(label: str, ranking: Ranking, figures: Mapping[str, Any], share: Estimate, p: float) -> str:
+    k = len(ranking.rows)
+    rows, columns = ranking.hits
     said = (
         f"by {label} the corresponding layer is the most similar one in {rows} of {k} rows and {columns} of {k} "
         f"columns: {share}, where chance is {1 / k:.3f} (p = {p:.2g}; the interval takes layers for independent, which "
@@ -187,16 +189,102 @@ def _place(case: Case, where: str) -> str:
 
 def _verdicts(comparison: Comparison) -> dict[str, Verdict]:
     """The verdict of each measure that has one; if none has, the reason."""
-    found, reasons = {}, list[InapplicableError]()
+    verdicts, reasons = {}, list[InapplicableError]()
     for label in comparison.matrices:
         try:
-            found[label] = identified(comparison, label)
+            verdicts[label] = identify(comparison, label)
         except InapplicableError as e:
             reasons.append(e)
-    if not found:
+    if not verdicts:
         raise reasons[0]
-    return found
+    return verdicts
 
 
 def _why(comparison: Comparison) -> str:
     return next((why for matrix in comparison.matrices.values() for why in matrix.failed.values()), "")
+
+
+_EXACT = 7
+"""Up to so many layers every matching of them is counted; 7! = 5040."""
+_DRAWS = 10_000
+
+Grid = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """For a matrix of similarities, larger is nearer: what its rows and columns name as the right layer.
+
+    `rows[i]` is the layer that row i names, −1 if a tie leaves it open; `columns[j]` likewise. `ranks` are the places
+    of the right layer in each row and then each column, ties against it; `distances` tell how far off the named layer
+    is, the farthest of those that tie.
+
+    >>> found = Ranking.of(np.array([[0.9, 0.2, 0.1], [0.8, 0.7, 0.2], [0.1, 0.6, 0.6]]))
+    >>> found.rows, found.columns, found.hits
+    ((0, 0, -1), (0, 1, 2), (1, 3))
+    >>> found.ranks, found.distances
+    ((1, 2, 2, 1, 1, 1), (0, 1, 1, 0, 0, 0))
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    ranks: tuple[int, ...]
+    distances: tuple[int, ...]
+
+    @classmethod
+    def of(cls, similarities: Grid) -> Ranking:
+        """What these similarities name; a cell that is NaN is nobody's best."""
+        ways = [(line, i) for grid in (similarities, similarities.T) for i, line in enumerate(grid)]
+        named = [_named(line) for line, _ in ways]
+        ranks = tuple(_rank(line, i) for line, i in ways)
+        distances = tuple(max(abs(j - i) for j in _best(line)) for line, i in ways)
+        k = len(similarities)
+        return cls(tuple(named[:k]), tuple(named[k:]), ranks, distances)
+
+    @property
+    def hits(self) -> tuple[int, int]:
+        """How many rows, and how many columns, name the right layer."""
+        return tuple(sum(i == j for i, j in enumerate(each)) for each in (self.rows, self.columns))  # type: ignore[return-value]
+
+    def p(self, *, seed: int = 0) -> float:
+        """How often a random matching of the layers is named by as many rows and columns as the true one is.
+
+        One-sided. Exact for up to seven layers, by 10,000 draws for more: (1 + as good) / (1 + draws).
+
+        >>> Ranking.of(np.eye(4)).p() == 1 / math.factorial(4)
+        True
+        """
+        k = len(self.rows)
+        votes = np.zeros((k, k), dtype=np.int64)
+        for i in range(k):
+            if self.rows[i] >= 0:
+                votes[i, self.rows[i]] += 1
+            if self.columns[i] >= 0:
+                votes[self.columns[i], i] += 1
+        observed = sum(self.hits)
+        if k <= _EXACT:
+            orders = np.array(list(itertools.permutations(range(k))))
+            return float((votes[np.arange(k), orders].sum(1) >= observed).mean())
+        generator = np.random.default_rng(seed)
+        orders = generator.permuted(np.tile(np.arange(k), (_DRAWS, 1)), axis=1)
+        as_good = int((votes[np.arange(k), orders].sum(1) >= observed).sum())
+        return (1 + as_good) / (1 + _DRAWS)
+
+
+def _best(line: Grid) -> Sequence[int]:
+    """The places that have the line's largest value; all of them if there is none."""
+    if np.isnan(line).all():
+        return range(len(line))
+    return [int(j) for j in np.flatnonzero(line == np.nanmax(line))]
+
+
+def _named(line: Grid) -> int:
+    best = _best(line)
+    return best[0] if len(best) == 1 else -1
+
+
+def _rank(line: Grid, i: int) -> int:
+    """The place of the i-th value, ties against it; a value that is missing comes last."""
+    if math.isnan(line[i]):
+        return len(line)
+    return int((line >= line[i]).sum())

@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import Any, ClassVar, TypeAlias
 
 from seamripper._options import require_options
-from seamripper.audits._rank_reading import Ranks, Reader
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
+from seamripper.audits.rank_reading import RankReader, Ranks
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
@@ -55,9 +55,11 @@ class Rank(Audit):
 
     def put(self, evidence: Evidence) -> Verdict:
         """The ranks, and whether the sender's is beyond those of the same information."""
-        case, reader = evidence.case, Reader(self.n, self.threshold)
+        case, reader = evidence.case, RankReader(self.n, self.threshold)
         native = reader.native(case.receiver, case.test.receiver)
-        sent = [(one.seed, reader.stitched(one.match, case.test)) for one in evidence.observed if one.match]
+        sent = [
+            (outcome.seed, reader.stitched(outcome.match, case.test)) for outcome in evidence.observed if outcome.match
+        ]
         if not sent:
             raise InapplicableError("There is no stitch here, so there is no stitched rank.")
         controls = {name: read for name in evidence.controls if (read := _of_control(evidence, name, reader))}
@@ -72,7 +74,7 @@ class Rank(Audit):
         return Verdict(self.name, self.question, answer, observed, shown, effect, said, None, figures)
 
 
-def _of_control(evidence: Evidence, name: str, reader: Reader) -> _Read:
+def _of_control(evidence: Evidence, name: str, reader: RankReader) -> _Read:
     """The ranks of a control that holds the same information, or of noise; nothing for any other."""
     control = evidence.controls[name]
     outcomes = evidence.of(name) if control.known == "same" or name == _NOISE else ()
@@ -80,7 +82,7 @@ def _of_control(evidence: Evidence, name: str, reader: Reader) -> _Read:
         return []
     # An outcome does not keep its samples, and noise is shown others than the case's: they are made again.
     pairs = zip(outcomes, control.counterparts(evidence.case), strict=True)
-    return [(one.seed, reader.stitched(one.match, other.test)) for one, other in pairs if one.match]
+    return [(outcome.seed, reader.stitched(outcome.match, other.test)) for outcome, other in pairs if outcome.match]
 
 
 def _beyond(sent: _Read, other: _Read) -> Estimate:
@@ -161,7 +163,7 @@ def _meaning(answer: Answer, compared: bool, full: Ranks | None) -> str:
     return " The difference is within what the stitch and its seeds do by themselves."
 
 
-_SMITH = Reader(10_000, 1e-3)
+_SMITH = RankReader(10_000, 1e-3)
 """Smith et al. 2025 (B.2.1): of 10,000 test samples, singular values above 1e-3 of the largest count."""
 
 

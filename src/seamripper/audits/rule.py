@@ -62,7 +62,7 @@ class Judgement:
         return f"{conclusion} What would change this: {self.experiment}"
 
 
-def judged(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
+def judge(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
     """What the verdicts on a case come to, by the rule above."""
     figures = _figures(evidence)
     recovered = _recovered(evidence, evidence.observed)

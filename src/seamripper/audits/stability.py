@@ -54,7 +54,7 @@ def spread_of(estimates: Sequence[Estimate]) -> dict[str, Any]:
     >>> print(f"{found['range']:.2f}", found["sd"])
     0.07 0.036 [0.019, 0.227]
     """
-    values = [one.value for one in estimates]
+    values = [estimate.value for estimate in estimates]
     least, most = min(values), max(values)
     return {"least": least, "most": most, "range": most - least, "sd": deviation_over_seeds(values)}
 
@@ -67,13 +67,13 @@ def _effect(ours: Sequence[Outcome], nothing: Sequence[Outcome]) -> Estimate:
 
 def _fixed(outcomes: Sequence[Outcome]) -> str | None:
     """Why seeds can change little or nothing here, if so."""
-    found = [outcome.match for outcome in outcomes if outcome.match is not None]
-    if not found:
+    matches = [outcome.match for outcome in outcomes if outcome.match is not None]
+    if not matches:
         return None
-    if not any(True for _ in found[0].layer.parameters()):
+    if not any(True for _ in matches[0].layer.parameters()):
         return "the stitch has no parameters, so there is nothing for a seed to change"
-    if isinstance(found[0].matching, Direct):
-        if len({tuple(one.fitted.tolist()) for one in found}) == 1:
+    if isinstance(matches[0].matching, Direct):
+        if len({tuple(match.fitted.tolist()) for match in matches}) == 1:
             return "the matching 'direct' is solved on the same samples for every seed"
         return "the matching 'direct' is solved: a seed only chooses which samples are held out of the fit"
     return None

@@ -36,7 +36,7 @@ class Symmetry(Audit):
 
     def put(self, evidence: Evidence) -> Verdict:
         """Both ways, side by side."""
-        there, back = evidence.observed, _outcomes(turned(evidence.case))
+        there, back = evidence.observed, _outcomes(reverse_case(evidence.case))
         ways = {"forward": _way(there), "reversed": _way(back)}
         effect = difference(by_seed(there, "relative_accuracy"), by_seed(back, "relative_accuracy"))
         better = {name: way["penalty"].high < 0 for name, way in ways.items()}
@@ -44,12 +44,15 @@ class Symmetry(Audit):
         answer = _answer([way["penalty"] for way in ways.values()], effect)
         said = _said(evidence.case, ways, effect, contradiction=contradiction)
         figures = {**ways, "better": better, "contradiction": contradiction}
-        observed, other = mean_over([_relative(one) for one in there]), tuple(_relative(one) for one in back)
+        observed, other = (
+            mean_over([_relative(result) for result in there]),
+            tuple(_relative(result) for result in back),
+        )
         shown = {"reversed": other}
         return Verdict(self.name, self.question, answer, observed, shown, effect, said, None, figures)
 
 
-def turned(case: Case) -> Case:
+def reverse_case(case: Case) -> Case:
     """The case with sender and receiver changed over; `InapplicableError` if the sender can receive nothing."""
     if not case.looks:
         raise InapplicableError(
@@ -67,7 +70,7 @@ def turned(case: Case) -> Case:
 
 def _outcomes(case: Case) -> tuple[Outcome, ...]:
     try:
-        return tuple(case.observed(seed) for seed in case.seeds)
+        return tuple(case.sender_outcome(seed) for seed in case.seeds)
     except (StitchError, MatchError, DataError) as e:
         raise InapplicableError(f"The way back could not be stitched: {e}") from e
 
@@ -79,10 +82,10 @@ def _relative(outcome: Outcome) -> Estimate:
 def _way(outcomes: Sequence[Outcome]) -> dict[str, Estimate]:
     results = [outcome.result for outcome in outcomes]
     return {
-        "accuracy": mean_over([one.top1 for one in results]),
-        "penalty": mean_over([one.penalty for one in results]),
-        "relative_accuracy": mean_over([one.relative_accuracy for one in results]),
-        "agreement": mean_over([one.agreement for one in results]),
+        "accuracy": mean_over([result.top1 for result in results]),
+        "penalty": mean_over([result.penalty for result in results]),
+        "relative_accuracy": mean_over([result.relative_accuracy for result in results]),
+        "agreement": mean_over([result.agreement for result in results]),
         "receiver": results[0].receiver_here,
     }
 

@@ -31,7 +31,13 @@ store_option = click.option(
     "--store", type=click.Path(path_type=Path, file_okay=False), help="Where results are kept (default: runs/NAME)."
 )
 engine_options = (
-    click.option("--engine", "engine_name", type=click.Choice(["local", "ray"]), default="local", show_default=True),
+    click.option(
+        "--engine",
+        "engine_name",
+        default="local",
+        show_default=True,
+        help="local?workers=2, ray?address=HOST:PORT … See: seamripper list engines.",
+    ),
     click.option("--address", help="Of a Ray cluster (default: RAY_ADDRESS, or Ray on this machine)."),
     click.option(
         "--workers", type=click.IntRange(min=1), help="Jobs side by side (default: as many as there is room)."
@@ -46,15 +52,12 @@ def with_engine(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def engine_of(name: str, address: str | None, workers: int | None) -> Engine:
-    """The engine that was asked for."""
-    from seamripper.experiment import Local, Ray
+def engine_of(word: str, address: str | None, workers: int | None) -> Engine:
+    """The engine that was asked for; `--address` and `--workers` are short for options of its word."""
+    from seamripper.experiment.engines import engines
 
-    if name == "ray":
-        return Ray(address, workers)
-    if address is not None:
-        raise click.UsageError("--address is for --engine ray.")
-    return Local(workers)
+    given = {"address": address, "workers": workers}
+    return engines.make(word, **{name: value for name, value in given.items() if value is not None})
 
 
 def duration(seconds: float) -> str:

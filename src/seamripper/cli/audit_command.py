@@ -183,7 +183,7 @@ def _other(text: str, receiver: Split, cut: str, fit: Samples) -> Split:
 
 def _audit_folder(ctx: click.Context, name: str, out: Path | None, as_json: bool) -> None:
     """Put the audit `identification` to every matrix of a comparison."""
-    from seamripper.audits.identification import identified
+    from seamripper.audits.identification import identify
     from seamripper.comparing import load_comparison
 
     _require_folder(ctx, name)
@@ -192,7 +192,7 @@ def _audit_folder(ctx: click.Context, name: str, out: Path | None, as_json: bool
     skipped: dict[str, str] = {}
     for label in found.matrices:
         try:
-            verdicts[label] = identified(found, label)
+            verdicts[label] = identify(found, label)
         except InapplicableError as e:
             skipped[label] = str(e)
     if not verdicts:

@@ -24,6 +24,8 @@ _LISTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "controls": ("seamripper.controls:controls", ("known",)),
     "interventions": ("seamripper.audits.interventions:interventions", ("kind",)),
     "audits": ("seamripper.audits:audits", ()),
+    "engines": ("seamripper.experiment.engines:engines", ()),
+    "parts": ("seamripper.experiment:parts", ("asked_for",)),
     "papers": ("seamripper.papers:papers", ()),
 }
 """Where the registry of each kind is, and what its entries say of themselves in a table."""

@@ -22,7 +22,7 @@ from seamripper.comparing.request import Request, requested_measures
 from seamripper.comparing.rule import SLICE, as_rule
 from seamripper.comparing.sums import PassPlan, Sums
 from seamripper.comparing.values import score_matrices
-from seamripper.cut.frozen import sealed
+from seamripper.cut.frozen import seal
 from seamripper.cut.many import Heads, heads
 from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
@@ -30,8 +30,8 @@ from seamripper.data.padding import padded_length, trim
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import CutError, LeakError, MeasureError
 from seamripper.measures.base import Measure
-from seamripper.models._version import versions
 from seamripper.models.model import Model
+from seamripper.models.running import versions
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -119,7 +119,7 @@ class Prepared:
             )
         first, last = batches * part // parts, batches * (part + 1) // parts
         mine = order[first * rule.batch : last * rule.batch]
-        with sealed(self._models):
+        with seal(self._models):
             accumulate(sums, self.a, self.b, samples, order=mine, first=first, watch=self.request.watch)
 
     @property
@@ -136,7 +136,7 @@ class Prepared:
         if folder is not None and functional.words and matrices:
             # Before the stitching, which takes long: what is there is not lost with it.
             Comparison(*names, matrices, self._record(sums)).save(folder)
-        with _timed("functional", seconds), sealed(self._models if functional.words else {}):
+        with _timed("functional", seconds), seal(self._models if functional.words else {}):
             matrices |= functional.matrices(sums.moments)
         record = self._record(sums) | functional.as_record() | {"seconds": seconds}
         return Comparison(*names, matrices, record)

@@ -29,7 +29,7 @@ from seamripper.comparing.order import order_of
 from seamripper.comparing.request import Request
 from seamripper.comparing.rule import Rule
 from seamripper.comparing.stitched import Column, by_moments, carrier, sender_activations, solve_stitch
-from seamripper.cut.frozen import sealed
+from seamripper.cut.frozen import seal
 from seamripper.cut.fused import TOLERANCE
 from seamripper.cut.many import Heads
 from seamripper.cut.split import split
@@ -41,8 +41,7 @@ from seamripper.matching import Direct, Matching, evaluate, match
 from seamripper.matching.task import require_classes
 from seamripper.measures.choosing import DIRECT, TASK
 from seamripper.measures.score import rule_of
-from seamripper.models._call import answer_of
-from seamripper.models._version import versions
+from seamripper.models.running import answer_of, versions
 
 _DIRECT = Direct()
 _FAILURES = (CutError, StitchError, MatchError, MeasureError, DataError)
@@ -152,7 +151,7 @@ class FunctionalMatrices:
         except CutError as e:
             yield from ((i, str(e)) for i in senders)
             return
-        with sealed({"receiver": column.tail.tail}):
+        with seal({"receiver": column.tail.tail}):
             for i in senders:
                 outcome: Estimate | str
                 try:

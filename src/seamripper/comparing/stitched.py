@@ -25,10 +25,10 @@ from seamripper.errors import StitchError
 from seamripper.matching.solve import least_squares
 from seamripper.measures.pair import Pair
 from seamripper.stitches import auto
-from seamripper.stitches._linear import applied
 from seamripper.stitches.affine import Affine
 from seamripper.stitches.base import LinearLayer
-from seamripper.stitches.positions import resized
+from seamripper.stitches.linear import apply_map
+from seamripper.stitches.positions import resize_map
 from seamripper.stitches.resize import Resize
 
 
@@ -93,7 +93,7 @@ def carrier(layer: LinearLayer, source: Cut, target: Cut) -> Callable[[Tensor], 
     if target.layout != "nchw" or math.prod(source.grid) >= math.prod(target.grid):
         return layer
     weight, bias = layer.map()
-    return lambda x: resized(applied(x, weight, bias, layout="nchw"), target.grid)
+    return lambda x: resize_map(apply_map(x, weight, bias, layout="nchw"), target.grid)
 
 
 def sender_activations(

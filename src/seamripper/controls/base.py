@@ -13,17 +13,18 @@ from seamripper._doors import require, require_whole
 from seamripper._fingerprint import tensor_fingerprint, tensors_of
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
+from seamripper.cut.place import Cut
 from seamripper.cut.split import Split, require_split
 from seamripper.data.padding import trim_pair
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
-from seamripper.errors import AuditError
+from seamripper.errors import AuditError, InapplicableError, StitchError
 from seamripper.matching.base import Matching, matchings
 from seamripper.matching.evaluate import Functional, evaluate
 from seamripper.matching.match import Match, match
 from seamripper.matching.task import Task
 from seamripper.registry import Choice, Registry
-from seamripper.stitches import Stitch
+from seamripper.stitches import Stitch, auto, stitches
 
 Known = Literal["same", "nothing", "broken", "probe"]
 """What is known of a counterpart: that it holds the same information as the receiver; that it has learnt nothing of it;
@@ -76,7 +77,7 @@ class Case:
         """Whether the sender looks at the inputs at all; noise does not, so no change of the inputs can test it."""
         return self.fit.same and self.test.same
 
-    def joined(self, sender: Split | None = None, *, fit: Samples | Paired | None = None, seed: int = 0) -> Match:
+    def match_with(self, sender: Split | None = None, *, fit: Samples | Paired | None = None, seed: int = 0) -> Match:
         """The match of this case, or the same matching with another sender, or other samples to fit on."""
         return match(
             self.sender if sender is None else sender,
@@ -89,7 +90,7 @@ class Case:
             watch=self.watch,
         )
 
-    def observed(self, seed: int) -> Outcome:
+    def sender_outcome(self, seed: int) -> Outcome:
         """What the sender itself does, with the stitch of this seed."""
         return Outcome(
             "sender", "sender", seed, *self.scored(Counterpart("sender", seed, self.sender, self.fit, self.test))
@@ -99,7 +100,7 @@ class Case:
         """The matching of this case with a counterpart, and its score; from the memo if it was done before."""
         key = self._key(counterpart)
         if key not in self.memo:
-            match = self.joined(counterpart.sender, fit=counterpart.fit, seed=counterpart.seed)
+            match = self.match_with(counterpart.sender, fit=counterpart.fit, seed=counterpart.seed)
             self.memo[key] = evaluate(match, counterpart.test, watch=self.watch), match
         return self.memo[key]
 
@@ -181,6 +182,31 @@ class Control(Choice):
     def as_record(self) -> dict[str, Any]:
         """The choice as JSON has it, with what is known of it."""
         return {"name": self.name, "known": self.known, **vars(self)}
+
+
+def stitch_of(case: Case, source: Cut) -> Stitch:
+    """The stitch that the case chooses between this cut and the receiver's."""
+    if case.stitch == "auto":
+        return auto(source, case.receiver.cut)
+    return case.stitch if isinstance(case.stitch, Stitch) else stitches.make(case.stitch)
+
+
+def misfit(case: Case, source: Cut) -> str | None:
+    """Why the case's stitch cannot join `source` to the receiver's cut; None if it can."""
+    target = case.receiver.cut
+    try:
+        stitch = stitch_of(case, source)
+    except StitchError as e:
+        return str(e)
+    why = stitch.misfit(source, target)
+    return None if why is None else f"The stitch {stitch.name!r} cannot join {source} to {target}: {why}."
+
+
+def require_fit(case: Case, source: Cut, control: str) -> None:
+    """Refuse a counterpart that the case's stitch cannot join to the receiver."""
+    why = misfit(case, source)
+    if why is not None:
+        raise InapplicableError(f"The control {control!r} keeps the stitch of the comparison. {why}")
 
 
 controls: Registry[Control] = Registry(Control, "seamripper.controls", what="control", error=AuditError)

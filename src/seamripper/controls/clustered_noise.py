@@ -12,8 +12,8 @@ from torch import Tensor
 
 from seamripper._options import require_options
 from seamripper.activations.recorded import VALUES
-from seamripper.controls._given import AsTheyAre, given
 from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.data.noise import clustered_noise
 from seamripper.data.padding import MASK
 from seamripper.data.paired import Paired
@@ -69,7 +69,7 @@ class ClusteredNoise(Control):
                     for part, split in ((case.fit.receiver, "train"), (case.test.receiver, "test"))
                 )
                 example = _example(case, fit.sender.batch(slice(0, 2)))
-                sender = given(AsTheyAre(), example, fit.sender.source)
+                sender = stand_in(AsTheyAre(), example, fit.sender.source)
                 yield Counterpart(f"noise of radius {radius:g}", seed, sender, fit, test)
 
     def _noisy(

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from seamripper._words import shown_shape
-from seamripper.controls._fitting import misfit
-from seamripper.controls._given import AsTheyAre, given
-from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.controls.base import Case, Control, Counterpart, Known, misfit
+from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut.place import Layout
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
@@ -75,7 +74,7 @@ def _sender(case: Case) -> Split:
     """What makes activations of the inputs: the first way that the case's stitch can join to the receiver."""
     example, why = _numbers(case.fit.receiver), None
     for make, source in _ways(case, example):
-        sender = given(make, example, source)
+        sender = stand_in(make, example, source)
         why = misfit(case, sender.cut)
         if why is None:
             return sender

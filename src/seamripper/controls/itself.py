@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seamripper.controls._fitting import require_fit
-from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.controls.base import Case, Control, Counterpart, Known, require_fit
 from seamripper.data.paired import Paired
 
 

@@ -13,8 +13,8 @@ from seamripper._options import require_options
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
 from seamripper.activations.sampling import Sampling, rows_of
-from seamripper.controls._logistic import logistic_answers
 from seamripper.controls.base import Case, Control, Counterpart, Known, Outcome
+from seamripper.controls.logistic import logistic_answers
 from seamripper.controls.random_sender import RandomSender
 from seamripper.cut.on_data import views_of
 from seamripper.data.padding import tokens_that_count
@@ -22,7 +22,7 @@ from seamripper.data.paired import Paired
 from seamripper.data.samples import batches_in
 from seamripper.errors import AuditError, DataError, InapplicableError
 from seamripper.matching.evaluate import Functional, answers_of, functional
-from seamripper.matching.match import shared
+from seamripper.matching.match import count_shared
 from seamripper.matching.task import Task
 
 _BATCH = 256
@@ -62,36 +62,38 @@ class LinearProbe(Control):
         """The probe of each, scored against the receiver on the same samples."""
         for counterpart in self.counterparts(case):
             probed = replace(counterpart, label=f"linear probe of the {counterpart.label}")
-            yield self.outcome(probed, self._probed(case, counterpart))
+            yield self.outcome(probed, self._probe(case, counterpart))
 
-    def _probed(self, case: Case, one: Counterpart) -> Functional:
-        seen = shared(one.fit.name, one.fit.ids, one.test)
+    def _probe(self, case: Case, counterpart: Counterpart) -> Functional:
+        seen = count_shared(counterpart.fit.name, counterpart.fit.ids, counterpart.test)
         if seen:
             raise DataError(
-                f"{seen} of the {len(one.test)} samples of {one.test.name} are among those that the probe is fitted "
-                "on. Score on others: fit and score on different samples."
+                f"{seen} of the {len(counterpart.test)} samples of {counterpart.test.name} are among those that the "
+                "probe is fitted on. Score on others: fit and score on different samples."
             )
-        labels, wanted = (_wanted(case, part) for part in (one.fit, one.test))
+        labels, wanted = (_wanted(case, part) for part in (counterpart.fit, counterpart.test))
         if bool((labels == labels[0]).all()):
-            raise InapplicableError(f"{one.fit.name} has samples of one class alone: there is nothing to tell apart.")
-        fit, test = (self._rows(case, one, part) for part in (one.fit, one.test))
-        classes = max(one.fit.classes, int(labels.max()) + 1, int(wanted.max()) + 1)
+            raise InapplicableError(
+                f"{counterpart.fit.name} has samples of one class alone: there is nothing to tell apart."
+            )
+        fit, test = (self._rows(case, counterpart, part) for part in (counterpart.fit, counterpart.test))
+        classes = max(counterpart.fit.classes, int(labels.max()) + 1, int(wanted.max()) + 1)
         answers = logistic_answers(fit, labels, test, classes=classes, l2=self.l2)
-        native = answers_of(case.receiver, one.test.receiver, batch=_BATCH)
-        return functional(answers, native, one.test.receiver, wanted=wanted)
+        native = answers_of(case.receiver, counterpart.test.receiver, batch=_BATCH)
+        return functional(answers, native, counterpart.test.receiver, wanted=wanted)
 
-    def _rows(self, case: Case, one: Counterpart, samples: Paired) -> Tensor:
+    def _rows(self, case: Case, counterpart: Counterpart, samples: Paired) -> Tensor:
         """The sender's activations as rows, one a sample, a batch at a time so that the maps are never kept."""
-        found, cut = [], one.sender.cut
+        parts, cut = [], counterpart.sender.cut
         with torch.no_grad():
-            views = views_of(samples, one.sender, case.receiver)
+            views = views_of(samples, counterpart.sender, case.receiver)
             for step, (given, _) in enumerate(views.batches(_BATCH), 1):
-                activations = one.sender.head(given)
+                activations = counterpart.sender.head(given)
                 require_finite(activations, cut.name, samples.ids[(step - 1) * _BATCH :])
                 sampling: Sampling = "pool" if self.pool else "flatten"
-                found.append(rows_of(activations, cut.layout, sampling, tokens_that_count(given)).double())
+                parts.append(rows_of(activations, cut.layout, sampling, tokens_that_count(given)).double())
                 case.watch(Progress("linear probe", step, batches_in(len(samples), _BATCH)))
-        return torch.cat(found)
+        return torch.cat(parts)
 
 
 def _wanted(case: Case, samples: Paired) -> Tensor:

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from seamripper._options import require_options
-from seamripper.controls._fitting import require_fit
-from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.controls.base import Case, Control, Counterpart, Known, require_fit
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError

@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import torch
 
-from seamripper.controls._fitting import stitch_of
-from seamripper.controls.base import Case, Control, Counterpart, Known
+from seamripper.controls.base import Case, Control, Counterpart, Known, stitch_of
 from seamripper.data.paired import Paired
 from seamripper.errors import InapplicableError
-from seamripper.models._seeded import derived, seeded
+from seamripper.models.running import derive_seed, use_seed
 
 _PAIRS = 11
 """What the seeds of permutations are derived with."""
@@ -33,7 +32,7 @@ class Shuffled(Control):
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The sender, with another permutation for each seed."""
-        with seeded(0):
+        with use_seed(0):
             layer = stitch_of(case, case.sender.cut).build(case.sender.cut, case.receiver.cut)
         if not list(layer.parameters()):
             raise InapplicableError("The stitch has no parameters, so a broken pairing cannot change it.")
@@ -51,5 +50,5 @@ def shuffle(pair: Paired, *, seed: int) -> Paired:
     ([0, 1, 2, 3], [3, 2, 1, 0])
     """
     # Not the seed itself, from which a matching draws its own order of the samples.
-    order = torch.randperm(len(pair), generator=torch.Generator().manual_seed(derived(seed, _PAIRS)))
+    order = torch.randperm(len(pair), generator=torch.Generator().manual_seed(derive_seed(seed, _PAIRS)))
     return Paired(pair.sender.take(order), pair.receiver)

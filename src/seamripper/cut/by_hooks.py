@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from seamripper.cut.flow import Spot
 from seamripper.cut.halves import Context, Head, Tail
-from seamripper.cut.observe import Call, Observation
-from seamripper.cut.values import first_tensor, mapped, tensors_in, with_first
+from seamripper.cut.observe import ModuleCall, Observation
+from seamripper.cut.values import first_tensor, map_tensors, tensors_in, with_first
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
-from seamripper.models._call import answer_of
+from seamripper.models.running import answer_of
 
 
 class _Stop(BaseException):
@@ -60,8 +60,8 @@ class HookedHead(Head):
             handle = target.register_forward_hook(lambda _, args, returned: stop(returned))
         try:
             answer_of(self.module, inputs)
-        except _Stop as found:
-            return found.value
+        except _Stop as stopped:
+            return stopped.value
         finally:
             handle.remove()
         raise CutError(
@@ -136,12 +136,12 @@ class _Given:
 class _Plan:
     """Which calls the tail answers with stubs, each with its turn among the calls that its module then still gets."""
 
-    def __init__(self, stubbed: list[tuple[Call, int]], turn: int) -> None:
+    def __init__(self, stubbed: list[tuple[ModuleCall, int]], turn: int) -> None:
         self.stubbed = stubbed
         self.turn = turn
 
 
-def _plan(spot: Spot, seen: Observation, twins: Mapping[tuple[str, int], Call]) -> _Plan:
+def _plan(spot: Spot, seen: Observation, twins: Mapping[tuple[str, int], ModuleCall]) -> _Plan:
     """Stubs for the outermost calls before the cut, but for those that are made again.
 
     A call that only some inputs lead to has no twin. What the back uses of the front is constant, or there would be a
@@ -152,7 +152,7 @@ def _plan(spot: Spot, seen: Observation, twins: Mapping[tuple[str, int], Call]) 
     ended = [c for c in seen.calls if c.end < moment or (c.end == moment and not spot.before)]
     used = seen.reached(seen.answer, without=spot.edge)
 
-    def again(call: Call) -> bool:
+    def again(call: ModuleCall) -> bool:
         crosses = not call.differentiable or (call.output is not None and call.output[0] in used)
         return (call.name, call.occurrence) not in twins or (crosses and call.end < moment)
 
@@ -189,7 +189,7 @@ class _Template:
             orders.append(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
             return tensor.new_zeros(())
 
-        self._structure = mapped(a, learn)
+        self._structure = map_tensors(a, learn)
         self._shapes = shapes
         self._orders = orders
 
@@ -203,7 +203,7 @@ class _Template:
             # In memory as the real one was: what is put in its place must meet the same kernels, bit for bit.
             return made.permute([order.index(axis) for axis in range(len(order))])
 
-        return mapped(self._structure, blank)
+        return map_tensors(self._structure, blank)
 
 
 def _size_rule(x: int, y: int, first: Observation, second: Observation) -> Callable[[int, int], int]:

@@ -19,7 +19,7 @@ from seamripper.cut.graphs import GraphTail
 from seamripper.cut.halves import CloningTail, Context, Tail
 from seamripper.cut.split import Split
 from seamripper.cut.values import probes
-from seamripper.models._call import answer_of
+from seamripper.models.running import answer_of
 
 
 @dataclass(frozen=True, eq=False)

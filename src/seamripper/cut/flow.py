@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from torch import nn
 
 from seamripper._words import did_you_mean, listed
-from seamripper.cut.observe import Call, Edge, Observation
+from seamripper.cut.observe import Edge, ModuleCall, Observation
 from seamripper.cut.place import Cut, Layout
 from seamripper.errors import CutError, LeakError
 
@@ -175,13 +175,13 @@ class Flow:
         for node in within:
             for child, _ in self.seen.edges[node]:
                 users.setdefault(child, []).append(node)
-        found, todo = set(early), list(early)
+        later, todo = set(early), list(early)
         while todo:
             for user in users.get(todo.pop(), ()):
-                if user not in found:
-                    found.add(user)
+                if user not in later:
+                    later.add(user)
                     todo.append(user)
-        return found
+        return later
 
     def _called(self, value: Edge) -> str:
         if self.seen.sources.get(value[0]) == -1:
@@ -192,10 +192,10 @@ class Flow:
         # Not the output of a module: named by its operation and the last module value it was made from.
         todo, behind = list(self.seen.edges[value[0]]), self.seen.kinds[value[0]]
         while todo:
-            found = todo.pop(0)
-            for spot in self.same_value(found):
+            edge = todo.pop(0)
+            for spot in self.same_value(edge):
                 return f"{behind}({spot.name}, …)"
-            todo.extend(self.seen.edges[found[0]])
+            todo.extend(self.seen.edges[edge[0]])
         return behind
 
 
@@ -231,7 +231,7 @@ def _follows(shape: tuple[int, ...], other: tuple[int, ...], first: Observation,
     return all(a == b or (a, b) == (first.length, second.length) for a, b in zip(shape[1:], other[1:], strict=True))
 
 
-def _spots_of(call: Call, *, repeated: bool) -> Iterator[Spot]:
+def _spots_of(call: ModuleCall, *, repeated: bool) -> Iterator[Spot]:
     name = f"{call.name}#{call.occurrence}" if repeated else call.name
     yield Spot(
         f"before:{name}", call.name, call.occurrence, True, call.input, call.input_shape,
@@ -243,7 +243,7 @@ def _spots_of(call: Call, *, repeated: bool) -> Iterator[Spot]:
     )  # fmt: skip
 
 
-def _channels_last(module: nn.Module, calls: Iterable[Call]) -> Iterator[tuple[int, ...]]:
+def _channels_last(module: nn.Module, calls: Iterable[ModuleCall]) -> Iterator[tuple[int, ...]]:
     """Shapes of 4-D values whose last axis holds the channels: a Linear or LayerNorm works along it."""
     kinds = dict(module.named_modules())
     for call in calls:

@@ -48,7 +48,7 @@ def _finite(tensor: Tensor) -> bool:
 
 
 @contextlib.contextmanager
-def sealed(models: Mapping[str, nn.Module], *, freeze: Freeze = "all") -> Iterator[None]:
+def seal(models: Mapping[str, nn.Module], *, freeze: Freeze = "all") -> Iterator[None]:
     """Nothing in these models may change inside the block; what did is named in the error.
 
     Parameters and buffers are fingerprinted before and after, training modes are compared, and so are tensors that a

@@ -11,7 +11,7 @@ from torch import Tensor, fx, nn
 from seamripper.cut.halves import Context, Head, Tail
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
-from seamripper.models._call import answer_of
+from seamripper.models.running import answer_of
 
 
 class GraphHead(Head):
@@ -61,9 +61,9 @@ def split_graph(
     """
     answer = next(n for n in graph.nodes if n.op == "output")
     _refuse_lost_mutations(graph)
-    ahead = _needed([cut], stop=set())
+    ahead = _nodes_before([cut], stop=set())
     sizes = {n for n in graph.nodes if n is not cut and _is_batch_size(n)}
-    behind = _needed(answer.all_input_nodes, stop={cut, *sizes})
+    behind = _nodes_before(answer.all_input_nodes, stop={cut, *sizes})
     crossing = [n for n in behind if n.op == "placeholder" and n is not cut]
     allowed = set(integers)
     if any(n.target not in allowed for n in crossing):
@@ -103,17 +103,17 @@ def _is_input(node: object) -> bool:
     return isinstance(node, fx.Node) and node.op == "placeholder"
 
 
-def _needed(nodes: Iterable[fx.Node], stop: set[fx.Node]) -> dict[fx.Node, None]:
+def _nodes_before(nodes: Iterable[fx.Node], stop: set[fx.Node]) -> dict[fx.Node, None]:
     """The nodes that these are computed from, themselves included, not looking behind those in `stop`."""
-    found: dict[fx.Node, None] = {}
+    needed: dict[fx.Node, None] = {}
     todo = list(nodes)
     while todo:
         node = todo.pop()
-        if node not in found:
-            found[node] = None
+        if node not in needed:
+            needed[node] = None
             if node not in stop:
                 todo.extend(node.all_input_nodes)
-    return dict.fromkeys(sorted(found))
+    return dict.fromkeys(sorted(needed))
 
 
 def _refuse_lost_mutations(graph: fx.Graph) -> None:

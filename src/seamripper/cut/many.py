@@ -27,8 +27,8 @@ from seamripper.cut.split import as_model, example_of, watched
 from seamripper.cut.values import first_tensor, probes
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
-from seamripper.models._call import answer_of
 from seamripper.models.model import Model
+from seamripper.models.running import answer_of
 
 _Run = Callable[[Inputs], tuple[Tensor, ...]]
 
@@ -116,7 +116,7 @@ def _blocks(module: nn.Module, flow: Flow) -> list[Spot]:
     return chosen
 
 
-class _Stop(BaseException):
+class _AllSeen(BaseException):
     """Ends a run behind the last cut. Not an Exception, so that no model's own `except` can keep it."""
 
 
@@ -154,12 +154,12 @@ class _Taps:
                 tensor = tensor.clone() if k in self.copied else tensor
                 taken[k] = tensor, tensor._version
                 if len(taken) == len(self.spots):
-                    raise _Stop
+                    raise _AllSeen
 
         handles = [self._hook(k, spot, take) for k, spot in enumerate(self.spots)]
         try:
             answer_of(self.module, inputs)
-        except _Stop:
+        except _AllSeen:
             pass
         finally:
             for handle in handles:

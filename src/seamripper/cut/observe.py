@@ -21,14 +21,14 @@ from torch.overrides import TorchFunctionMode
 
 from seamripper.cut.values import batch_of, first_tensor, length_of, tensors_in
 from seamripper.data.samples import Inputs
-from seamripper.models._call import answer_of
+from seamripper.models.running import answer_of
 
 Edge = tuple[int, int]
 """A value at one moment: the number of the autograd node that made it, and which of its outputs it is."""
 
 
 @dataclass
-class Call:
+class ModuleCall:
     """One call of one module: when it began and ended, what went in and what came out."""
 
     name: str
@@ -48,7 +48,7 @@ class Call:
 class Observation:
     """The calls of one run, in the order in which they began, and the graph of values."""
 
-    calls: list[Call]
+    calls: list[ModuleCall]
     batch: int
     length: int
     answer: Edge | None = None
@@ -88,8 +88,8 @@ class _Nodes:
     def edge(self, tensor: Tensor) -> Edge | None:
         if not tensor.requires_grad:
             return None
-        found = get_gradient_edge(tensor)
-        return self.number(found.node), found.output_nr
+        gradient = get_gradient_edge(tensor)
+        return self.number(gradient.node), gradient.output_nr
 
     def graph(self, answer: Edge, into: Observation) -> None:
         todo = [answer[0]]
@@ -194,7 +194,7 @@ class _Watcher:
         self._nodes = nodes
         self._seen = seen
         self._clock = 0
-        self._open: list[Call] = []
+        self._open: list[ModuleCall] = []
         self._count: Counter[str] = Counter()
         self._integers = integers
         self.made_at: dict[Edge, int] = {}
@@ -215,7 +215,7 @@ class _Watcher:
     def _begin(self, name: str) -> Any:
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             self._count[name] += 1
-            call = Call(name, self._count[name], start=self._tick())
+            call = ModuleCall(name, self._count[name], start=self._tick())
             tensor = first_tensor(args) if first_tensor(args) is not None else first_tensor(kwargs)
             if tensor is not None:
                 call.input, call.input_shape = self._note(tensor), tuple(tensor.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from seamripper.cut.frozen import sealed
+from seamripper.cut.frozen import seal
 from seamripper.cut.split import FAILURES, Split, first_line
 from seamripper.data.paired import Paired
 from seamripper.data.samples import VIEW, Samples
@@ -41,7 +41,7 @@ def prove_halves(half: Split, samples: Samples, *, role: str, batch: int, activa
         return
     inputs = samples.batch(slice(0, batch))
     try:
-        with torch.no_grad(), sealed({role: half.model.module}):
+        with torch.no_grad(), seal({role: half.model.module}):
             answer = half.answer(inputs)
             passing = half.head(inputs) if activations is None else activations
             joined = half.tail(passing, half.beside(inputs))

@@ -18,16 +18,16 @@ from seamripper.cut.by_export import split_by_export
 from seamripper.cut.by_fx import split_by_fx
 from seamripper.cut.by_hooks import HookedHead, HookedTail
 from seamripper.cut.flow import Flow, Spot, read_flow
-from seamripper.cut.frozen import frozen_copy, sealed
+from seamripper.cut.frozen import frozen_copy, seal
 from seamripper.cut.halves import Beside, CloningTail, Head, Tail
 from seamripper.cut.observe import Observation, observe
 from seamripper.cut.place import Cut
 from seamripper.cut.values import batch_of, probes
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError, FrozenError, LeakError, ModelError
-from seamripper.models._call import answer_of
 from seamripper.models.load import load
 from seamripper.models.model import Model
+from seamripper.models.running import answer_of
 
 Way = Literal["fx", "hooks", "export"]
 
@@ -140,7 +140,7 @@ def split(
     for name, make in _ways(module, spot, flow, seen, example, way):
         try:
             tail: Tail
-            with sealed({"model": module}):
+            with seal({"model": module}):
                 head, tail = make()
                 beside, tail = _verify(module, HookedHead(module, spot), head, tail, example)
         except FrozenError:
@@ -194,7 +194,7 @@ def _hooked(module: nn.Module, spot: Spot, seen: list[Observation], example: Inp
 def watched(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Observation]:
     """The flow of a frozen model, and the two runs that it was read from."""
     try:
-        with sealed({"model": module}):
+        with seal({"model": module}):
             first, second = (observe(module, probe) for probe in probes(example))
     except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
         shapes = example.shape[1:] if isinstance(example, Tensor) else next(iter(example.values())).shape[1:]

@@ -40,15 +40,15 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(part)
 
 
-def mapped(value: Any, change: Any) -> Any:
+def map_tensors(value: Any, change: Any) -> Any:
     """`change` applied to every tensor inside tuples, lists and mappings; anything else stays."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
-        changed = {key: mapped(part, change) for key, part in value.items()}
+        changed = {key: map_tensors(part, change) for key, part in value.items()}
         return changed if type(value) is dict else type(value)(**changed)
     if isinstance(value, list | tuple):
-        parts = [mapped(part, change) for part in value]
+        parts = [map_tensors(part, change) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 

@@ -11,19 +11,19 @@ import hashlib
 import io
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from seamripper._words import need
-from seamripper.data.base import DataSet, check_split
+from seamripper.data.base import SPLITS, DataSet, check_seed, check_split
 from seamripper.data.fetch import Remote
-from seamripper.data.resize import resized
+from seamripper.data.images import resize_samples
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Npm, Source, UrlTar
-from seamripper.data.stylise import stylised
 from seamripper.errors import DataError
 
 _EACH = 10_000
@@ -119,8 +119,8 @@ class Cifar10(DataSet):
         every = _photographs(check_split(split))
         kept = self.kept(every, n=n, seed=seed)
         if self.variant == "stylised":
-            kept = stylised(kept, every, split=split, seed=seed)
-        return resized(kept, self.size)
+            kept = stylise(kept, every, split=split, seed=seed)
+        return resize_samples(kept, self.size)
 
 
 def _photographs(split: str) -> Samples:
@@ -134,4 +134,55 @@ def _photographs(split: str) -> Samples:
         ids=torch.arange(first_id, first_id + len(rows)),
         classes=10,
         source="CIFAR-10, held to its sha256",
+    )
+
+
+_AT_ONCE = 256  # images that are numbers in double precision at a time
+_NOTHING = 1e-6
+"""An amplitude that is a rounding error: sums of a thousand bytes come out as zero to 1e-10 or so."""
+
+
+def others(n: int, *, split: str, seed: int) -> NDArray[np.int64]:
+    """For each of `n` images, the one whose amplitude it takes: any but itself, all as likely.
+
+    >>> others(6, split="train", seed=0).tolist()
+    [2, 4, 3, 5, 0, 3]
+    """
+    # RandomState and not Generator: numpy promises that its streams never change.
+    rng = np.random.RandomState([check_seed(seed), SPLITS.index(check_split(split))])
+    further: NDArray[np.int64] = rng.randint(1, n, size=n, dtype=np.int64)
+    return (np.arange(n) + further) % n
+
+
+def restyle(images: NDArray[Any], styles: NDArray[Any]) -> NDArray[np.uint8]:
+    """Images (n, c, h, w) with the amplitudes of `styles`, as bytes.
+
+    Dark left of light stays so; by how much, and how light it is on the whole, is the other's:
+
+    >>> restyle(np.array([[[[0, 255]]]]), np.array([[[[200, 100]]]])).tolist()
+    [[[[100, 200]]]]
+    """
+    own = np.fft.rfft2(images.astype(np.float64))
+    size = np.abs(own)
+    # Where there is no amplitude there is no angle: without a bound, rounding errors would draw one.
+    phase = np.divide(own, size, out=np.ones_like(own), where=size > _NOTHING)
+    mixed = np.fft.irfft2(np.abs(np.fft.rfft2(styles.astype(np.float64))) * phase, s=images.shape[-2:])
+    return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
+
+
+def stylise(kept: Samples, every: Samples, *, split: str, seed: int) -> Samples:
+    """The `kept` of a split, each in the style of one of `every`: the same for a sample, whatever else is kept."""
+    assert isinstance(kept.inputs, torch.Tensor)
+    assert isinstance(every.inputs, torch.Tensor)
+    rows = (kept.ids - every.ids[0]).numpy()
+    styles = others(len(every), split=split, seed=seed)[rows]
+    pixels = np.empty(tuple(kept.inputs.shape), np.uint8)
+    for start in range(0, len(pixels), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        pixels[part] = restyle(kept.inputs[part].numpy(), every.inputs[torch.from_numpy(styles[part])].numpy())
+    return replace(
+        kept,
+        name=f"{kept.name}/stylised",
+        inputs=torch.from_numpy(pixels),
+        source=f"{kept.source}; stylised with seed {seed}",
     )

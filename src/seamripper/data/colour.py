@@ -91,13 +91,13 @@ def background(colours: NDArray[np.int64], z: NDArray[np.float64]) -> NDArray[np
     return np.clip(flat, 0, 255).astype(np.uint8)
 
 
-def coloured(grey: Grey, variant: str, *, split: str, seed: int = 0) -> Samples:
+def colour_images(grey: Grey, variant: str, *, split: str, seed: int = 0) -> Samples:
     """The variant of a split of grey images, all of it, so that a sample is the same however many are drawn.
 
     >>> one = Grey("toy", np.array([[[0, 1]]], np.uint8), np.array([3]), 0, 0.1307, 0.3081, "memory")
-    >>> coloured(one, "greyscale", split="train").inputs.tolist()
+    >>> colour_images(one, "greyscale", split="train").inputs.tolist()
     [[[[0, 1]], [[0, 1]], [[0, 1]]]]
-    >>> coloured(one, "correlated", split="train").inputs.tolist()
+    >>> colour_images(one, "correlated", split="train").inputs.tolist()
     [[[[202, 255]], [[216, 255]], [[25, 255]]]]
     """
     if variant not in VARIANTS:
@@ -108,7 +108,7 @@ def coloured(grey: Grey, variant: str, *, split: str, seed: int = 0) -> Samples:
     plain = variant == "greyscale"
     return Samples(
         name=f"{grey.name}/{variant}",
-        inputs=_painted(grey.images, flat, variant, drawn.kinds),
+        inputs=_paint(grey.images, flat, variant, drawn.kinds),
         labels=torch.from_numpy(drawn.colours if variant == "colour" else grey.labels),
         ids=torch.arange(grey.first_id, grey.first_id + len(grey.labels)),
         classes=len(COLOURS),
@@ -118,9 +118,7 @@ def coloured(grey: Grey, variant: str, *, split: str, seed: int = 0) -> Samples:
     )
 
 
-def _painted(
-    images: NDArray[np.uint8], flat: NDArray[np.uint8], variant: str, kinds: NDArray[np.int64]
-) -> torch.Tensor:
+def _paint(images: NDArray[np.uint8], flat: NDArray[np.uint8], variant: str, kinds: NDArray[np.int64]) -> torch.Tensor:
     """Pixels (n, 3, h, w). Greyscale and colour-only are views that repeat one channel or one pixel."""
     grey = torch.from_numpy(images)[:, None].expand(-1, 3, -1, -1)
     patch = torch.from_numpy(flat)[:, :, None, None].expand(-1, -1, *images.shape[1:])

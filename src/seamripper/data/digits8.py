@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from seamripper._words import need
 from seamripper.data.base import DataSet, check_split
-from seamripper.data.colour import VARIANTS, Grey, coloured
+from seamripper.data.colour import VARIANTS, Grey, colour_images
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError, MissingExtraError
 
@@ -37,7 +37,7 @@ class Digits(DataSet):
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The whole split, three channels."""
-        return coloured(grey_digits(split), self.variant, split=split, seed=seed)
+        return colour_images(grey_digits(split), self.variant, split=split, seed=seed)
 
 
 def grey_digits(split: str, *, source: str = "scikit-learn's 8x8 digits") -> Grey:
@@ -51,15 +51,15 @@ def grey_digits(split: str, *, source: str = "scikit-learn's 8x8 digits") -> Gre
     order = np.random.RandomState(0).permutation(len(chosen.target))
     first_id = 0 if check_split(split) == "train" else TRAIN
     rows = order[:TRAIN] if split == "train" else order[TRAIN:]
-    images, labels = enlarged(chosen.images[rows]), chosen.target[rows].astype(np.int64)
+    images, labels = enlarge(chosen.images[rows]), chosen.target[rows].astype(np.int64)
     # Mean and standard deviation of its own train pixels, as 0.1307 and 0.3081 are MNIST's.
     return Grey("digits", images, labels, first_id, 0.3058, 0.3756, source)
 
 
-def enlarged(images: NDArray[np.float64], *, side: int = 28) -> NDArray[np.uint8]:
+def enlarge(images: NDArray[np.float64], *, side: int = 28) -> NDArray[np.uint8]:
     """Images (n, 8, 8) of 0 … 16 → (n, side, side) of 0 … 255, each pixel from the nearest.
 
-    >>> enlarged(np.array([[[0.0, 16.0], [8.0, 1.0]]]), side=4)[0].tolist()
+    >>> enlarge(np.array([[[0.0, 16.0], [8.0, 1.0]]]), side=4)[0].tolist()
     [[0, 0, 255, 255], [0, 0, 255, 255], [128, 128, 16, 16], [128, 128, 16, 16]]
     """
     near = np.arange(side) * images.shape[1] // side

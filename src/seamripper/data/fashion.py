@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from seamripper.data.base import DataSet, check_split
-from seamripper.data.colour import VARIANTS, Grey, coloured
+from seamripper.data.colour import VARIANTS, Grey, colour_images
 from seamripper.data.fetch import Remote
-from seamripper.data.idx import read_split
-from seamripper.data.resize import resized
+from seamripper.data.images import read_split, resize_samples
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Debian, Url
 
@@ -50,5 +49,5 @@ class Fashion(DataSet):
         first_id = 0 if split == "train" else 60_000
         # Mean and standard deviation of its own train pixels, as 0.1307 and 0.3081 are MNIST's.
         grey = Grey("fashion", images, labels, first_id, 0.2860, 0.3530, "Fashion-MNIST, held to its sha256")
-        every = coloured(grey, self.variant, split=split, seed=seed)
-        return resized(self.kept(every, n=n, seed=seed), self.size)
+        every = colour_images(grey, self.variant, split=split, seed=seed)
+        return resize_samples(self.kept(every, n=n, seed=seed), self.size)

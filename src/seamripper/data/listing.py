@@ -91,14 +91,14 @@ def _listing(root: Path, kind: Files) -> tuple[_Listing, _Listing, list[str]]:
 def _files(root: Path, kind: Files) -> _Listing:
     """(class, file) of a folder of class folders, or of files without a class."""
     loose, folders = _inside(root, kind), _folders(root)
-    found = [(folder.name, path) for folder in folders for path in _inside(folder, kind)]
-    if loose and found:
+    listing = [(folder.name, path) for folder in folders for path in _inside(folder, kind)]
+    if loose and listing:
         raise DataError(
             f"{root} has {kind.what} beside folders of {kind.what} ({loose[0].name}). Put them into a folder, or away."
         )
-    if not loose and not found:
+    if not loose and not listing:
         raise DataError(f"{root} has no {kind.what}, nor folders of {kind.what} ({', '.join(kind.endings)}).")
-    return found or [("", path) for path in loose]
+    return listing or [("", path) for path in loose]
 
 
 def _folders(root: Path) -> list[Path]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from seamripper.data.base import DataSet, check_split
-from seamripper.data.colour import VARIANTS, Grey, coloured
+from seamripper.data.colour import VARIANTS, Grey, colour_images
 from seamripper.data.digits8 import standing_in
 from seamripper.data.fetch import Remote
-from seamripper.data.idx import FILES, read_split
-from seamripper.data.resize import resized
+from seamripper.data.images import FILES, read_split, resize_samples
 from seamripper.data.samples import Samples
 from seamripper.data.sources import Npm, Url
 from seamripper.errors import UnfetchedError
@@ -50,8 +49,8 @@ class Mnist(DataSet):
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The split, three channels, or what is kept of it."""
-        every = coloured(_grey(check_split(split)), self.variant, split=split, seed=seed)
-        return resized(self.kept(every, n=n, seed=seed), self.size)
+        every = colour_images(_grey(check_split(split)), self.variant, split=split, seed=seed)
+        return resize_samples(self.kept(every, n=n, seed=seed), self.size)
 
 
 def _grey(split: str) -> Grey:

@@ -13,8 +13,7 @@ from seamripper.data.base import DataSet, check_size
 from seamripper.data.folder import check_scale
 from seamripper.data.listing import Files, files_of
 from seamripper.data.samples import Samples
-from seamripper.data.sound import first_seconds
-from seamripper.data.spectrogram import picture
+from seamripper.data.sound import first_seconds, picture
 from seamripper.errors import DataError
 
 RECORDINGS = Files(

@@ -169,8 +169,8 @@ class Samples:
     def batch(self, index: Tensor | slice) -> Inputs:
         """The inputs at `index`, ready for a model."""
         if isinstance(self.inputs, Tensor):
-            return self._ready(self.inputs[index])
-        return {key: self._ready(value[index]) for key, value in self.inputs.items()}
+            return self._prepare(self.inputs[index])
+        return {key: self._prepare(value[index]) for key, value in self.inputs.items()}
 
     def batches(self, size: int, order: Tensor | None = None) -> Iterator[tuple[Inputs, Tensor]]:
         """(inputs, labels) in steps of `size`, in the order of the samples or in the one given."""
@@ -206,16 +206,16 @@ class Samples:
         order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
         return self.take(order[:n].sort().values)
 
-    def _ready(self, rows: Tensor) -> Tensor:
+    def _prepare(self, rows: Tensor) -> Tensor:
         if rows.dtype == torch.uint8:
-            ready = self._normalised(self._sized(rows.float(), 0.0, 255.0), 0.0, 255.0)
+            ready = self._normalise(self._resize(rows.float(), 0.0, 255.0), 0.0, 255.0)
         elif rows.is_floating_point() and self.range is not None:
-            ready = self._normalised(self._sized(rows.clone(), *self.range), *self.range)
+            ready = self._normalise(self._resize(rows.clone(), *self.range), *self.range)
         else:
             ready = rows
         return ready if self.dtype is None or not ready.is_floating_point() else ready.to(self.dtype)
 
-    def _sized(self, rows: Tensor, black: float, white: float) -> Tensor:
+    def _resize(self, rows: Tensor, black: float, white: float) -> Tensor:
         """Pictures in the size that they are shown in; smoothed where they shrink, so that no pixel is passed over."""
         if self.size is None or tuple(rows.shape[-2:]) == self.size:
             return rows
@@ -224,7 +224,7 @@ class Samples:
         sized = F.interpolate(rows, self.size, mode=self.interpolation, align_corners=False, antialias=True)
         return sized.clamp_(black, white)
 
-    def _normalised(self, rows: Tensor, black: float, white: float) -> Tensor:
+    def _normalise(self, rows: Tensor, black: float, white: float) -> Tensor:
         """((x − black) / (white − black) − mean) / std, in place."""
         spread = white - black
         if isinstance(self.mean, tuple) or isinstance(self.std, tuple):

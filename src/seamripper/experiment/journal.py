@@ -18,9 +18,8 @@ import socket
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from seamripper.errors import StoreError
 from seamripper.experiment.job import canonical
@@ -155,8 +154,7 @@ def open_own(path: Path) -> int:
     raise OSError(f"{path} is no regular file")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line that holds a result: where it is, its seal, and its header."""
 
     journal: str
@@ -279,4 +277,4 @@ def _holds_result(header: Mapping[str, Any], line: bytes, start: int) -> bool:
     if header.keys() != _NAMES or line[start : start + 1] != b"{":
         return False
     # The header of a result that is done decides, and its record need not be parsed.
-    return is_result({**header, "record": {} if header["state"] == "done" else record_of(line, start)})
+    return is_result(header, {} if header["state"] == "done" else record_of(line, start))

@@ -6,7 +6,7 @@ Smith et al. 2025 (section 6) look at images and find them to be like MNIST's; t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from seamripper.experiment.images import lightness, resize_to
@@ -65,10 +65,10 @@ def judge_images(
     made, real = (_judge_batches(images, judge, own, known) for images in (stitched, _images(own)))
 
     def mean(values: Tensor) -> Estimate:
-        return over_seeds(values.tolist())
+        return over_seeds(values.tolist(), "images")
 
     figures = {
-        "judged_as_paired": proportion(int((made.named == paired).sum()), len(paired)),
+        "judged_as_paired": replace(proportion(int((made.named == paired).sum()), len(paired)), unit="images"),
         "judge_confidence": mean(made.confidence),
         "judge_confidence_own": mean(real.confidence),
         "nearest": mean(made.nearest),
@@ -85,7 +85,7 @@ def _judge_batches(batches: Iterable[Tensor], judge: nn.Module, own: Samples, kn
     """The judgements on images that are normalised as `own` is."""
     import torch
 
-    from seamripper.models._call import answer_of
+    from seamripper.models.running import answer_of
 
     seen: list[tuple[Tensor, ...]] = []
     with torch.no_grad():

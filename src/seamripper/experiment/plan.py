@@ -69,10 +69,12 @@ def expand(experiment: Experiment, identities: Identities) -> Graph:
     """
     experiment.require_size()
     expansion = Expansion(experiment, identities)
+    expansion.require_words()
     goals: dict[str, list[Job]] = {name: [] for name in parts}
     asked = [part for _, part in experiment.parts()]
-    for part in asked:
-        goals[part.name] += part.jobs(expansion)
+    for job in (job for part in asked for job in part.jobs(expansion)):
+        # By its own kind: a [[stitch]] asks for controls, too.
+        goals[job.kind].append(job)
     if not asked:
         for word in experiment.models:
             expansion.nets(word)

@@ -31,7 +31,7 @@ class Result:
     run: str = ""
 
     def __post_init__(self) -> None:
-        if not is_result(vars(self)):
+        if not is_result(vars(self), self.record):
             raise StoreError(f"Expected the result of a job, but got {self!r:.200}")
 
     @property
@@ -56,12 +56,13 @@ def named(labels: Mapping[str, Any], role: str) -> str:
     return str(labels.get(role, "?")) + ("" if seed is None else f"/{seed}")
 
 
-def is_result(facts: Mapping[str, Any]) -> bool:
+def is_result(facts: Mapping[str, Any], record: object) -> bool:
     """Whether these are the facts of a result: the seal of a line shows that it was not damaged, and no more."""
-    record, tensors = facts["record"], facts["tensors"]
-    if not isinstance(record, Mapping) or not isinstance(tensors, Mapping):
-        return False
+    tensors, state = facts["tensors"], facts["state"]
+    for mapping in (record, tensors):
+        if type(mapping) is not dict and not isinstance(mapping, Mapping):
+            return False
     words = [facts["key"], facts["kind"], facts["worker"], facts["run"], *tensors, *tensors.values()]
     numbers = [facts["seconds"], facts["started"]]
-    whole = facts["state"] == "done" or (facts["state"] == "failed" and {"error", "message"} <= record.keys())
+    whole = state == "done" or (state == "failed" and {"error", "message"} <= set(record))  # type: ignore[call-overload]
     return whole and set(map(type, words)) == {str} and set(map(type, numbers)) <= {int, float}

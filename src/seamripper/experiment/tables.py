@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Protocol, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from seamripper.errors import ExperimentError
-from seamripper.experiment.toml import mistake
+from seamripper.experiment.toml import Where, mistake
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Word = Annotated[str, Field(min_length=1)]
@@ -44,6 +44,9 @@ class Study(Protocol):
     threads: int
     models: Mapping[str, Network]
     matchings: Mapping[str, str]
+
+    def place(self, where: Where) -> str:
+        """A key of the study as messages name it."""
 
     def network(self, word: str) -> tuple[Network, tuple[int | None, ...]]:
         """The network that a word means, and its seeds."""

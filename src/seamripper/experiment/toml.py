@@ -57,12 +57,13 @@ def read_toml(path: Path, kind: type[M]) -> M:
         raise ExperimentError(f"{path} is nested too deeply to be a study.") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise ExperimentError(f"{path} is not TOML: {e}.") from e
-    if "folder" in record:
-        line = line_of(text, ("folder",))
-        raise ExperimentError(
-            f"{path}, line {line}: there is no key 'folder': names of files count from the file's own."
-        )
-    whole = {"name": path.stem, **record, "folder": str(path.resolve().parent)}
+    for key in ("folder", "file"):
+        if key in record:
+            line = line_of(text, (key,))
+            raise ExperimentError(
+                f"{path}, line {line}: there is no key {key!r}: names of files count from the file's own folder."
+            )
+    whole = {"name": path.stem, **record, "folder": str(path.resolve().parent), "file": str(path)}
     try:
         return kind.model_validate(whole)
     except ValidationError as e:
@@ -151,10 +152,25 @@ def _place(where: Where) -> str:
     if len(where) > 1 and isinstance(where[1], int):
         nth = f"the {ordinal(where[1] + 1)} [[{where[0]}]]"
         return nth if len(words) == 1 else f"`{'.'.join(words[1:])}` of {nth}"
-    if words[0] in ("models", "matchings") and len(words) > 1:
-        table = f"[{words[0]}.{words[1]}]"
+    if words[0] == "models" and len(words) > 1:
+        table = f"[models.{words[1]}]"
         return table if len(words) == 2 else f"`{'.'.join(words[2:])}` of {table}"
+    if words[0] == "matchings" and len(words) > 1:
+        return f"`{'.'.join(words[1:])}` of [matchings]"
     return f"`{'.'.join(words)}`"
+
+
+def place_of(where: Where, file: str = "") -> str:
+    """A key as messages name it, and its line if the file is still there.
+
+    >>> place_of(("matchings", "fast"))
+    '`fast` of [matchings]'
+    """
+    try:
+        line = line_of(Path(file).read_text(encoding="utf-8"), where) if file else 0
+    except (OSError, UnicodeDecodeError):
+        line = 0
+    return f"{file}, line {line}: {_place(where)}" if line else _place(where)
 
 
 def ordinal(n: int) -> str:
@@ -167,7 +183,7 @@ def _keys(where: Where, kind: Any) -> list[str]:
     for part in where:
         kind = _inside(kind, part)
     fields = list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []
-    return [name for name in fields if name != "folder"]
+    return [name for name in fields if name not in ("folder", "file")]
 
 
 def _inside(kind: Any, part: str | int) -> Any:

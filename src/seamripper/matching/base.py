@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from seamripper._progress import Watcher, nobody
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
-from seamripper.errors import MatchError
+from seamripper.data.samples import Samples
+from seamripper.errors import DataError, MatchError
 from seamripper.registry import Choice, Registry
 from seamripper.stitches.base import Layer
 
@@ -33,7 +35,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Found:
+class Ending:
     """What a matching tells beside the layer it has changed: how it ended, its figures, its curves."""
 
     status: str
@@ -50,8 +52,25 @@ class Matching(Choice):
     """Whether some of the samples are held out for residuals that it reports, if no others are given for that."""
 
     @abc.abstractmethod
-    def find(self, problem: Problem) -> Found:
+    def find(self, problem: Problem) -> Ending:
         """Set the problem's layer to the stitch that this way finds."""
+
+
+def map_labels(samples: Samples | Paired, label_map: tuple[int, ...] | None) -> Tensor:
+    """The samples' labels, through the label map if there is one.
+
+    >>> three = Samples("three", torch.zeros(3, 1), torch.tensor([0, 1, 1]), torch.arange(3), classes=2)
+    >>> map_labels(three, (7, 4))
+    tensor([7, 4, 4])
+    """
+    if label_map is None:
+        return samples.labels
+    if len(label_map) < samples.classes:
+        raise DataError(
+            f"Expected label_map to have an entry for each of the {samples.classes} classes of "
+            f"{samples.name}, but it has {len(label_map)}."
+        )
+    return torch.tensor(label_map)[samples.labels]
 
 
 matchings: Registry[Matching] = Registry(Matching, "seamripper.matching", what="matching", error=MatchError)

@@ -15,9 +15,8 @@ from seamripper.activations.collect import activations_of
 from seamripper.activations.sampling import counting
 from seamripper.data.paired import Paired
 from seamripper.errors import DataError, MatchError
-from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.base import Ending, Matching, Problem, map_labels
 from seamripper.matching.descent import descend, mean_loss
-from seamripper.matching.label_map import mapped
 from seamripper.models.training import Training
 
 
@@ -41,7 +40,7 @@ class ClassMapping(Matching):
     training: Training = Training(optimiser="sgd", lr=1e-2, weight_decay=1e-2, epochs=20, batch=128)
     label_map: tuple[int, ...] | None = None
 
-    def find(self, problem: Problem) -> Found:
+    def find(self, problem: Problem) -> Ending:
         """Train the layer through the receiver's tail."""
         layer, receiver, fit = problem.layer, problem.receiver, problem.fit
         _require_images(problem)
@@ -66,7 +65,7 @@ class ClassMapping(Matching):
     def classes_of(self, pair: Paired) -> Tensor:
         """The class that each of the sender's samples is paired with; each has a sample of the receiver's."""
         theirs = pair.sender
-        classes = mapped(theirs, self.label_map)
+        classes = map_labels(theirs, self.label_map)
         alone = ~torch.isin(classes, pair.labels)
         if bool(alone.any()):
             raise DataError(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seamripper._progress import Progress, Watcher
 from seamripper.errors import DivergedError, MatchError
-from seamripper.matching.base import Found, Problem
+from seamripper.matching.base import Ending, Problem
 from seamripper.models.training import Training, all_finite, shuffled_batches
 
 DIVERGED = "diverged"
@@ -61,7 +61,7 @@ def train_layer(
                 loss = loss + training.penalty(layer)
             losses.append(float(loss.detach()))
             if not math.isfinite(losses[-1]):
-                raise diverged(f"The loss became {losses[-1]}", step=len(losses), total=total, lr=rate)
+                raise divergence(f"The loss became {losses[-1]}", step=len(losses), total=total, lr=rate)
             optimiser.zero_grad(set_to_none=True)
             if loss.requires_grad:
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -77,7 +77,7 @@ def train_layer(
             "matching 'direct', which needs no gradient, or start from it with init='direct'."
         )
     if not all_finite(layer):
-        raise diverged("The stitch's weights stopped being finite", step=total, total=total, lr=rate)
+        raise divergence("The stitch's weights stopped being finite", step=total, total=total, lr=rate)
     return torch.tensor(losses)
 
 
@@ -88,7 +88,7 @@ def descend(
     loss_now: Callable[[], float],
     *,
     task: str,
-) -> Found:
+) -> Ending:
     """Train the problem's layer by `loss_of`, and tell how far the loss over all samples, `loss_now`, has come down."""
     start = loss_now()
     losses = train_layer(
@@ -96,9 +96,9 @@ def descend(
     )
     end, steps = loss_now(), len(losses)
     if not math.isfinite(end):
-        raise diverged(f"The loss over all samples is {end}", step=steps, total=steps, lr=training.lr)
+        raise divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=training.lr)
     status = "ok" if steps == 0 else ending(start, end, lr=training.lr)
-    return Found(status, {"loss_start": start, "loss_end": end}, {"loss": losses})
+    return Ending(status, {"loss_start": start, "loss_end": end}, {"loss": losses})
 
 
 def ending(start: float, end: float, *, lr: float) -> str:
@@ -148,7 +148,7 @@ def falling(losses: Sequence[float]) -> float:
     return fell / fmean(before) if fell > 2 * error and fmean(before) > 0 else 0.0
 
 
-def diverged(what: str, *, step: int, total: int, lr: float) -> DivergedError:
+def divergence(what: str, *, step: int, total: int, lr: float) -> DivergedError:
     """The error of a run whose loss is no number any more."""
     return DivergedError(
         f"{what} at step {step} of {total}, with learning rate {lr:g}. Try a smaller one, say lr={lr / 10:g}.",

@@ -13,7 +13,7 @@ from seamripper.activations.collect import require_finite
 from seamripper.data.paired import Paired
 from seamripper.data.samples import batches_in
 from seamripper.errors import MatchError
-from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.base import Ending, Matching, Problem
 from seamripper.matching.moments import Moments
 from seamripper.matching.padding import tokens_compared
 from seamripper.matching.solve import Solution, least_squares, procrustes, reduced_rank
@@ -40,7 +40,7 @@ class Direct(Matching):
     def __post_init__(self) -> None:
         require_options(self, f"the matching {self.name!r}", error=MatchError, ridge=0, rank=1, rtol=0, batch=1)
 
-    def find(self, problem: Problem) -> Found:
+    def find(self, problem: Problem) -> Ending:
         """Solve for the map and install it."""
         layer = problem.layer
         if not isinstance(layer, LinearLayer):
@@ -67,7 +67,7 @@ class Direct(Matching):
             other = self.moments(problem, problem.held_out, "held-out residual")
             figures["residual_held_out"] = other.residual(weight, bias)
             figures["rows_held_out"] = other.n
-        return Found(_status(moments, layer, solution), figures)
+        return Ending(_status(moments, layer, solution), figures)
 
     def moments(self, problem: Problem, samples: Paired, task: str) -> Moments:
         """The moments of sender rows and receiver rows over the samples, in one pass."""
@@ -116,3 +116,28 @@ def _status(moments: Moments, layer: LinearLayer, solution: Solution) -> str:
     if moments.n <= unknowns:
         return f"interpolates: {moments.n} rows for {unknowns} unknowns, so the in-sample residual says nothing"
     return "ok"
+
+
+Init = Literal["random", "identity", "direct"]
+
+
+def initialise(problem: Problem, init: Init) -> None:
+    """Set the layer to its starting point. `random` is how the layer was built, which is by the seed."""
+    layer = problem.layer
+    if init == "random":
+        return
+    if not isinstance(layer, LinearLayer):
+        raise MatchError(
+            f"init={init!r} needs a stitch that is one linear map, and {type(layer).__name__} is not one. "
+            "Use init='random', or a linear stitch such as 'affine'."
+        )
+    if init == "direct":
+        Direct().find(problem)
+        return
+    weight, bias = layer.map()
+    if weight.shape[0] != weight.shape[1]:
+        raise MatchError(
+            f"init='identity' needs as many inputs as outputs, but this stitch maps {weight.shape[1]} to "
+            f"{weight.shape[0]}. Use init='direct'."
+        )
+    layer.install(torch.eye(len(weight), dtype=weight.dtype), torch.zeros_like(bias))

@@ -14,7 +14,7 @@ from torch import Tensor
 from seamripper.activations.collect import activations_of
 from seamripper.activations.sampling import counting
 from seamripper.errors import MatchError
-from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.base import Ending, Matching, Problem
 from seamripper.matching.descent import descend, orders
 from seamripper.models.training import Training
 
@@ -43,7 +43,7 @@ class EmbeddingMapping(Matching):
     training: Training = Training(optimiser="sgd", lr=1e-5, weight_decay=1e-2, epochs=25, batch=128)
     squared: bool = True
 
-    def find(self, problem: Problem) -> Found:
+    def find(self, problem: Problem) -> Ending:
         """Train the layer; the receiver's tail is not needed."""
         layer, fit = problem.layer, problem.fit
         sent = activations_of(problem.sender, fit.sender, watch=problem.watch)

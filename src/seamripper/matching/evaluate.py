@@ -14,7 +14,7 @@ from seamripper._doors import require, require_function, require_whole
 from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
-from seamripper.cut.frozen import sealed
+from seamripper.cut.frozen import seal
 from seamripper.cut.on_data import prove_halves, views_of
 from seamripper.cut.split import Split
 from seamripper.data.padding import trim, trim_pair
@@ -22,7 +22,7 @@ from seamripper.data.paired import Paired, require_samples
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import DataError, MatchError
 from seamripper.estimate import TELLING, Estimate, over_seeds, paired, proportion
-from seamripper.matching.match import Match, require_inputs, shared
+from seamripper.matching.match import Match, count_shared, require_inputs
 from seamripper.matching.padding import without_padding
 from seamripper.matching.task import Task, require_classes
 
@@ -139,7 +139,7 @@ def evaluate(
     views = views_of(pair, match.sender, match.receiver)
     prove_halves(match.sender, views.sender, role="sender", batch=batch)
     prove_halves(match.receiver, views.receiver, role="receiver", batch=batch)
-    with sealed(match.models):
+    with seal(match.models):
         answers = stitched_answers(match, pair, batch=batch, watch=watch)
         receiver = answers_of(match.receiver, pair.receiver, batch=batch) if receiver is None else receiver
         if isinstance(own, Samples):
@@ -271,7 +271,7 @@ def _top5(answers: Tensor, labels: Tensor) -> Estimate | None:
 def _require_unseen(match: Match, samples: Paired) -> None:
     fit = match.made_from["fit"]
     same = fit["fingerprint"] == samples.fingerprint
-    seen = len(samples) if same else shared(fit["name"], match.fitted, samples)
+    seen = len(samples) if same else count_shared(fit["name"], match.fitted, samples)
     if seen:
         raise DataError(
             f"{seen} of the {len(samples)} samples of {samples.name} are among those that the stitch was fitted on "

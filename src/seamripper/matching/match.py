@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Mapping
@@ -12,39 +11,33 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 from torch import Tensor, nn
 
-from seamripper._doors import require, require_function, require_path
-from seamripper._files import load_tensors, save_tensors, understood
+from seamripper._doors import require, require_function
+from seamripper._files import save_tensors
 from seamripper._notebook import card, choice, facts, one_line, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import listed, shown_shape
 from seamripper.activations.collect import AT_ONCE
-from seamripper.cut.frozen import Freeze, sealed
+from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.on_data import prove_halves, views_of
-from seamripper.cut.split import Split, as_model, require_split, split
+from seamripper.cut.split import Split, require_split
 from seamripper.data.base import check_seed
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
-from seamripper.errors import DataError, FileError, MatchError, StitchError
+from seamripper.errors import DataError, MatchError, StitchError
 from seamripper.estimate import Estimate
 from seamripper.figures import Strip, Words, curves, plot
-from seamripper.matching.base import Found, Matching, Problem, matchings
+from seamripper.matching.base import Ending, Matching, Problem, matchings
 from seamripper.matching.descent import DIVERGED
 from seamripper.matching.padding import require_no_padding, tokens_carried, without_padding
 from seamripper.matching.task import Task
-from seamripper.models import Model, load
-from seamripper.models._seeded import seeded
-from seamripper.models._spec import Spec
-from seamripper.models._weights import load_weights
-from seamripper.models.contract import InputContract
+from seamripper.models.running import use_seed
 from seamripper.stitches import Layer, Stitch, auto, stitches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HELD_OUT = 0.2
-_NOTHING = Found("nothing to find: the stitch has no parameters")
-_BUILDABLE = ("zoo", "timm", "torchvision")
-"""Models that are built on a file's word: those of packages. A file must not name code that is then run."""
+_NOTHING = Ending("nothing to find: the stitch has no parameters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +73,7 @@ class Match:
         `sender_inputs` are what the sender is shown, if that is not what the receiver is shown. Both networks are
         sealed meanwhile.
         """
-        with sealed(self.models):
+        with seal(self.models):
             return self.answer(inputs, sender_inputs)
 
     @property
@@ -95,10 +88,10 @@ class Match:
 
     def answer(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
         """What calling the match gives, unsealed: for loops over many batches that are sealed as a whole."""
-        answer: Tensor = self.receiver.tail(self.stitched(inputs, sender_inputs), self.receiver.beside(inputs))
+        answer: Tensor = self.receiver.tail(self.activations(inputs, sender_inputs), self.receiver.beside(inputs))
         return answer
 
-    def stitched(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
+    def activations(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
         """What arrives at the receiver's cut: the stitch's activations, made of the sender's."""
         given, a, b = inputs if sender_inputs is None else sender_inputs, self.sender.cut, self.receiver.cut
         if self.layer.with_padding == "refused":
@@ -147,8 +140,8 @@ class Match:
     def _repr_html_(self) -> str:
         fit = self.made_from.get("fit") or {}
         rows: list[tuple[str, object]] = [
-            ("sender", _joined(self.sender)),
-            ("receiver", _joined(self.receiver)),
+            ("sender", _describe(self.sender)),
+            ("receiver", _describe(self.receiver)),
             ("stitch", choice(self.stitch)),
             ("matching", choice(self.matching)),
             ("freeze", self.freeze),
@@ -198,20 +191,20 @@ def match(
         if not isinstance(matching, Task):
             raise MatchError(f"freeze='weights' goes with the matching 'task', not with {matching.name!r}.")
         sender, receiver = sender.again(), receiver.again()
-    with seeded(seed):
-        layer = _built(chosen, sender, receiver)
+    with use_seed(seed):
+        layer = build_layer(chosen, sender, receiver)
     fit = without_padding(fit, chosen, layer, sender.cut, receiver.cut)
     if held_out is not None:
         held_out = without_padding(held_out, chosen, layer, sender.cut, receiver.cut)
-    used, held = _parted(fit, held_out, matching, seed)
+    used, held = _hold_out(fit, held_out, matching, seed)
     views = views_of(used, sender, receiver)
     prove_halves(sender, views.sender, role="sender", batch=AT_ONCE)
     prove_halves(receiver, views.receiver, role="receiver", batch=AT_ONCE)
     others = held and views_of(held, sender, receiver)
     problem = Problem(sender, receiver, layer, views, others, seed, freeze, watch)
     models = {"sender": sender.model.module, "receiver": receiver.model.module}
-    with sealed(models, freeze=freeze):
-        found = matching.find(problem) if list(layer.parameters()) else _NOTHING
+    with seal(models, freeze=freeze):
+        ending = matching.find(problem) if list(layer.parameters()) else _NOTHING
     layer.eval().requires_grad_(False)
     made_from |= {
         "fit": used.as_record(),
@@ -225,57 +218,11 @@ def match(
         layer,
         matching,
         freeze,
-        found.status,
-        found.figures,
-        found.curves,
+        ending.status,
+        ending.figures,
+        ending.curves,
         made_from,
         used.ids.clone(),
-    )
-
-
-def load_match(
-    path: str | os.PathLike[str],
-    *,
-    sender: nn.Module | Model | str | None = None,
-    receiver: nn.Module | Model | str | None = None,
-) -> Match:
-    """Read a match back.
-
-    Models that the file cannot name (bare modules, a `FILE.py:FUNCTION`) are given here, with any weights: they are
-    copied, and the copy's weights come from the file. Nothing that a file names is run. PyTorch's global generator is
-    left as it was.
-    """
-    path = require_path(path, "path", error=FileError)
-    with understood(path):
-        return _match_of(path, sender, receiver)
-
-
-def _match_of(
-    path: str | os.PathLike[str], sender: nn.Module | Model | str | None, receiver: nn.Module | Model | str | None
-) -> Match:
-    tensors, record = load_tensors(path, kind="match")
-    halves = {}
-    for role, given in (("sender", sender), ("receiver", receiver)):
-        weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
-        halves[role] = _half(role, record[role], weights, given, path)
-    choice = stitches.from_record(record["stitch"])
-    # Whatever a layer draws when it is built is then read from the file.
-    with seeded(0):
-        layer = _built(choice, halves["sender"], halves["receiver"])
-    layer.load_state_dict({k.removeprefix("stitch."): v for k, v in tensors.items() if k.startswith("stitch.")})
-    layer.eval().requires_grad_(False)
-    return Match(
-        halves["sender"],
-        halves["receiver"],
-        choice,
-        layer,
-        matchings.from_record(record["matching"]),
-        record["freeze"],
-        record["status"],
-        record["figures"],
-        {k.removeprefix("curve."): v for k, v in tensors.items() if k.startswith("curve.")},
-        record["made_from"],
-        tensors["fitted"],
     )
 
 
@@ -283,47 +230,11 @@ def _place(half: Split) -> str:
     return f"{short(half.model.source, 40)} at {short(half.cut.name, 28)}"
 
 
-def _joined(half: Split) -> str:
+def _describe(half: Split) -> str:
     return f"{short(half.model.source)}, cut at {short(str(half.cut))}"
 
 
-def _half(
-    role: str,
-    record: Mapping[str, Any],
-    weights: dict[str, Tensor],
-    given: nn.Module | Model | str | None,
-    path: Any,
-) -> Split:
-    if given is None and not _buildable(record["recipe"]):
-        raise FileError(
-            f"{path} was made with a {role} that seamripper cannot build by itself ({record['source']}): "
-            f"give it, load_match(path, {role}=model)."
-        )
-    if isinstance(given, nn.Module):
-        given = Model(given, record["source"])
-    base = load(record["recipe"]) if given is None else as_model(given, role)
-    module = base.module if given is None else copy.deepcopy(base.module)
-    load_weights(module, weights, origin=os.fspath(path))
-    # Once more, now that all is known to fit: to take the weights in the precision that they were saved in.
-    module.load_state_dict(weights, strict=False, assign=True)
-    shape = tuple(record["input"])
-    wants = record.get("wants") and InputContract.from_record(record["wants"])
-    model = Model(module, record["source"], shape, record["classes"], record["record"], wants)
-    half = split(model, record["cut"]["name"], model.example(2, input=shape), way=record["way"])
-    if half.fingerprint != record["fingerprint"]:
-        raise FileError(f"The {role}'s weights in {path} are not those that the match was made with: it was changed.")
-    return half
-
-
-def _buildable(recipe: str | None) -> bool:
-    """Whether a model may be built on a file's word: by a package, and without its asking for further files."""
-    if recipe is None:
-        return False
-    spec = Spec.parse(recipe)
-    return spec.scheme in _BUILDABLE and spec.architecture == recipe
-
-
-def _built(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
+def build_layer(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
     """The layer, in the precision of the two networks that it joins."""
     with torch.no_grad():
         given, wanted = (half.head(half.example).dtype for half in (sender, receiver))
@@ -334,10 +245,10 @@ def _built(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
     return stitch.build(sender.cut, receiver.cut).to(given)
 
 
-def _parted(fit: Paired, held_out: Paired | None, matching: Matching, seed: int) -> tuple[Paired, Paired | None]:
+def _hold_out(fit: Paired, held_out: Paired | None, matching: Matching, seed: int) -> tuple[Paired, Paired | None]:
     """The samples to fit on and those to report residuals on, which share none."""
     if held_out is not None:
-        both = shared(fit.name, fit.ids, held_out)
+        both = count_shared(fit.name, fit.ids, held_out)
         if both:
             raise DataError(f"{both} samples are both fitted and held out. Fit and score on different samples.")
         return fit, held_out
@@ -348,7 +259,7 @@ def _parted(fit: Paired, held_out: Paired | None, matching: Matching, seed: int)
     return fit.take(order[n:].sort().values), fit.take(order[:n].sort().values)
 
 
-def shared(name: str, ids: Tensor, samples: Samples | Paired) -> int:
+def count_shared(name: str, ids: Tensor, samples: Samples | Paired) -> int:
     """How many of `samples` are among the samples `ids` of the data set `name`.
 
     Variants of a set ("mnist/digit", "mnist/colour") show the same samples, by the same ids.
@@ -371,9 +282,9 @@ def require_inputs(sender: Split, receiver: Split, samples: Samples | Paired) ->
         got, wanted = _input_kinds(given.batch(slice(0, 1))), _input_kinds(half.example)
         if wanted != got:
             raise DataError(
-                f"The {role} ({half.model.source}) was cut for inputs {_shown(wanted)}, but {given.name} has "
-                f"{_shown(got)}. Sender and receiver are compared on the same inputs: cut both for them, or choose "
-                "other data."
+                f"The {role} ({half.model.source}) was cut for inputs {_list_kinds(wanted)}, but {given.name} has "
+                f"{_list_kinds(got)}. Sender and receiver are compared on the same inputs: cut both for them, or "
+                "choose other data."
             )
 
 
@@ -385,7 +296,7 @@ def _input_kinds(inputs: Inputs) -> dict[str, str]:
     return dict.fromkeys(inputs, "")
 
 
-def _shown(kinds: dict[str, str]) -> str:
+def _list_kinds(kinds: dict[str, str]) -> str:
     return ", ".join(f"{name} {kind}".strip() for name, kind in kinds.items())
 
 

@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from seamripper.activations.collect import activations_of
 from seamripper.data.paired import Paired
-from seamripper.matching.base import Found, Matching, Problem
+from seamripper.matching.base import Ending, Matching, Problem
 from seamripper.matching.descent import descend, mean_loss
-from seamripper.matching.initial import Init, initialise
+from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import tokens_compared
 from seamripper.models.training import Training
 
@@ -31,7 +31,7 @@ class Regression(Matching):
     training: Training = Training()
     init: Init = "random"
 
-    def find(self, problem: Problem) -> Found:
+    def find(self, problem: Problem) -> Ending:
         """Train the layer to the receiver's activations."""
         initialise(problem, self.init)
         fit = problem.fit
@@ -41,7 +41,7 @@ class Regression(Matching):
 
         def loss_of(index: Tensor) -> Tensor:
             part = None if mask is None else mask[index]
-            return F.mse_loss(*_compared(problem, sent.values[index], wanted.values[index], part))
+            return F.mse_loss(*_pair_compared(problem, sent.values[index], wanted.values[index], part))
 
         def loss_now() -> float:
             return mean_loss(problem.layer, loss_of, len(sent), self.training)
@@ -60,13 +60,13 @@ def _residual(problem: Problem, pair: Paired, batch: int = 256) -> float:
     with torch.no_grad():
         for given, inputs in pair.batches(batch):
             x, y = problem.sender.head(given), problem.receiver.head(inputs)
-            stitched, wanted = _compared(problem, x, y, tokens_compared(problem, x, y, (given, inputs)))
+            stitched, wanted = _pair_compared(problem, x, y, tokens_compared(problem, x, y, (given, inputs)))
             error += float((stitched.double() - wanted.double()).square().sum())
             norm += float(wanted.double().square().sum())
     return error / norm if norm else float("nan")
 
 
-def _compared(problem: Problem, x: Tensor, y: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def _pair_compared(problem: Problem, x: Tensor, y: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """What the layer makes of x, and y: all of it, or the tokens that count."""
     stitched = problem.layer.carry(x, mask)
     return (stitched, y) if mask is None or problem.receiver.cut.layout == "nd" else (stitched[mask], y[mask])

@@ -18,16 +18,14 @@ from seamripper.cut.frozen import adapting
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, MatchError
-from seamripper.matching.augment import flip_crop
-from seamripper.matching.base import Found, Matching, Problem
-from seamripper.matching.descent import diverged, ending, falling, mean_loss, train_layer
-from seamripper.matching.initial import Init, initialise
-from seamripper.matching.label_map import mapped
+from seamripper.matching.base import Ending, Matching, Problem, map_labels
+from seamripper.matching.descent import divergence, ending, falling, mean_loss, train_layer
+from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import tokens_carried
-from seamripper.models._layout import laid_out
+from seamripper.models.running import use_layout
 from seamripper.models.training import Training
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import Layer, LinearLayer
+from seamripper.stitches.linear import PositionwiseLayer
 
 _Loss = Callable[[Tensor, Tensor], Tensor]
 _WHERE = {"memory": "in memory", "disk": "on disk"}
@@ -56,7 +54,7 @@ class Task(Matching):
     augment: Literal["none", "flip_crop"] = "none"
     optimise: bool = True
 
-    def find(self, problem: Problem) -> Found:
+    def find(self, problem: Problem) -> Ending:
         """Train the layer."""
         labels = self._labels(problem)
         initialise(problem, self.init)
@@ -66,9 +64,9 @@ class Task(Matching):
 
     def wanted(self, samples: Samples | Paired) -> Tensor:
         """The classes that count as right: the samples' labels, through the label map if there is one."""
-        return mapped(samples, self.label_map)
+        return map_labels(samples, self.label_map)
 
-    def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Found:
+    def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Ending:
         tail = fast(problem.receiver) if self.optimise else plain(problem.receiver)
         sent = activations_of(problem.sender, problem.fit, beside=problem.receiver, watch=problem.watch)
         mask = _mask(problem, sent.values, problem.fit.sender.inputs, problem.fit.receiver.inputs)
@@ -81,13 +79,13 @@ class Task(Matching):
         figures = {"tail": ", ".join((str(tail), *steps)), "activations": f"computed once, {_WHERE[sent.kept]}"}
         return self._train(problem, loss_of, figures)
 
-    def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Found:
+    def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Ending:
         sender, receiver, samples = problem.sender, problem.receiver, problem.fit
         loss_fn = self._loss_fn()
         draws = torch.Generator()
 
         def loss_of(index: Tensor) -> Tensor:
-            given = self._augmented(samples.sender.batch(index), draws)
+            given = self._augment(samples.sender.batch(index), draws)
             inputs = given if samples.same else samples.receiver.batch(index)
             with torch.no_grad():
                 sent = sender.head(given)
@@ -102,7 +100,7 @@ class Task(Matching):
             with torch.no_grad():
                 loss_of(torch.arange(2))
 
-        with laid_out(sender.model.module, receiver.model.module, trial=trial):
+        with use_layout(sender.model.module, receiver.model.module, trial=trial):
             return self._train(problem, loss_of, figures, draws)
 
     def _train(
@@ -111,7 +109,7 @@ class Task(Matching):
         loss_of: Callable[[Tensor], Tensor],
         figures: dict[str, Any],
         draws: torch.Generator | None = None,
-    ) -> Found:
+    ) -> Ending:
         """Train the layer; from a start that was chosen, never to a worse end."""
         adapt = problem.freeze == "weights"
         models = (problem.sender.model.module, problem.receiver.model.module) if adapt else ()
@@ -126,7 +124,7 @@ class Task(Matching):
 
         shown: list[float] = []
 
-        def noted(index: Tensor) -> Tensor:
+        def loss_and_note(index: Tensor) -> Tensor:
             loss = loss_of(index)
             shown.append(float(loss.detach()))
             return loss
@@ -135,7 +133,7 @@ class Task(Matching):
         with adapting(*models):
             losses = train_layer(
                 problem.layer,
-                noted,
+                loss_and_note,
                 len(problem.fit),
                 self.training,
                 seed=problem.seed,
@@ -152,10 +150,10 @@ class Task(Matching):
             end = start
         if not math.isfinite(end):
             steps = len(losses)
-            raise diverged(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
+            raise divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
         # Of the data alone: what is added for the size of the weights falls on when nothing more is learnt.
-        found = {"loss_start": start, "loss_end": end, "falling": falling(shown), **figures}
-        return Found(status, found, {"loss": losses})
+        record = {"loss_start": start, "loss_end": end, "falling": falling(shown), **figures}
+        return Ending(status, record, {"loss": losses})
 
     def _labels(self, problem: Problem) -> Tensor:
         """The classes to be given, checked against what the receiver can say."""
@@ -170,7 +168,7 @@ class Task(Matching):
             answer, F.one_hot(labels, answer.shape[1]).to(answer)
         )
 
-    def _augmented(self, inputs: Inputs, generator: torch.Generator) -> Inputs:
+    def _augment(self, inputs: Inputs, generator: torch.Generator) -> Inputs:
         if self.augment == "none":
             return inputs
         if not isinstance(inputs, Tensor) or inputs.dim() != 4:
@@ -206,13 +204,13 @@ def _answers_of(
     """Gives the stitched network's answers from kept activations, cheaply, and says what was done for that."""
     if not (tail.pools_first and isinstance(layer, LinearLayer) and layer.pointwise):
 
-        def stitched(index: Tensor) -> Tensor:
+        def answer(index: Tensor) -> Tensor:
             context = sent.beside(index) if sent.context else None
             arriving = layer.carry(sent.values[index], None if mask is None else mask[index])
-            answer: Tensor = tail.tail(arriving, context)
-            return answer
+            scores: Tensor = tail.tail(arriving, context)
+            return scores
 
-        return stitched, ()
+        return answer, ()
     # One map at every position commutes with the average that the tail begins with: average first, once.
     pooled = sent.values.mean((2, 3), keepdim=True)
     readout = tail.readout
@@ -229,3 +227,27 @@ def _answers_of(
         return F.linear(vectors[index], weight, added)
 
     return answers, ("averages kept", "stitch and tail multiplied")
+
+
+def flip_crop(images: Tensor, *, padding: int = 4, generator: torch.Generator) -> Tensor:
+    """Each image flipped left to right with probability 1/2, padded with zeros and cropped at a random place.
+
+    As Balogh & Jelasity 2025 train on CIFAR-10.
+
+    >>> images = torch.arange(9.0).reshape(1, 1, 3, 3)
+    >>> flip_crop(images, padding=0, generator=torch.Generator().manual_seed(0))[0, 0, 0]
+    tensor([2., 1., 0.])
+    """
+    n, c, h, w = images.shape
+    flips = torch.rand(n, generator=generator) < 0.5
+    images = torch.where(flips[:, None, None, None], images.flip(3), images)
+    padded = F.pad(images, [padding] * 4)
+    corner = torch.randint(0, 2 * padding + 1, (n, 2), generator=generator)
+    rows = corner[:, :1] + torch.arange(h)
+    columns = corner[:, 1:] + torch.arange(w)
+    return padded[
+        torch.arange(n)[:, None, None, None],
+        torch.arange(c)[None, :, None, None],
+        rows[:, None, :, None],
+        columns[:, None, None, :],
+    ]

@@ -13,11 +13,11 @@ from torch import nn
 from seamripper._files import sha256_of
 from seamripper._words import did_you_mean, listed, need
 from seamripper.errors import CheckpointError, MissingExtraError, ModelError
-from seamripper.models._seeded import seeded
-from seamripper.models._spec import WEIGHTS_KEYS
-from seamripper.models._torchvision import import_torchvision
 from seamripper.models.contract import InputContract, interpolation_named
+from seamripper.models.libraries import import_torchvision
 from seamripper.models.model import Model
+from seamripper.models.running import use_seed
+from seamripper.models.spec import WEIGHTS_KEYS
 
 _HEADS = {
     "sequence-classification": "AutoModelForSequenceClassification",
@@ -46,7 +46,7 @@ def from_hf(name: str, options: Mapping[str, str], *, source: str, seed: int, pr
         config.use_cache = False  # A cache is a second output that goes around a cut.
     try:
         # Seeded because a head that the files do not hold is new and random.
-        with seeded(seed), _quiet(transformers):
+        with use_seed(seed), _quiet(transformers):
             auto = getattr(transformers, _HEADS[head] if head else "AutoModel")
             module, new = _trained(auto, name, config) if pretrained else _untrained(auto, config)
     except Exception as e:
@@ -97,8 +97,8 @@ _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model",
 def _trained(auto: Any, name: str, config: Any) -> tuple[nn.Module, list[str]]:
     """A model with its weights, and the names of those that the files lack, which are new and random."""
     # Never code from a folder: without the flag transformers would ask at the terminal.
-    module, found = auto.from_pretrained(name, config=config, trust_remote_code=False, output_loading_info=True)
-    return module, sorted(found["missing_keys"])
+    module, loading = auto.from_pretrained(name, config=config, trust_remote_code=False, output_loading_info=True)
+    return module, sorted(loading["missing_keys"])
 
 
 def _untrained(auto: Any, config: Any) -> tuple[nn.Module, list[str]]:

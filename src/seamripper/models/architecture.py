@@ -13,8 +13,8 @@ from torch import nn
 from seamripper._options import split_options
 from seamripper._words import did_you_mean
 from seamripper.errors import ModelError
-from seamripper.models._seeded import seeded
-from seamripper.models._spec import joined
+from seamripper.models.running import use_seed
+from seamripper.models.spec import write_spec
 from seamripper.models.zoo import FAMILIES, Value
 
 
@@ -53,7 +53,7 @@ class Architecture:
         """The one way to write it: the options that differ from their defaults, in alphabetical order."""
         defaults = FAMILIES[self.family].options
         changed = {k: _shown(v) for k, v in self.options.items() if v != defaults[k].default}
-        return "zoo:" + joined(self.family, changed)
+        return "zoo:" + write_spec(self.family, changed)
 
     @property
     def input(self) -> tuple[int, ...] | None:
@@ -82,7 +82,7 @@ class Architecture:
         make = FAMILIES[self.family].make
         if seed is None:
             return make(**self.options)
-        with seeded(seed):
+        with use_seed(seed):
             return make(**self.options)
 
     def _require_room(self) -> None:

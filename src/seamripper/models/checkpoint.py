@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor, nn
+
 from seamripper._files import load_tensors, read_record, save_tensors, understood
-from seamripper.errors import CheckpointError, ModelError
-from seamripper.models._version import versions
-from seamripper.models._weights import check_finite, load_weights
+from seamripper.errors import CheckpointError, ModelError, SeamripperError
 from seamripper.models.architecture import Architecture
 from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
+from seamripper.models.running import versions
+from seamripper.models.weights import check_finite, load_weights
 
 KIND = "model"
 TRAINING = "training"
@@ -25,7 +30,7 @@ def save_checkpoint(model: Model, path: str | os.PathLike[str]) -> None:
     Zoo models alone, because a checkpoint is loaded by its record: one that named a user's file or a package
     could make whoever opens it run code.
     """
-    path = checked_name(path)
+    path = require_name(path)
     recipe = model.rebuild() or ""
     if not recipe.startswith("zoo:"):
         raise CheckpointError(
@@ -76,9 +81,57 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Model:
     return Model(module.eval(), str(path), input=shape, classes=classes, record=about, wants=wants)
 
 
-def checked_name(path: str | os.PathLike[str]) -> Path:
+def require_name(path: str | os.PathLike[str]) -> Path:
     """`path`, if a checkpoint may have that name."""
     path = Path(path)
     if path.suffix != ".safetensors":
         raise CheckpointError(f"Expected the name of a checkpoint to end in .safetensors, but got {path.name!r}.")
     return path
+
+
+@dataclass
+class State:
+    """How far a training has come: a mean loss an epoch, and the seconds it took."""
+
+    losses: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def save_state(
+    path: Path, state: State, module: nn.Module, optimiser: torch.optim.Optimizer, job: Mapping[str, Any]
+) -> None:
+    """Write the state with the weights and what the optimiser remembers."""
+    tensors = {f"model.{k}": v for k, v in module.state_dict().items()}
+    for name, parameter in module.named_parameters():
+        for key, value in optimiser.state.get(parameter, {}).items():
+            if isinstance(value, Tensor):
+                tensors[f"optimiser.{key}.{name}"] = value
+    record = {"job": dict(job), "losses": state.losses, "seconds": state.seconds}
+    save_tensors(path, tensors, record, kind=TRAINING)
+
+
+def load_state(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, job: Mapping[str, Any]) -> State:
+    """Put a saved state back into `module` and `optimiser`; a fresh one if there is none of this very job."""
+    if not path.is_file():
+        return State()
+    try:
+        tensors, record = load_tensors(path, kind=TRAINING)
+        if record["job"] != job:
+            return State()
+        weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+        load_weights(module, weights, origin=str(path))
+        losses, seconds = [float(loss) for loss in record["losses"]], float(record["seconds"])
+    except (SeamripperError, KeyError, TypeError, ValueError):
+        # Nothing is lost by starting anew but time; a torn or foreign file must not end the run.
+        return State()
+    parameters = dict(module.named_parameters())
+    for key, value in tensors.items():
+        if key.startswith("optimiser."):
+            _, slot, name = key.split(".", 2)
+            optimiser.state[parameters[name]][slot] = _in_layout_of(parameters[name], value)
+    return State(losses, seconds)
+
+
+def _in_layout_of(parameter: Tensor, value: Tensor) -> Tensor:
+    """`value` in the memory layout of its parameter (a step counter, which has none, as it is)."""
+    return torch.empty_like(parameter).copy_(value) if value.shape == parameter.shape else value

@@ -103,7 +103,7 @@ def interpolation_named(word: str) -> Interpolation:
     return {"nearest": "nearest", "bilinear": "bilinear"}.get(word, "bicubic")  # type: ignore[return-value]
 
 
-def shown_to(wants: InputContract | None, samples: Samples, *, who: str, dtype: torch.dtype | None) -> Samples:
+def view_for(wants: InputContract | None, samples: Samples, *, who: str, dtype: torch.dtype | None) -> Samples:
     """The samples as a model wants them (`who` it is, the precision of its weights), or an error that names both."""
     if wants is None and samples.assumed:
         warnings.warn(

@@ -20,13 +20,11 @@ from seamripper.data.fetch import Remote
 from seamripper.data.samples import Interpolation
 from seamripper.data.sources import Npm, Pip, Url
 from seamripper.errors import ModelError
-from seamripper.models._renamed import from_keras, from_lite
-from seamripper.models._resnet50_files import FILES
-from seamripper.models._tfjs import read_tfjs
-from seamripper.models._weights import load_weights, read_weights
+from seamripper.models._published import FILES, from_keras, from_lite, read_tfjs
 from seamripper.models.architecture import Architecture
 from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
+from seamripper.models.weights import load_weights, read_weights
 from seamripper.models.zoo.efficientnet_lite import BLOCKS
 
 _NOTE = "top-1 and top-5 are per cent, as published; they were not measured here"

@@ -8,15 +8,14 @@ from dataclasses import replace
 
 from seamripper._doors import require, require_path, require_whole
 from seamripper.errors import ModelError
-from seamripper.models._factory import from_factory
 from seamripper.models._hf import from_hf
-from seamripper.models._libraries import from_timm, from_torchvision
-from seamripper.models._spec import WEIGHTS_KEYS, Spec
-from seamripper.models._weights import check_finite, load_weights, read_weights
 from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import load_checkpoint
 from seamripper.models.imagenet import from_imagenet
+from seamripper.models.libraries import from_factory, from_timm, from_torchvision
 from seamripper.models.model import Model
+from seamripper.models.spec import WEIGHTS_KEYS, Spec
+from seamripper.models.weights import check_finite, load_weights, read_weights
 
 
 def load(
@@ -63,15 +62,15 @@ def load(
     source = spec
     if weights is not None:
         source += f"{'&' if '?' in spec else '?'}weights={os.fspath(weights)}"
-    model = _made(parsed, source)
+    model = _make(parsed, source)
     if file is not None:
         load_weights(model.module, read_weights(file), origin=os.fspath(file))
     check_finite(model.module, origin=source)
     model.module.eval()
-    return model if shape is None else _resized(model, tuple(shape))
+    return model if shape is None else _for_input(model, tuple(shape))
 
 
-def _made(spec: Spec, source: str) -> Model:
+def _make(spec: Spec, source: str) -> Model:
     options = {k: v for k, v in spec.options.items() if k not in WEIGHTS_KEYS}
     seed = _whole("seed", spec.options.get("seed", "0"))
     if spec.scheme == "imagenet":
@@ -104,10 +103,10 @@ def _checkpoint(spec: Spec, weights: str | os.PathLike[str] | None, input: tuple
             f"{spec.name} is a checkpoint, with its own architecture and weights: load it by its name alone."
         )
     model = load_checkpoint(spec.name)
-    return model if input is None else _resized(model, tuple(input))
+    return model if input is None else _for_input(model, tuple(input))
 
 
-def _resized(model: Model, shape: tuple[int, ...]) -> Model:
+def _for_input(model: Model, shape: tuple[int, ...]) -> Model:
     """The model with inputs of this shape, which it is then shown."""
     fitting, wants = _fitting(model, shape), model.wants
     if wants is not None and wants.size is not None and len(fitting) == 3:

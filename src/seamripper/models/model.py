@@ -14,8 +14,8 @@ from seamripper._fingerprint import model_fingerprint
 from seamripper._notebook import short
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, ModelError
-from seamripper.models._spec import Spec
-from seamripper.models.contract import InputContract, shown_to
+from seamripper.models.contract import InputContract, view_for
+from seamripper.models.spec import Spec
 
 _TOKENS = 16
 """How many tokens an example has, for a model that takes any number of them."""
@@ -58,7 +58,7 @@ class Model:
         """The samples as this model wants them; an error that names both sides if they cannot be brought to that."""
         weights = next((p for p in self.module.parameters() if p.is_floating_point()), None)
         dtype = None if weights is None or weights.dtype == torch.float32 else weights.dtype
-        shown = shown_to(self.wants, samples, who=self.source, dtype=dtype)
+        shown = view_for(self.wants, samples, who=self.source, dtype=dtype)
         ids = None if isinstance(shown.inputs, Tensor) else shown.inputs.get("input_ids")
         vocabulary = _vocabulary(self.module)
         if ids is not None and vocabulary is not None and not 0 <= int(ids.min()) <= int(ids.max()) < vocabulary:

@@ -15,20 +15,24 @@ from torch import Tensor, nn
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import read_record, understood
 from seamripper._progress import Progress, Watcher, nobody
+from seamripper._words import shown_shape
 from seamripper.data.base import check_seed
 from seamripper.data.paired import require_samples
 from seamripper.data.samples import Samples
-from seamripper.errors import DivergedError, FileError, ModelError
-from seamripper.models._call import answer_of
-from seamripper.models._checks import check_runs, check_samples
-from seamripper.models._layout import laid_out, layout_of
-from seamripper.models._seeded import derived, seeded
-from seamripper.models._state import State, load_state, save_state
-from seamripper.models._version import versions
+from seamripper.errors import DataError, DivergedError, FileError, ModelError
 from seamripper.models.architecture import Architecture
-from seamripper.models.checkpoint import KIND, checked_name, load_checkpoint, save_checkpoint
+from seamripper.models.checkpoint import (
+    KIND,
+    State,
+    load_checkpoint,
+    load_state,
+    require_name,
+    save_checkpoint,
+    save_state,
+)
 from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
+from seamripper.models.running import answer_of, derive_seed, layout_of, use_layout, use_seed, versions
 from seamripper.models.training import Training, all_finite, shuffled_batches
 
 
@@ -62,14 +66,14 @@ def train(
     _require_given(architecture, samples, out, resume, watch)
     architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
     training = training_for(architecture) if training is None else Training.named(training)
-    _require_for_networks(training)
+    require_for_networks(training)
     check_samples(architecture, samples)
     seed = check_seed(seed)
     task = _Task(architecture, samples, training, seed)
-    path = None if out is None else checked_name(out)
+    path = None if out is None else require_name(out)
     partial = None if path is None else path.with_suffix(".partial.safetensors")
     if path is not None and resume and path.exists():
-        return _finished(path, task.job)
+        return _finished_model(path, task.job)
     if partial is not None and not resume:
         partial.unlink(missing_ok=True)
     module, state = _run(task, partial, watch)
@@ -103,7 +107,8 @@ def training_for(architecture: Architecture, **options: Any) -> Training:
     return replace(usual, **{name: value for name, value in options.items() if value is not None})
 
 
-def _require_for_networks(training: Training) -> None:
+def require_for_networks(training: Training) -> None:
+    """Refuse a training that is for stitches alone."""
     # A batch of one has no statistics for a batch norm to take.
     for name, least in (("batch", 2), ("epochs", 1)):
         value = getattr(training, name)
@@ -156,7 +161,7 @@ def _run(task: _Task, partial: Path | None, watch: Watcher) -> tuple[nn.Module, 
     check_runs(module, task.architecture, task.samples)
     job = task.job
     # Put back at the end: a trained and a loaded model agree to the bit.
-    with laid_out(module), seeded(task.seed):
+    with use_layout(module), use_seed(task.seed):
         optimiser = task.training.build(module.parameters())
         state = State() if partial is None else load_state(partial, module, optimiser, job)
         for epoch in range(len(state.losses), task.training.epochs):
@@ -172,8 +177,8 @@ def _epoch(task: _Task, module: nn.Module, optimiser: torch.optim.Optimizer, epo
     """One pass over the samples; the mean loss over them."""
     training, n = task.training, len(task.samples)
     # Reseeded at every epoch, so that dropout after a resume is what it would have been.
-    torch.default_generator.manual_seed(derived(task.seed, epoch, 0))
-    batches = shuffled_batches(n, training.batch, seed=derived(task.seed, epoch, 1))
+    torch.default_generator.manual_seed(derive_seed(task.seed, epoch, 0))
+    batches = shuffled_batches(n, training.batch, seed=derive_seed(task.seed, epoch, 1))
     steps, total = training.epochs * len(batches), 0.0
     last = (epoch + 1) * len(batches)
     module.train()
@@ -221,7 +226,7 @@ def _circumstances(samples: Samples, state: State) -> dict[str, Any]:
     }
 
 
-def _finished(path: Path, job: dict[str, Any]) -> Model:
+def _finished_model(path: Path, job: dict[str, Any]) -> Model:
     """The model of this very job that `path` holds; an error if it holds anything else."""
     kind, record = read_record(path)
     with understood(path):
@@ -237,3 +242,42 @@ def _finished(path: Path, job: dict[str, Any]) -> Model:
         )
     path.with_suffix(".partial.safetensors").unlink(missing_ok=True)
     return load_checkpoint(path)
+
+
+def check_samples(architecture: Architecture, samples: Samples) -> None:
+    """Refuse samples whose kind, number, labels or shape an architecture cannot be trained on."""
+    if not isinstance(samples.inputs, Tensor) or len(samples.shape) != 3:
+        raise DataError(
+            f"Expected {samples.name} to be images (channels, height, width), as {architecture} takes them, "
+            f"but one sample has the shape {samples.shape}."
+        )
+    if len(samples) < 2:
+        raise DataError(f"Expected at least 2 samples to train on, but {samples.name} has {len(samples)}.")
+    top = int(samples.labels.max())
+    if architecture.classes is not None and top >= architecture.classes:
+        raise DataError(
+            f"Expected the labels of {samples.name} to lie in 0 … {architecture.classes - 1}, the classes of "
+            f"{architecture}, but the largest is {top}. Give the architecture classes={samples.classes}."
+        )
+    if samples.shape[0] != architecture.channels:
+        raise DataError(
+            f"Expected {samples.name} to have {architecture.channels} channels, as {architecture} takes, "
+            f"but it has {samples.shape[0]}. Give the architecture channels={samples.shape[0]}."
+        )
+    if architecture.input not in (None, samples.shape):
+        raise DataError(
+            f"Expected images of {shown_shape(architecture.input or ())}, as {architecture} takes, but "
+            f"{samples.name} has {shown_shape(samples.shape)}. Resize them, or use another architecture."
+        )
+
+
+def check_runs(module: nn.Module, architecture: Architecture, samples: Samples) -> None:
+    """Run one sample through: networks that take any size still need a map to be left after pooling."""
+    module.eval()
+    try:
+        with torch.no_grad():
+            answer_of(module, samples.batch(slice(0, 1)))
+    except RuntimeError as e:
+        raise DataError(
+            f"{architecture} cannot take images of {shown_shape(samples.shape)}, as {samples.name} has: {e}"
+        ) from e

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._linear import PositionwiseLayer, as_is
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import PositionwiseLayer, as_is
 from seamripper.stitches.positions import other_positions
 
 

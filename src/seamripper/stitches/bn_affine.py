@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from torch import nn
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._normed import NormedLayer
 from seamripper.stitches.base import Layer, Stitch
+from seamripper.stitches.linear import NormedLayer
 from seamripper.stitches.positions import other_positions
 
 

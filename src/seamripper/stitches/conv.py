@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from torch import nn
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._normed import NormedLayer
-from seamripper.stitches._patches import PatchLayer
 from seamripper.stitches.base import Layer, Stitch
+from seamripper.stitches.linear import NormedLayer, PatchLayer
 from seamripper.stitches.positions import other_positions, wrong_layouts
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._linear import held, put
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import install_map, map_of
 from seamripper.stitches.positions import wrong_layouts
 
 
@@ -36,11 +36,11 @@ class ExpandLayer(LinearLayer):
 
     def install(self, weight: Tensor, bias: Tensor) -> None:
         """Take this map."""
-        put(self.linear, weight, bias)
+        install_map(self.linear, weight, bias)
 
     def map(self) -> tuple[Tensor, Tensor]:
         """The map that is installed."""
-        return held(self.linear)
+        return map_of(self.linear)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from functools import partial
 import torch
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import PositionwiseLayer
 from seamripper.stitches.positions import wrong_layouts
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from seamripper.cut.place import Cut, Layout
-from seamripper.stitches._linear import applied, checked
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import apply_map, require_map
 from seamripper.stitches.positions import other_positions, to_rows
 
 
@@ -30,7 +30,7 @@ class LowRankLayer(LinearLayer):
 
     def forward(self, x: Tensor) -> Tensor:
         """Into the bottleneck and out of it."""
-        return applied(applied(x, self.into, None, layout=self.layout), self.out, self.bias, layout=self.layout)
+        return apply_map(apply_map(x, self.into, None, layout=self.layout), self.out, self.bias, layout=self.layout)
 
     def rows(self, x: Tensor) -> Tensor:
         """The sender's activations, a row a position."""
@@ -43,7 +43,7 @@ class LowRankLayer(LinearLayer):
     @torch.no_grad()
     def install(self, weight: Tensor, bias: Tensor) -> None:
         """Take the best approximation of this map that has rank r: its r largest singular values."""
-        checked(weight, bias, shape=(self.out.shape[0], self.into.shape[1]))
+        require_map(weight, bias, shape=(self.out.shape[0], self.into.shape[1]))
         u, s, vh = torch.linalg.svd(weight, full_matrices=False)
         # The root on both sides keeps the two factors on one scale, so that one learning rate suits both.
         root = s[: self.rank].sqrt()

@@ -8,10 +8,9 @@ from functools import partial
 from torch import Tensor
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._cls import Made, Policy, prefixed
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
-from seamripper.stitches.positions import not_square, resized, to_tokens, wrong_layouts
+from seamripper.stitches.linear import PositionwiseLayer
+from seamripper.stitches.positions import Made, Policy, not_square, resize_map, to_tokens, with_prefix, wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,5 +55,5 @@ class MapToTokens(Stitch):
 
 
 def _tokens(x: Tensor, *, grid: tuple[int, int], how: Made | None) -> Tensor:
-    tokens = to_tokens(resized(x, grid))
-    return tokens if how is None else prefixed(tokens, how)
+    tokens = to_tokens(resize_map(x, grid))
+    return tokens if how is None else with_prefix(tokens, how)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
 from seamripper.cut.place import Cut, Layout
-from seamripper.stitches._linear import applied, checked, held
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import apply_map, map_of, require_map
 from seamripper.stitches.positions import other_positions, to_rows
 
 
@@ -32,7 +32,7 @@ class OrthogonalLayer(LinearLayer):
 
     def forward(self, x: Tensor) -> Tensor:
         """The map, with W computed anew from its parameter."""
-        return applied(x, self.linear.weight, self.linear.bias, layout=self.layout)
+        return apply_map(x, self.linear.weight, self.linear.bias, layout=self.layout)
 
     def rows(self, x: Tensor) -> Tensor:
         """The sender's activations, a row a position."""
@@ -46,14 +46,14 @@ class OrthogonalLayer(LinearLayer):
     def install(self, weight: Tensor, bias: Tensor) -> None:
         """Take the orthogonal matrix nearest to this one, its polar factor."""
         now = self.linear.weight
-        checked(weight, bias, shape=(now.shape[0], now.shape[1]))
+        require_map(weight, bias, shape=(now.shape[0], now.shape[1]))
         u, _, vh = torch.linalg.svd(weight, full_matrices=False)
         self.linear.weight = (u @ vh).to(now)
         self.linear.bias.copy_(bias)
 
     def map(self) -> tuple[Tensor, Tensor]:
         """The map that is installed."""
-        return held(self.linear)
+        return map_of(self.linear)
 
 
 @dataclass(frozen=True, kw_only=True)

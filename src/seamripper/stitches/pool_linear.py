@@ -10,8 +10,8 @@ from torch import Tensor
 
 from seamripper.activations.sampling import mean_token
 from seamripper.cut.place import Cut
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import PositionwiseLayer
 from seamripper.stitches.positions import wrong_layouts
 
 

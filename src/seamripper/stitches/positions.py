@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
+import torch
 from torch import Tensor
-from torch.nn.functional import interpolate
+from torch.nn.functional import interpolate, pad
 
 from seamripper._words import shown_shape
 from seamripper.activations.sampling import to_rows as to_rows
@@ -36,11 +38,11 @@ def to_map(tokens: Tensor, grid: tuple[int, int]) -> Tensor:
     return tokens.mT.reshape(tokens.shape[0], tokens.shape[2], *grid)
 
 
-def resized(x: Tensor, grid: tuple[int, int]) -> Tensor:
+def resize_map(x: Tensor, grid: tuple[int, int]) -> Tensor:
     """A map (n, c, h, w) on another grid, bilinear, corners not aligned, without antialiasing (Balogh 2025).
 
     >>> import torch
-    >>> resized(torch.tensor([[[[0.0, 4.0]]]]), (1, 4))
+    >>> resize_map(torch.tensor([[[[0.0, 4.0]]]]), (1, 4))
     tensor([[[[0., 1., 3., 4.]]]])
     """
     if x.shape[2:] == grid:
@@ -102,3 +104,29 @@ def _positions(cut: Cut) -> tuple[int, ...]:
 
 def _same(source: Cut, target: Cut) -> bool:
     return source.layout == target.layout and _positions(source) == _positions(target)
+
+
+Made = Literal["learn", "pool", "drop"]
+Policy = Literal["learn", "pool", "drop", "keep"]
+
+
+def with_prefix(tokens: Tensor, how: Made) -> Tensor:
+    """Tokens (n, t, p) with the row that becomes the receiver's CLS token put before them.
+
+    `learn`: all rows get one more column, 1 at the CLS token and 0 elsewhere, so that the map's last column
+    is a free vector. `pool`: the mean of the tokens. `drop`: zeros, which a map turns into its bias.
+
+    >>> with_prefix(torch.tensor([[[1.0], [3.0]]]), "learn")
+    tensor([[[0., 1.], [1., 0.], [3., 0.]]])
+    >>> with_prefix(torch.tensor([[[1.0], [3.0]]]), "pool")
+    tensor([[[2.], [1.], [3.]]])
+    >>> with_prefix(torch.tensor([[[1.0], [3.0]]]), "drop")
+    tensor([[[0.], [1.], [3.]]])
+    """
+    if how == "learn":
+        rows = pad(tokens, (0, 1, 1, 0))
+        rows[:, 0, -1] = 1
+        return rows
+    if how == "pool":
+        return torch.cat([tokens.mean(1, keepdim=True), tokens], 1)
+    return pad(tokens, (0, 0, 1, 0))

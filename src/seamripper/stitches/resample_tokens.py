@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._cls import Policy, prefixed
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
-from seamripper.stitches.positions import not_square, resized, to_map, to_tokens, wrong_layouts
+from seamripper.stitches.linear import PositionwiseLayer
+from seamripper.stitches.positions import Policy, not_square, resize_map, to_map, to_tokens, with_prefix, wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +54,15 @@ class ResampleTokens(Stitch):
         """Torch's default start."""
         how = self.cls if target.prefix else None
         return PositionwiseLayer(
-            partial(_resampled, square=source.grid, grid=target.grid, how=how),
+            partial(_resample, square=source.grid, grid=target.grid, how=how),
             layout="ntd",
             inputs=source.width + (how == "learn"),
             outputs=target.width,
         )
 
 
-def _resampled(x: Tensor, *, square: tuple[int, int], grid: tuple[int, int], how: Policy | None) -> Tensor:
-    tokens = to_tokens(resized(to_map(x[:, -square[0] * square[1] :], square), grid))
+def _resample(x: Tensor, *, square: tuple[int, int], grid: tuple[int, int], how: Policy | None) -> Tensor:
+    tokens = to_tokens(resize_map(to_map(x[:, -square[0] * square[1] :], square), grid))
     if how is None:
         return tokens
-    return torch.cat([x[:, :1], tokens], 1) if how == "keep" else prefixed(tokens, how)
+    return torch.cat([x[:, :1], tokens], 1) if how == "keep" else with_prefix(tokens, how)

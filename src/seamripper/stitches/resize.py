@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
-from seamripper.stitches.positions import resized, wrong_layouts
+from seamripper.stitches.linear import PositionwiseLayer
+from seamripper.stitches.positions import resize_map, wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,5 +34,5 @@ class Resize(Stitch):
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start."""
         return PositionwiseLayer(
-            partial(resized, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
+            partial(resize_map, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
         )

@@ -10,9 +10,8 @@ from torch.nn.functional import interpolate
 
 from seamripper._words import shown_shape
 from seamripper.cut.place import Cut
-from seamripper.stitches._linear import PositionwiseLayer
-from seamripper.stitches._patches import PatchLayer
 from seamripper.stitches.base import LinearLayer, Stitch
+from seamripper.stitches.linear import PatchLayer, PositionwiseLayer
 from seamripper.stitches.positions import wrong_layouts
 
 
@@ -55,7 +54,7 @@ class Strided(Stitch):
             ratio = h // high, w // wide
             return PatchLayer(source.width, target.width, kernel=ratio, stride=ratio)
         return PositionwiseLayer(
-            partial(_repeated, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
+            partial(_repeat, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
         )
 
 
@@ -63,5 +62,5 @@ def _divides(small: tuple[int, int], large: tuple[int, int]) -> bool:
     return all(size % part == 0 for part, size in zip(small, large, strict=True))
 
 
-def _repeated(x: Tensor, *, grid: tuple[int, int]) -> Tensor:
+def _repeat(x: Tensor, *, grid: tuple[int, int]) -> Tensor:
     return interpolate(x, size=grid, mode="nearest")

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from seamripper.cut.place import Cut
-from seamripper.stitches._cls import Policy
-from seamripper.stitches._linear import PositionwiseLayer
 from seamripper.stitches.base import LinearLayer, Stitch
-from seamripper.stitches.positions import not_square, resized, to_map, wrong_layouts
+from seamripper.stitches.linear import PositionwiseLayer
+from seamripper.stitches.positions import Policy, not_square, resize_map, to_map, wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,4 +62,4 @@ def _map(x: Tensor, *, square: tuple[int, int], grid: tuple[int, int], cls: Poli
         tokens = torch.cat([tokens, x[:, :1].expand_as(tokens)], 2)
     elif cls == "pool":
         tokens = (tokens + x[:, :1]) / 2
-    return resized(to_map(tokens, square), grid)
+    return resize_map(to_map(tokens, square), grid)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from seamripper.audits.interventions._draws import partners
+from seamripper.audits.interventions._tools import partners
 from seamripper.audits.interventions.entity_swap import EntitySwap
 from seamripper.data import Samples
 from seamripper.errors import InapplicableError

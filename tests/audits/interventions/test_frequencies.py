@@ -11,7 +11,7 @@ import torch
 from scipy import fft, ndimage
 from torch import Tensor
 
-from seamripper.audits.interventions._frequencies import OfFrequencies, low_frequencies
+from seamripper.audits.interventions._tools import OfFrequencies, low_frequencies
 from seamripper.audits.interventions.base import limits
 from seamripper.audits.interventions.high_pass import HighPass
 from seamripper.audits.interventions.low_pass import LowPass

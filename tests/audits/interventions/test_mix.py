@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from seamripper.audits.interventions._draws import partners
-from seamripper.audits.interventions._frequencies import low_frequencies
+from seamripper.audits.interventions._tools import low_frequencies, partners
 from seamripper.audits.interventions.mix import Mix
 from seamripper.data import Samples
 from seamripper.errors import InapplicableError

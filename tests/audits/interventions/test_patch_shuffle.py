@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from seamripper.audits.interventions._draws import permutations
+from seamripper.audits.interventions._tools import permutations
 from seamripper.audits.interventions.patch_shuffle import PatchShuffle
 from seamripper.errors import InapplicableError
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seamripper.audits.interventions._vocoder import SHORTEST, shifted
+from seamripper.audits.interventions._sound import SHORTEST, shift_pitch
 from seamripper.audits.interventions.pitch_shift import PitchShift
 from seamripper.errors import AuditError, InapplicableError
 
@@ -79,13 +79,13 @@ def test_any_length_and_any_shift(size: int, semitones: float, make: Any) -> Non
 @pytest.mark.parametrize("size", [SHORTEST, 1000, 5000])
 def test_a_ratio_of_one_gives_the_sound_back(size: int, make: Any) -> None:
     waves = make.waves(2, size=size, dtype=torch.float64).inputs
-    torch.testing.assert_close(shifted(waves, 1.0), waves, rtol=0, atol=1e-9)
+    torch.testing.assert_close(shift_pitch(waves, 1.0), waves, rtol=0, atol=1e-9)
 
 
 def test_parts_are_put_together_in_order(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = make.waves(5)
     whole = PitchShift().change(samples, seed=0)
-    monkeypatch.setattr("seamripper.audits.interventions._vocoder._PART", 1000)
+    monkeypatch.setattr("seamripper.audits.interventions._sound._PART", 1000)
     torch.testing.assert_close(PitchShift().change(samples, seed=0), whole)
 
 

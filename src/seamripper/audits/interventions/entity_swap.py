@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from seamripper._options import require_options
-from seamripper.audits.interventions._draws import partners
-from seamripper.audits.interventions._tokens import tokens, with_tokens
+from seamripper.audits.interventions._tools import partners, tokens, with_tokens
 from seamripper.audits.interventions.base import Intervention, Kind
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import AuditError, InapplicableError
@@ -43,26 +42,26 @@ class EntitySwap(Intervention):
 
     def change(self, samples: Samples, *, seed: int) -> Inputs:
         """The texts with entities of others."""
-        found, words = tokens(samples, self.name)
+        ids, words = tokens(samples, self.name)
         if len(samples) < 2:
             raise InapplicableError(f"{self.name} takes two texts, but {samples.name} has one.")
-        rarest = list(by_rarity(found, words))
-        changed = found.clone()
+        rarest = list(by_rarity(ids, words))
+        changed = ids.clone()
         for row, other in enumerate(partners(samples, seed=seed).tolist()):
             own = set(rarest[row])
             foreign = [token for token in rarest[other] if token not in own]
             for old, new in zip(rarest[row][: self.n], foreign, strict=False):
-                changed[row, words[row] & (found[row] == old)] = new
+                changed[row, words[row] & (ids[row] == old)] = new
         return with_tokens(samples, changed)
 
 
-def by_rarity(found: Tensor, words: Tensor) -> Iterator[list[int]]:
+def by_rarity(ids: Tensor, words: Tensor) -> Iterator[list[int]]:
     """The words of each text, each once: those that the fewest texts have first, of equal ones the larger first.
 
     >>> list(by_rarity(torch.tensor([[3, 4], [3, 9], [3, 3]]), torch.ones(3, 2, dtype=torch.bool)))
     [[4, 3], [9, 3], [3]]
     """
-    rows = [torch.unique(text[kept]).tolist() for text, kept in zip(found, words, strict=True)]
+    rows = [torch.unique(text[kept]).tolist() for text, kept in zip(ids, words, strict=True)]
     texts: dict[int, int] = {}
     for row in rows:
         for token in row:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from seamripper.audits.interventions._bounds import require_between
+from seamripper.audits.interventions._tools import require_between
 from seamripper.audits.interventions.base import Intervention, Kind, images, limits
 from seamripper.data.samples import Inputs, Samples
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seamripper.audits.interventions._frequencies import OfFrequencies, low_frequencies
+from seamripper.audits.interventions._tools import OfFrequencies, low_frequencies
 from seamripper.audits.interventions.base import images, limits
 from seamripper.data.samples import Inputs, Samples
 

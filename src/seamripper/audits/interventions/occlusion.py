@@ -9,8 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from seamripper.audits.interventions._bounds import require_between
-from seamripper.audits.interventions._draws import uniforms
+from seamripper.audits.interventions._tools import require_between, uniforms
 from seamripper.audits.interventions.base import Intervention, Kind, images, limits
 from seamripper.data.samples import Inputs, Samples
 
@@ -45,13 +44,13 @@ class Occlusion(Intervention):
         pixels = images(samples, self.name)
         places = uniforms(samples.ids, 2, seed=seed)
         rows, columns = (
-            _covered(size, math.sqrt(self.share), places[:, axis]) for axis, size in enumerate(pixels.shape[-2:])
+            _cover(size, math.sqrt(self.share), places[:, axis]) for axis, size in enumerate(pixels.shape[-2:])
         )
         covered = rows[:, None, :, None] & columns[:, None, None, :]
         return pixels.masked_fill_(covered, sum(limits(samples)) / 2)
 
 
-def _covered(size: int, share: float, places: Tensor) -> Tensor:
+def _cover(size: int, share: float, places: Tensor) -> Tensor:
     """Which of `size` pixels are covered (n, size): a run of them, from a start that `places` in [0, 1) set."""
     run = max(1, round(size * share))
     start = (places * (size - run + 1)).long()[:, None]

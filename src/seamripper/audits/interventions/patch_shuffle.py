@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from seamripper._options import require_options
-from seamripper.audits.interventions._draws import permutations
+from seamripper.audits.interventions._tools import permutations
 from seamripper.audits.interventions.base import Intervention, Kind, images
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import AuditError, InapplicableError

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from seamripper.audits.interventions._bounds import require_between
-from seamripper.audits.interventions._sound import axis_of, sound
-from seamripper.audits.interventions._vocoder import SHORTEST, shifted
+from seamripper.audits.interventions._sound import SHORTEST, axis_of, shift_pitch, sound
+from seamripper.audits.interventions._tools import require_between
 from seamripper.audits.interventions.base import Intervention, Kind
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import AuditError, InapplicableError
@@ -64,7 +63,7 @@ class PitchShift(Intervention):
                 f"{self.name} is for waveforms of at least {SHORTEST} values, "
                 f"but those of {samples.name} have {waves.shape[1]}."
             )
-        return shifted(waves, 2 ** (self.semitones / 12)).view_as(inputs)
+        return shift_pitch(waves, 2 ** (self.semitones / 12)).view_as(inputs)
 
     @property
     def _bins(self) -> int:

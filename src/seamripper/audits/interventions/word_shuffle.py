@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import torch
 
-from seamripper.audits.interventions._draws import uniforms
-from seamripper.audits.interventions._tokens import tokens, with_tokens
+from seamripper.audits.interventions._tools import tokens, uniforms, with_tokens
 from seamripper.audits.interventions.base import Intervention, Kind
 from seamripper.data.samples import Inputs, Samples
 
@@ -33,9 +32,9 @@ class WordShuffle(Intervention):
 
     def change(self, samples: Samples, *, seed: int) -> Inputs:
         """The texts with their words in another order."""
-        found, words = tokens(samples, self.name)
+        ids, words = tokens(samples, self.name)
         # What is no word has the largest key: the sort, which is stable, leaves it behind the words, in its old order.
-        keys = uniforms(samples.ids, found.shape[1], seed=seed).masked_fill_(~words, 1.0)
+        keys = uniforms(samples.ids, ids.shape[1], seed=seed).masked_fill_(~words, 1.0)
         drawn = keys.argsort(dim=1, stable=True)
         places = (~words).to(torch.uint8).argsort(dim=1, stable=True)
-        return with_tokens(samples, torch.empty_like(found).scatter_(1, places, found.gather(1, drawn)))
+        return with_tokens(samples, torch.empty_like(ids).scatter_(1, places, ids.gather(1, drawn)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from seamripper.errors import ExperimentError
 from seamripper.experiment.result import Result
@@ -59,7 +59,7 @@ class Terms:
 class Engine(abc.ABC):
     """Carries out orders: `begin`, then `start` while there are `free` places and `wait` for endings; then `close`."""
 
-    name: str
+    name: ClassVar[str]
 
     @abc.abstractmethod
     def require(self, terms: Terms) -> None:

@@ -133,21 +133,17 @@ class AuditPart(Pairs, Part):
         }, files
 
     def _matching(self, expansion: Expansion) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The matching's record, and where a user's file for it is: to an audit, `task` is shorter than elsewhere."""
-        own = expansion.experiment.matchings
-        if self.matching is not None and self.matching.partition("?")[0] not in (*own, "task", "regression"):
+        """The matching's record, and where a user's file for it is: the audit's own, if none is named."""
+        if self.matching is not None:
             return expansion.matching(self.matching)
-        word = own.get(self.matching or "", self.matching or "task")
-        said, located, where = expansion.identities.own_file(word)
 
         def look() -> dict[str, Any]:
             from seamripper.audits import matching_of
 
-            record: dict[str, Any] = plain(matching_of(located).as_record())
+            record: dict[str, Any] = plain(matching_of("task").as_record())
             return record
 
-        record = expansion.identities.remember(["matching of an audit", said], look)
-        return (record if said == word else {**record, "own": said.partition("?")[0]}), where
+        return expansion.identities.remember("matching of an audit", look), {}
 
     @classmethod
     def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
@@ -244,7 +240,7 @@ def _examples(
     """Examples of a set as tensors, and what the record says of them; None if they cannot be looked at."""
     import torch
 
-    from seamripper.audits._agreement import answers
+    from seamripper.audits.agreement import answers
 
     match = audited.outcomes[0].match
     if match is None or not isinstance(samples.inputs, torch.Tensor) or not is_image(samples.shape):

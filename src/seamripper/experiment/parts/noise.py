@@ -96,13 +96,13 @@ class NoisePart(Joining, Part):
     def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
         """Draw, match and score."""
         from seamripper.audits import ranks_behind
-        from seamripper.controls._given import AsTheyAre, given
+        from seamripper.controls.stand_in import AsTheyAre, stand_in
         from seamripper.matching import match
 
         receiver = worker.half(content["receiver"], content["receiver_cut"], _blank(content["input"], 2))
         fit, test = (_noise(content, receiver, split) for split in ("train", "test"))
         stitched = match(
-            given(AsTheyAre(), fit.sender.batch(slice(0, 2)), fit.sender.source),
+            stand_in(AsTheyAre(), fit.sender.batch(slice(0, 2)), fit.sender.source),
             receiver,
             fit,
             stitch=worker.stitch(content["stitch"]),
@@ -173,12 +173,12 @@ def _scores(stitched: Match, test: Paired) -> dict[str, Any]:
     import torch
 
     from seamripper.activations.collect import require_finite
-    from seamripper.cut.frozen import sealed
+    from seamripper.cut.frozen import seal
     from seamripper.estimate import proportion
     from seamripper.matching import Task
 
     wanted = stitched.matching.wanted(test) if isinstance(stitched.matching, Task) else test.labels
-    with torch.no_grad(), sealed(stitched.models):
+    with torch.no_grad(), seal(stitched.models):
         answers = torch.cat([stitched.answer(inputs, given) for given, inputs in test.batches(512)])
     require_finite(answers, "the end of the stitched network", test.ids)
     best = answers.topk(min(5, answers.shape[1])).indices == wanted[:, None]

@@ -133,13 +133,15 @@ class PicturesPart(Pairs, Part):
         if not apart and own.fingerprint == test.fingerprint:
             own = test
         first, theirs = test.first(content["images"]), own.first(content["images"])
-        rows = _rows(stitched, first, theirs, shows, apart=apart)
+        rows = image_rows(stitched, first, theirs, shows, apart=apart)
         tensors = {name: as_bytes(values, theirs if name in _OF_RECEIVER else first) for name, values in rows.items()}
         record = {"rows": list(rows), "n": len(first), "shows": shows, "status": stitched.status}
         name = worker.keep(lambda path: save_tensors(path, tensors, {"key": worker.key, **record}, kind="pictures"))
         more = {"judged": _judged(content, worker, stitched, test, own, shows)} if "judge" in content else {}
         figures = plain(dict(stitched.figures))
-        return Output({**record, "figures": figures, "error": _error(rows, first, theirs), **more}, {"pictures": name})
+        return Output(
+            {**record, "figures": figures, "error": image_error(rows, first, theirs), **more}, {"pictures": name}
+        )
 
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
@@ -236,7 +238,7 @@ def _fit(content: Mapping[str, Any], worker: Worker) -> Paired:
     return Paired(fit.draw(n, seed=seed), worker.samples(content["receiver_fit"]).draw(n, seed=seed))
 
 
-def _rows(stitched: Match, test: Samples, own: Samples, shows: Shows, *, apart: bool) -> dict[str, Tensor]:
+def image_rows(stitched: Match, test: Samples, own: Samples, shows: Shows, *, apart: bool) -> dict[str, Tensor]:
     """The rows of images by name, as a network gives and takes them; the receiver itself, shown `own`, is last if these
     are other samples than the sender's."""
     import torch
@@ -275,7 +277,7 @@ def _judged(
 
     from seamripper.activations.collect import require_finite
     from seamripper.cut.frozen import frozen_copy
-    from seamripper.matching.label_map import mapped
+    from seamripper.matching.base import map_labels
 
     def images_of() -> Iterator[Tensor]:
         for start in range(0, len(test), _BATCH):
@@ -289,7 +291,7 @@ def _judged(
     return judge_images(
         images_of(),
         frozen_copy(worker.model(content["judge"]).module),
-        paired=mapped(test, label_map and tuple(label_map)),
+        paired=map_labels(test, label_map and tuple(label_map)),
         own=own,
         fit=worker.samples(content.get("receiver_fit", content["fit"])),
         test=test,
@@ -297,14 +299,14 @@ def _judged(
     )
 
 
-def _error(rows: Mapping[str, Tensor], test: Samples, own: Samples | None = None) -> dict[str, Any] | None:
+def image_error(rows: Mapping[str, Tensor], test: Samples, own: Samples | None = None) -> dict[str, Any] | None:
     """The mean squared error over images with Student's interval; None where shapes differ."""
     from seamripper.estimate import over_seeds
 
     if rows["stitched"].shape != rows["input"].shape:
         return None
     apart = lightness(rows["stitched"], own or test) - lightness(rows["input"], test)
-    return over_seeds(apart.square().flatten(1).mean(1).tolist()).as_record()
+    return over_seeds(apart.square().flatten(1).mean(1).tolist(), unit="images").as_record()
 
 
 def _require_for(matching: Mapping[str, Any], expansion: Expansion, data: Data, own: Data, *, apart: bool) -> None:

@@ -159,7 +159,7 @@ def _sender(
     content: Mapping[str, Any], worker: Worker, fit: Samples, test: Samples
 ) -> tuple[Split, Samples | Paired, Samples | Paired]:
     """The sender and what it is shown: where it can be, activations of its own, so that it has nothing to compute."""
-    from seamripper.activations.recorded import recorded
+    from seamripper.activations.recorded import replay
 
     model, cut = content["sender"], content["sender_cut"]
     half = worker.half(model, cut, fit)
@@ -169,7 +169,7 @@ def _sender(
     for role, samples in (("fit", fit), ("test", test)):
         activations = worker.activations(worker.where.get("activations", {}).get(role, ""))
         activations = collect_for(worker, model, cut, content[role]) if activations is None else activations
-        parts.append(recorded(half, samples, activations))
+        parts.append(replay(half, samples, activations))
     return parts[0][0], parts[0][1], parts[1][1]
 
 

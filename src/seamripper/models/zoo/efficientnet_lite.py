@@ -13,8 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo._rounded import rounded
-from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.family import Family, Option, round_channels
 from seamripper.models.zoo.normalise import OPTION, normaliser
 
 _STAGES = ((3, 1, 16), (3, 2, 24), (5, 2, 40), (3, 2, 80), (5, 1, 112), (5, 2, 192), (3, 1, 320))
@@ -123,7 +122,7 @@ class EfficientNetLite(nn.Module):
         self.conv_stem = _conv(channels, _STEM, 3, stride=2)
         self.bn1 = _norm(_STEM)
         self.act1 = nn.ReLU6()
-        widths = [_STEM, *(rounded(base * width) for _, _, base in _STAGES)]
+        widths = [_STEM, *(round_channels(base * width) for _, _, base in _STAGES)]
         self.blocks = nn.Sequential(*(_stage(k, n, widths[k], widths[k + 1]) for k, n in enumerate(blocks)))
         self.conv_head = _conv(widths[-1], _HEAD, 1)
         self.bn2 = _norm(_HEAD)

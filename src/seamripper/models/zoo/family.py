@@ -73,3 +73,15 @@ class Family:
         return {
             name: option.read(given.get(name, option.default), name) for name, option in sorted(self.options.items())
         }
+
+
+def round_channels(width: float) -> int:
+    """The multiple of 8 nearest to `width`, but at least 8 and not more than a tenth below it.
+
+    As the published code of MobileNetV2 and EfficientNet rounds a width after a factor.
+
+    >>> [round_channels(width) for width in (2, 17.6, 26.4, 44, 123.2, 11)]
+    [8, 16, 24, 48, 120, 16]
+    """
+    nearest = max(8, int(width + 4) // 8 * 8)
+    return nearest + 8 if nearest < 0.9 * width else nearest

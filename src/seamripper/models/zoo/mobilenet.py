@@ -7,8 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo._rounded import rounded
-from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.family import Family, Option, round_channels
 from seamripper.models.zoo.normalise import OPTION, normaliser
 
 _STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
@@ -47,15 +46,15 @@ class MobileNetV2(nn.Module):
     def __init__(self, *, classes: int = 10, channels: int = 3, width: float = 1.0, normalise: str = "none") -> None:
         super().__init__()
         self.normalise = normaliser(normalise, channels)
-        inside = rounded(32 * width)
+        inside = round_channels(32 * width)
         features: list[nn.Module] = [_layer(channels, inside, 3, stride=2)]
         for expansion, base, n, stride in _STAGES:
-            outside = rounded(base * width)
+            outside = round_channels(base * width)
             for k in range(n):
                 block = InvertedResidual(inside, outside, stride=stride if k == 0 else 1, expansion=expansion)
                 features.append(block)
                 inside = outside
-        last = rounded(1280 * max(1.0, width))
+        last = round_channels(1280 * max(1.0, width))
         self.features = nn.Sequential(*features, _layer(inside, last, 1))
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.classifier = nn.Sequential(nn.Dropout(0.2), nn.Linear(last, classes))

@@ -1,7 +1,7 @@
 """Residual networks (He et al. 2016), with torchvision's layer names and arithmetic.
 
 `R_abcd` (Hernandez et al. 2022) has a, b, c and d basic blocks in its four stages; R_2222 is ResNet-18.
-ResNet-50 is also there in the form that Keras publishes weights for: see `Form`.
+ResNet-50 is also there in the form that Keras publishes weights for: see `ResNetForm`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Stem = Literal["imagenet", "3x3"]
 
 
 @dataclass(frozen=True)
-class Form:
+class ResNetForm:
     """What published residual networks of one shape differ in; the defaults are torchvision's ("v1.5").
 
     `early` puts a bottleneck's stride on its first 1×1 convolution, as He et al. (2016) have it, not on its 3×3.
 
     >>> FORMS["keras"]
-    Form(bias=True, eps=0.001, early=True)
+    ResNetForm(bias=True, eps=0.001, early=True)
     """
 
     bias: bool = False
@@ -43,7 +43,7 @@ class Form:
         return nn.BatchNorm2d(width, eps=self.eps)
 
 
-FORMS = {"torchvision": Form(), "keras": Form(bias=True, eps=1e-3, early=True)}
+FORMS = {"torchvision": ResNetForm(), "keras": ResNetForm(bias=True, eps=1e-3, early=True)}
 
 
 class BasicBlock(nn.Module):
@@ -51,7 +51,7 @@ class BasicBlock(nn.Module):
 
     expansion = 1
 
-    def __init__(self, inside: int, width: int, stride: int, downsample: nn.Module | None, form: Form) -> None:
+    def __init__(self, inside: int, width: int, stride: int, downsample: nn.Module | None, form: ResNetForm) -> None:
         super().__init__()
         self.conv1 = form.conv(inside, width, 3, stride)
         self.bn1 = form.norm(width)
@@ -73,7 +73,7 @@ class Bottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(self, inside: int, width: int, stride: int, downsample: nn.Module | None, form: Form) -> None:
+    def __init__(self, inside: int, width: int, stride: int, downsample: nn.Module | None, form: ResNetForm) -> None:
         super().__init__()
         first, second = (stride, 1) if form.early else (1, stride)
         self.conv1 = form.conv(inside, width, 1, first)
@@ -147,7 +147,7 @@ class ResNet(nn.Module):
 
 
 def _stage(
-    block: type[BasicBlock] | type[Bottleneck], inside: int, width: int, n: int, *, stride: int, form: Form
+    block: type[BasicBlock] | type[Bottleneck], inside: int, width: int, n: int, *, stride: int, form: ResNetForm
 ) -> nn.Sequential:
     outside = width * block.expansion
     downsample = None

@@ -1,0 +1,228 @@
+"""Ranks at the receiver's first layer behind the cut: of what arrives there by a stitch, and of its own activations."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from seamripper.activations.collect import require_finite
+from seamripper.activations.sampling import rows_of
+from seamripper.cut.halves import Context
+from seamripper.cut.on_data import views_of
+from seamripper.cut.place import Layout
+from seamripper.cut.split import Split
+from seamripper.cut.values import tensors_in
+from seamripper.data.padding import padded_length, tokens_that_count
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Inputs, Samples
+from seamripper.errors import CutError, MeasureError
+from seamripper.matching.match import Match
+from seamripper.measures.effective_rank import effective_rank
+from seamripper.measures.numerical_rank import numerical_rank
+from seamripper.measures.pair import FoldMoments, Side, grain_of
+
+_BATCH = 256
+_NUMBERS = 2**27
+"""How many of a layer's outputs are kept at once (0.5 GB in float32): 2048 samples of 64 maps of 32 × 32."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What a layer's outputs span: numerical and effective rank, of n samples in so many columns.
+
+    `layer` is None where the tail has no layer, and the activations at the cut were taken themselves. `unit` is what
+    there are n of: samples, or tokens.
+    """
+
+    rank: int
+    effective: float
+    n: int
+    columns: int
+    layer: str | None
+    unit: str = "samples"
+
+    @property
+    def full(self) -> bool:
+        """Whether n centred rows could not have had a higher rank: then it tells of the samples."""
+        return self.rank >= self.n - 1
+
+
+@dataclass(frozen=True)
+class RankReader:
+    """Reads ranks on at most n samples, with one threshold."""
+
+    n: int
+    threshold: float
+
+    def native(self, receiver: Split, samples: Samples) -> Ranks:
+        """Of the receiver's own activations."""
+        view = self._some(receiver, Paired.of(receiver.model.present(samples))).receiver
+        return self._read(receiver, ((receiver.head(inputs), inputs) for inputs, _ in view.batches(_BATCH)), view)
+
+    def stitched(self, match: Match, samples: Samples | Paired) -> Ranks:
+        """Of what the stitch makes of the sender's activations."""
+        views = self._some(match.receiver, views_of(samples, match.sender, match.receiver))
+        sent = ((match.activations(inputs, given), inputs) for given, inputs in views.batches(_BATCH))
+        return self._read(match.receiver, sent, views.receiver)
+
+    def _some(self, receiver: Split, samples: Paired) -> Paired:
+        """So many of the samples that the layer's outputs can be kept; always the same ones."""
+        few = samples.receiver.batch(slice(0, 2))
+        with torch.no_grad():
+            _, output = first_layer(receiver, receiver.head(few), receiver.beside(few))
+        return samples.draw(max(3, min(self.n, _NUMBERS // output[0].numel())))
+
+    def _read(self, receiver: Split, batches: Iterable[tuple[Tensor, Inputs]], samples: Samples) -> Ranks:
+        layer, parts = None, []
+        tokens = padded_length(samples) is not None
+        with torch.no_grad():
+            for number, (activations, inputs) in enumerate(batches):
+                layer, output = first_layer(receiver, activations, receiver.beside(inputs))
+                require_finite(output, layer or receiver.cut.name, samples.ids[number * _BATCH :])
+                parts.append(_as_rows(output, inputs) if tokens else output.flatten(1))
+                tokens = tokens and output.dim() > 2
+        return self.of(torch.cat(parts), layer, unit="tokens" if tokens else "samples")
+
+    def of(self, rows: Tensor, layer: str | None = None, *, unit: str = "samples") -> Ranks:
+        """The ranks of these rows.
+
+        >>> x = torch.tensor([[9.0, 1.0], [9.0, -1.0], [-9.0, 1.0], [-9.0, -1.0]])
+        >>> found = RankReader(n=4, threshold=1e-3).of(x), RankReader(n=4, threshold=0.1).of(x)
+        >>> [(ranks.rank, round(ranks.effective, 3)) for ranks in found]
+        [(2, 1.384), (1, 1.384)]
+        """
+        side = side_of(rows)
+        try:
+            effective = effective_rank(side)
+        except MeasureError:
+            # Constant rows: they have no direction at all.
+            effective = math.nan
+        rank = numerical_rank(side, threshold=self.threshold)
+        return Ranks(rank, effective, len(rows), rows.shape[1], layer, unit)
+
+
+def _as_rows(output: Tensor, inputs: Inputs) -> Tensor:
+    """A layer's outputs for texts of which some tokens are padding: a row for each token that counts, or a vector."""
+    layouts: dict[int, Layout] = {2: "nd", 3: "ntd"}
+    return rows_of(output, layouts.get(output.dim(), "nchw"), "positions", tokens_that_count(inputs))
+
+
+_NORMS = (nn.LayerNorm, nn.RMSNorm)
+"""Their weights may have several axes, and they map nothing."""
+
+
+class _Met(BaseException):
+    """Carries the layer's output out and ends the run. Not an Exception, or a model's own `except` could keep it."""
+
+    def __init__(self, output: Tensor) -> None:
+        self.output = output
+
+
+def first_layer(split: Split, activations: Tensor, context: Context | None = None) -> tuple[str | None, Tensor]:
+    """The name of the first layer that the tail leads the activations through, and what it puts out for them.
+
+    A layer is a module with a matrix of weights: a convolution, a linear map. A tail by hooks is the whole model with
+    its front stubbed, and constants may pass through layers of their own; so only a layer counts whose input depends on
+    the activations, which autograd knows. Of several that are given the same tensor (a block's first convolution and
+    that of its shortcut) it is the one that the model lists first, whichever is called first. Without any such layer
+    the name is None, and the activations come back as they are.
+
+    >>> from seamripper.cut import split
+    >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> name, output = first_layer(split(net, "0", torch.zeros(2, 4)), torch.ones(5, 3))
+    >>> name, tuple(output.shape)
+    ('2', (5, 2))
+    """
+    few = {key: value[:2] for key, value in (context or {}).items()}
+    met: list[tuple[nn.Module, Tensor]] = []
+    with _hooked(_layers(split.tail), lambda layer, given, output: met.append((layer, given))):
+        _run(split, activations[:2], few)
+    if not met:
+        return None, activations
+    names = {id(module): name for name, module in split.model.module.named_modules()}
+    rank = {key: place for place, key in enumerate(names)}
+    together = [layer for layer, given in met if given is met[0][1]]
+    chosen = min(together, key=lambda layer: rank.get(id(layer), len(rank)))
+    return names.get(id(chosen), type(chosen).__name__), _output(split, chosen, activations, context)
+
+
+def _output(split: Split, layer: nn.Module, activations: Tensor, context: Context | None) -> Tensor:
+    """What the layer puts out; the tail's run ends there."""
+
+    def stop(_: nn.Module, given: Tensor, output: Tensor) -> None:
+        raise _Met(output)
+
+    try:
+        with _hooked([layer], stop):
+            _run(split, activations, context)
+    except _Met as met:
+        return met.output.detach()
+    raise CutError(
+        "The tail leads a few of the activations through a layer, and not all of them: its path depends on its data. "
+        "Choose another cut."
+    )
+
+
+def _run(split: Split, activations: Tensor, context: Context | None) -> None:
+    # A copy of their own: the first operation may write into them, and a leaf that wants a gradient forbids that.
+    with torch.enable_grad():
+        split.tail(activations.detach().requires_grad_().clone(), context)
+
+
+def _layers(tail: nn.Module) -> Iterator[nn.Module]:
+    for module in tail.modules():
+        weight = getattr(module, "weight", None)
+        if isinstance(weight, Tensor) and weight.dim() > 1 and not isinstance(module, _NORMS):
+            yield module
+
+
+@contextlib.contextmanager
+def _hooked(layers: Iterable[nn.Module], meet: Callable[[nn.Module, Tensor, Tensor], None]) -> Iterator[None]:
+    """Within, `meet` is told of each call of these layers whose input depends on the activations."""
+
+    def hook(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        # A stub that puts the activations in its place was itself given blanks, and so does not count.
+        given = next((tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad), None)
+        if given is not None and isinstance(output, Tensor) and output.requires_grad:
+            meet(layer, given, output)
+
+    handles = [layer.register_forward_hook(hook, with_kwargs=True) for layer in layers]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+_COLUMNS = 4096
+"""How many columns are turned to float64 at once."""
+
+
+def side_of(rows: Tensor) -> Side:
+    """A side with the spectrum of these rows (n, columns), for figures that depend on nothing else.
+
+    X Xᵀ (n × n) has the eigenvalues of Xᵀ X (columns × columns), but for zeros; X is centred column by column before,
+    in float64, so that a large mean costs no digits.
+
+    >>> side_of(torch.tensor([[1.0, 2.0, 2.0], [-1.0, -2.0, -2.0]])).eigen[0].tolist()
+    [18.0, 0.0]
+    """
+    n, columns = rows.shape
+    means = torch.cat([part.double().mean(0) for part in rows.split(_COLUMNS, 1)])  # type: ignore[no-untyped-call]
+    if columns <= n:
+        centred = rows.double() - means
+        return Side(grain_of([rows]), (FoldMoments(n, means, centred.T @ centred),))
+    products = torch.zeros(n, n, dtype=torch.float64)
+    for part, mean in zip(rows.split(_COLUMNS, 1), means.split(_COLUMNS), strict=True):  # type: ignore[no-untyped-call]
+        centred = part.double() - mean
+        products += centred @ centred.T
+    # All that a side asks of the mean is its length, to know how finely the rows were rounded.
+    length = torch.zeros(n, dtype=torch.float64)
+    length[0] = means.norm()
+    return Side(grain_of([rows]), (FoldMoments(n, length, products),))
