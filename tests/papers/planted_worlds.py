@@ -52,14 +52,18 @@ class Named(Identities):
             super().require_cuts(model, spec, cuts, shape)
 
 
+JOBS: dict[str, list[tuple[Job, dict[str, Any]]]] = {}
 MEMO: dict[str, Any] = {}
 """Cuts that were found to be there, for all items."""
 
 
 def jobs_of(experiment: Experiment, identities: Identities | None = None) -> list[tuple[Job, dict[str, Any]]]:
-    """The jobs that an experiment asks for, each with its labels."""
-    graph = expand(experiment, Named(MEMO) if identities is None else identities)
-    return [(graph.jobs[key], dict(labels)) for key, labels in graph.goals]
+    """The jobs that an experiment asks for, each with its labels; those of a study that was seen before are known."""
+    key = "" if identities else experiment.model_dump_json()
+    if key not in JOBS or not key:
+        graph = expand(experiment, identities or Named(MEMO))
+        JOBS[key] = [(graph.jobs[name], dict(labels)) for name, labels in graph.goals]
+    return JOBS[key]
 
 
 def rows_of(paper: Paper, item: Item, profile: str, world: World) -> list[Row]:

@@ -282,6 +282,7 @@ def test_untrained_networks_are_loaded_and_never_trained() -> None:
 def test_the_run_of_record_is_of_these_items_and_took_no_longer_than_45_minutes() -> None:
     """Each item stands on the page with the minutes that `seamripper papers` tells, and they add up."""
     text = (Path(__file__).parents[2] / "docs" / "smith2025.md").read_text()
+    assert text.startswith(f"# {SMITH.title}: profile quick\n")
     for item in ITEMS.values():
         assert re.search(rf"^## {re.escape(', '.join(item.covers))}$", text, re.M), item.name
         assert f"{item.about} " in text

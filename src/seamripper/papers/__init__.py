@@ -13,7 +13,7 @@ from seamripper.errors import ExperimentError
 from seamripper.papers.checks import Variants
 from seamripper.papers.claims import COUNTS, Claim, Clause, DecidedClaim
 from seamripper.papers.items import Item, ItemReading, Paper, PaperPlot, PaperTable
-from seamripper.papers.profiles import PROFILES, Profile, Size
+from seamripper.papers.profiles import PROFILES, Profile, Size, with_options
 from seamripper.papers.reproduce import ItemReport, Reproduction, reproduce
 from seamripper.papers.results import ALONE, OWN, TRAINED, Range, Results, Select, Units
 from seamripper.registry import Registry
@@ -44,6 +44,7 @@ __all__ = [
     "choose",
     "papers",
     "reproduce",
+    "with_options",
 ]
 
 papers: Registry[Paper] = Registry(Paper, "seamripper.papers", what="paper", error=ExperimentError, values=True)

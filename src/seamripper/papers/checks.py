@@ -23,7 +23,7 @@ Named = tuple[str, Status, str]
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckRule:
     """A check of the difference between a value and what stands against it; `bound` is the slack that it allows."""
 
     decide: Callable[[Estimate, float], Status]
@@ -53,33 +53,33 @@ def _varies(value: Estimate, bound: float) -> Status:
     return HOLDS if max(seeds) - min(seeds) >= bound else FAILS
 
 
-CHECKS: Mapping[str, Check] = {
-    "above": Check(
+CHECKS: Mapping[str, CheckRule] = {
+    "above": CheckRule(
         lambda gap, _: _status(holds=gap.low > 0, fails=gap.high <= 0), "is above {against}", (1, -1)
     ),
-    "below": Check(
+    "below": CheckRule(
         lambda gap, _: _status(holds=gap.high < 0, fails=gap.low >= 0), "is below {against}", (-1, 1)
     ),
-    "at least": Check(
+    "at least": CheckRule(
         lambda gap, slack: _status(holds=gap.low >= -slack, fails=gap.high < -slack), "is at least {against}", (1, -1)
     ),
-    "at most": Check(
+    "at most": CheckRule(
         lambda gap, slack: _status(holds=gap.high <= slack, fails=gap.low > slack), "is at most {against}", (-1, 1)
     ),
-    "no worse": Check(
+    "no worse": CheckRule(
         lambda gap, slack: _status(holds=gap.low >= -slack, fails=gap.high < -slack),
         "is not below {against}",
         (1, -1),
         "is at most {bound} below {against}",
     ),
-    "similar": Check(_similar, "equals {against}", (0, 1), "is within {bound} of {against}"),
+    "similar": CheckRule(_similar, "equals {against}", (0, 1), "is within {bound} of {against}"),
     # Two figures do not differ where they are the same for every seed; an interval around 0 leaves it open.
-    "differs": Check(
+    "differs": CheckRule(
         lambda gap, _: _status(holds=gap.low > 0 or gap.high < 0, fails=gap.low == gap.high == 0),
         "differs from {against}",
         (1, 0),
     ),
-    "varies": Check(_varies, "ranges over {against} or more from seed to seed", (1, 0), of_seeds=True),
+    "varies": CheckRule(_varies, "ranges over {against} or more from seed to seed", (1, 0), of_seeds=True),
 }  # fmt: skip
 
 

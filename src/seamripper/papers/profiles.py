@@ -96,6 +96,18 @@ def _in_words(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def with_options(word: str, **options: Any) -> str:
+    """A word with other options.
+
+    >>> with_options("task?lr=0.1&epochs=3", epochs=1, label_map=(1, 0))
+    'task?lr=0.1&epochs=1&label_map=1,0'
+    """
+    head, _, rest = word.partition("?")
+    known: dict[str, Any] = dict(part.split("=", 1) for part in rest.split("&") if part)
+    known |= {key: ",".join(map(str, v)) if isinstance(v, tuple) else v for key, v in options.items()}
+    return f"{head}?" + "&".join(f"{key}={value}" for key, value in known.items())
+
+
 # ---- how much work an experiment is
 
 _IMAGES, _EPOCHS, _PIXELS = 60_000, 10, 224 * 224

@@ -1,4 +1,4 @@
-"""Smith, Mannering & Marcu 2025, "Functional Alignment Can Mislead: Examining Model StitchPart" (ICML)."""
+"""Smith, Mannering & Marcu 2025, "Functional Alignment Can Mislead: Examining Model Stitching" (ICML)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ITEMS = (
 )
 PAPER = Paper(
     "smith2025",
-    "Functional Alignment Can Mislead: Examining Model StitchPart (Smith, Mannering & Marcu 2025)",
+    "Functional Alignment Can Mislead: Examining Model Stitching (Smith, Mannering & Marcu 2025)",
     tuple(module.ITEM for module in _ITEMS),
     SIZES,
     Path(__file__).with_name("measured.json"),

@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from seamripper.experiment import Experiment
-from seamripper.papers import ALONE, Claim, Clause, Item, PaperPlot, Profile, Range, Select
-from seamripper.papers.smith2025.setting import (
-    ADAPTS,
-    CUTS,
-    FROZEN,
-    NAMES,
-    SIX_CUTS,
-    TITLES,
-    SmithParts,
-    of_stitch,
-    with_options,
-)
+from seamripper.papers import ALONE, Claim, Clause, Item, PaperPlot, Profile, Range, Select, with_options
+from seamripper.papers.smith2025.setting import CUTS, NAMES, SIX_CUTS, TITLES, WAYS, SmithParts, of_stitch
 
 _NAMES = ("greyscale", "colour-only", "correlated")
 _OFFSETS = tuple(range(1, 10))
@@ -67,16 +57,16 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def _offset_1(freeze: str, matching: str, said: str) -> PaperPlot:
+def _offset_1(freeze: str, matching: str) -> PaperPlot:
     where = {"kind": "stitch", "matching": matching, "freeze": freeze}
     alone = {f"{TITLES[name]} alone": Select(*ALONE.figures, receiver=name, **where) for name in _NAMES}
     select = Select("top1", receiver=_NAMES, receiver_cut=CUTS, **where)
-    return PaperPlot(f"Fig. 3: offset 1, {said}", (select,), alone, {"Greyscale": _GREY})
+    return PaperPlot(f"Fig. 3: offset 1, {WAYS[freeze]}", (select,), alone, {"Greyscale": _GREY})
 
 
 SHOWS = (
-    _offset_1("weights", "offset 1", ADAPTS),
-    _offset_1("all", _FROZEN[0], FROZEN),
+    _offset_1("weights", "offset 1"),
+    _offset_1("all", _FROZEN[0]),
     *(
         PaperPlot(
             f"Fig. E.1: {TITLES[name]}, all offsets, strictly frozen",

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from seamripper.experiment import Experiment
 from seamripper.papers import OWN, TRAINED, Claim, Item, PaperPlot, Profile, Select
-from seamripper.papers.smith2025.setting import (
-    ADAPTS,
-    BOTH,
-    CUTS,
-    FROZEN,
-    NAMES,
-    ONE_DRAW,
-    SIX_CUTS,
-    SmithParts,
-    leak,
-    of_stitch,
-)
+from seamripper.papers.smith2025.setting import BOTH, CUTS, NAMES, ONE_DRAW, SIX_CUTS, WAYS, SmithParts, leak, of_stitch
 
 
 def _experiment(own: Profile) -> Experiment:
@@ -54,7 +43,7 @@ SHOWS = tuple(
         {"greyscale on its own task": Select("own_unadapted", "receiver_own", kind="stitch", freeze=freeze)},
         {"Colour-Only": (1.0,) * 6},
     )
-    for freeze, said in (("weights", ADAPTS), ("all", FROZEN))
+    for freeze, said in WAYS.items()
 )
 ITEM = Item("section-4.2", ("Section 4.2",),
     "Colour-Only into greyscale MNIST on data without a digit, and clustered noise into Digit; both ways of freezing.",

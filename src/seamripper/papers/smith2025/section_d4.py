@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.experiment import Experiment, Network
-from seamripper.papers import Claim, Item, PaperTable, Profile, Select
-from seamripper.papers.smith2025.setting import IMAGENET, NAMES, SmithParts, leak, with_options
+from seamripper.papers import Claim, Item, PaperTable, Profile, Select, with_options
+from seamripper.papers.smith2025.setting import IMAGENET, NAMES, SmithParts, leak
 
 _CLASSES = (10, 5, 2)
 _TEST = 500

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seamripper.experiment import Data, Network, NoisePart, StitchPart
-from seamripper.papers import Claim, Profile, Select, Size, Variants
+from seamripper.papers import Claim, Profile, Select, Size, Variants, with_options
 
 CUTS = ("maxpool", "layer1", "layer2", "layer3", "layer4", "before:fc")
 """Before each residual stage of a ResNet, before the pooling, and before the classifier."""
@@ -42,19 +42,19 @@ TITLES = {
     "clustered noise": "Clustered-Noise",
 } | {name: title for name, (title, _) in IMAGENET.items()}
 UNTRAINED = ("random-0", "random-1", "random-2")
-ADAPTS, FROZEN = "BN statistics adapt, the authors' way", "strictly frozen"
+WAYS = {"weights": "BN statistics adapt, the authors' way", "all": "strictly frozen"}
 BOTH = ("all", "weights")
 NAMES: dict[str, Any] = {
     "receiver_cut": dict(zip((*CUTS, *LENET_CUTS), (*PLACES, *LENET_PLACES), strict=True)),
     "sender": TITLES,
     "receiver": TITLES,
     "model": TITLES,
-    "freeze": {"weights": "in the authors' way", "all": FROZEN},
+    "freeze": {"weights": "in the authors' way", "all": "strictly frozen"},
     "radius": "radius {:g}",
     "classes": "{} classes",
 }
 VGG_NAMES = NAMES | {"receiver_cut": dict(zip(VGG_CUTS, VGG_PLACES, strict=True))}
-LEAK = Variants("freeze", ("weights", "all"), ("with BN statistics that adapt", FROZEN), "the leak")
+LEAK = Variants("freeze", ("weights", "all"), ("with BN statistics that adapt", "strictly frozen"), "the leak")
 
 # ---- sizes. The quick profile's stitches take 128 steps at 2e-2, of several rates from 3e-3 on the one at which so few
 # steps brought the training loss down furthest, with networks of a seed that no item uses; the authors' take 4,688 at
@@ -132,23 +132,10 @@ VGG_FROZEN = (
     "VGG19 has no BN, so that no statistics adapt: strictly frozen. The authors leave the whole network in training "
     "mode, so that dropout, if theirs has it, stays on while the stitch is trained; here it is off."
 )
-TOP1 = "Claims are about top-1; top-5 is in the table."
-PRETRAINED = "The networks are trained here, with several seeds, where the paper has one pretrained ResNet-50 of each."
-
-# ---- words
-
-
-def with_options(word: str, **options: Any) -> str:
-    """A word with other options.
-
-    >>> with_options("task?lr=0.1&epochs=3", epochs=1, label_map=(1, 0))
-    'task?lr=0.1&epochs=1&label_map=1,0'
-    """
-    head, _, rest = word.partition("?")
-    known: dict[str, Any] = dict(part.split("=", 1) for part in rest.split("&") if part)
-    known |= {key: ",".join(map(str, v)) if isinstance(v, tuple) else v for key, v in options.items()}
-    return f"{head}?" + "&".join(f"{key}={value}" for key, value in known.items())
-
+PRETRAINED = (
+    "The networks are trained here, with several seeds, where the paper has one pretrained ResNet-50 of each. Claims "
+    "are about top-1; top-5 is in the table."
+)
 
 # ---- parts of experiments
 

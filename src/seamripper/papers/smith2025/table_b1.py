@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.experiment import Experiment
-from seamripper.papers import Claim, Item, PaperTable, Profile
-from seamripper.papers.smith2025.setting import (
-    CUTS,
-    NAMES,
-    PLACES,
-    SIX_CUTS,
-    SmithParts,
-    of_stitch,
-    shares,
-    with_options,
-)
+from seamripper.papers import Claim, Item, PaperTable, Profile, with_options
+from seamripper.papers.smith2025.setting import CUTS, NAMES, PLACES, SIX_CUTS, SmithParts, of_stitch, shares
 
 _PAIRS = {"A into B": "digit", "A into A": "colour"}
 _TABLE = {

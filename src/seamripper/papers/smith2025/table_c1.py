@@ -7,26 +7,23 @@ from math import nan
 from typing import Any
 
 from seamripper.experiment import AuditPart, Experiment
-from seamripper.papers import COUNTS, Claim, Clause, Item, PaperPlot, PaperTable, Profile, Select
+from seamripper.papers import COUNTS, Claim, Clause, Item, PaperPlot, PaperTable, Profile, Select, with_options
 from seamripper.papers.smith2025.setting import (
-    ADAPTS,
     BOTH,
     CUTS,
-    FROZEN,
     NAMES,
     ONE_DRAW,
     SIX_CUTS,
     STITCH,
     TITLES,
+    WAYS,
     SmithParts,
     leak,
     of_stitch,
-    with_options,
 )
 
 _SENDERS = ("correlated", "digit", "colour", "colour-only")
 _BACK = ("correlated", "colour", "colour-only")
-_WAYS = {"weights": ADAPTS, "all": FROZEN}
 _TABLE = {
     "correlated": (0.999, 0.999, 0.981),
     "digit": (0.978, 0.995, 0.996),
@@ -145,8 +142,8 @@ _ROLES = tuple(
 def _row(name: str, base: float, receives: float, sends: float) -> tuple[Any, ...]:
     at: dict[str, Any] = {"kind": "stitch", "receiver_cut": "maxpool"}
     alone = Select("receiver_here", receiver=name, sender="digit", freeze="all", **at)
-    into = Select("top1", sender=name, receiver="digit", freeze=tuple(_WAYS), **at)
-    back = Select("top1", sender="digit", receiver=name, freeze=tuple(_WAYS), **at)
+    into = Select("top1", sender=name, receiver="digit", freeze=tuple(WAYS), **at)
+    back = Select("top1", sender="digit", receiver=name, freeze=tuple(WAYS), **at)
     return TITLES[name], base, alone, receives, into, sends, back
 
 
@@ -156,7 +153,7 @@ SHOWS: tuple[PaperTable | PaperPlot, ...] = (
         ("model", "base, paper", "base, ours", *_ROLES),
         tuple(_row(name, *numbers) for name, numbers in _TABLE.items()),
     ),
-    *(plot for freeze, said in _WAYS.items() for plot in _plots(freeze, said)),
+    *(plot for freeze, said in WAYS.items() for plot in _plots(freeze, said)),
     PaperPlot(
         "Beyond the paper: agreement with Digit where colour and digit disagree",
         (Select("observed", kind="audit", audit="conflict", sender=_SENDERS, receiver_cut=CUTS),),
