@@ -48,7 +48,7 @@ def test_the_run_of_record_is_there() -> None:
     """Its text, with every item of the paper and the figures that it names."""
     page = ROOT / "docs" / "smith2025.md"
     text = page.read_text()
-    for item in papers()["smith2025"].items:
+    for item in papers["smith2025"].items:
         assert f"\n## {', '.join(item.covers)}\n" in text, item.name
     figures = re.findall(r"\]\((smith2025/[^)]+)\)", text)
     assert len(figures) > 20

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +14,32 @@ from planted_paper import called, item, paper
 from seamripper.papers import Paper, papers
 
 
+class Point:
+    """An entry point of a third party, with a paper behind it."""
+
+    def __init__(self, whole: Paper) -> None:
+        self.name, self.value, self.load = whole.name, "nobody:PAPER", lambda: whole
+
+
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paper:
-    """The one paper that there is: a tiny one."""
-    found = paper(tmp_path)
-    monkeypatch.setattr("seamripper.papers.papers", lambda: {found.name: found})
-    return found
+def register(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Paper], Paper]]:
+    """Register a paper as a third party does."""
+
+    def enter(whole: Paper) -> Paper:
+        monkeypatch.setattr("seamripper.registry.entry_points", lambda group: [Point(whole)])
+        papers.reload()
+        return whole
+
+    yield enter
+    monkeypatch.undo()
+    papers.reload()
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, register: Callable[[Paper], Paper]) -> Paper:
+    """A tiny paper, with a record of how long its items take."""
+    (tmp_path / "measured.json").write_text('{"minutes": {"table-1": 0.1, "fig-3": 0.1}}')
+    return register(replace(paper(tmp_path), measured=tmp_path / "measured.json"))
 
 
 # ---- what there is
@@ -26,20 +49,22 @@ def test_papers_are_listed_with_items_and_what_they_cost(run: Any) -> None:
     found = run("papers")
     assert (found.code, found.err) == (0, "")
     assert "smith2025: Functional Alignment Can Mislead" in found.out
-    for one in papers()["smith2025"].items:
+    for one in papers["smith2025"].items:
         assert f"│ {one.name} " in found.out
     assert "all of it" in found.out
     assert "seamripper reproduce PAPER, or PAPER/ITEM" in found.out
+    listed = run("list", "papers", "--json").json
+    assert listed["papers"]["smith2025"]["about"] == papers["smith2025"].title
 
 
 def test_papers_speak_json(run: Any, tiny: Paper) -> None:
-    (found,) = run("papers", "--json").json
+    found, _ = run("papers", "--json").json
     assert (found["paper"], found["title"]) == (tiny.name, tiny.title)
     assert found["items"][0] == {
         "item": "table-1",
         "covers": ["Table 1", "Fig. 2"],
         "about": "What table-1 shows.",
-        "seconds": {"quick": 6.0, "paper": 60.0},
+        "seconds": {"quick": 6.0, "paper": 12.0},
     }
 
 
@@ -89,7 +114,9 @@ def test_quiet_says_nothing(run: Any, tiny: Paper) -> None:
 
 
 def test_text_for_documentation_is_written_with_its_figures(run: Any, tiny: Paper, tmp_path: Path) -> None:
-    assert run("reproduce", "nobody2020/fig-3", "--workers", 1, "--quiet", "--docs", "docs/mine.md").code == 0
+    assert run("reproduce", "nobody2020/fig-3", "--workers", 1, "--quiet", "--docs", "docs/mine.md",
+               "--measured", "mine.json").code == 0  # fmt: skip
+    assert set(json.loads((tmp_path / "mine.json").read_text())["minutes"]) == {"fig-3"}
     text = (tmp_path / "docs" / "mine.md").read_text()
     (figure,) = (tmp_path / "docs" / "mine").iterdir()
     assert f"](mine/{figure.name})" in text
@@ -99,12 +126,10 @@ def test_text_for_documentation_is_written_with_its_figures(run: Any, tiny: Pape
 
 
 @pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paper:
+def broken(tmp_path: Path, register: Callable[[Paper], Paper]) -> Paper:
     """A paper of which one item fails."""
     bad, good = item(tmp_path, "table-1", ("Table 1",), (13, 1)), item(tmp_path, "fig-3", ("Fig. 3",), (1, 5))
-    found = paper(tmp_path, bad, good)
-    monkeypatch.setattr("seamripper.papers.papers", lambda: {found.name: found})
-    return found
+    return register(paper(tmp_path, bad, good))
 
 
 def test_failed_jobs_are_told_with_exit_code_1_and_stop_nothing(run: Any, broken: Paper, tmp_path: Path) -> None:

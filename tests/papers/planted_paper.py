@@ -1,4 +1,7 @@
-"""A paper of nobody's: its experiments call a function of a little file, its claims are about what that gives."""
+"""A paper of nobody's, of four items in one file: its experiments call a function of a little file.
+
+It is a paper as a third party would write it: sizes, an experiment for each item, and claims, tables and plots as rows.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from seamripper.experiment.spec import Calling
 
-from seamripper.experiment import Experiment
+from seamripper.experiment import CallPart, Experiment
 from seamripper.figures import Lines, Picture, Pictures, Series, Sheet, png
-from seamripper.papers import Claim, Finding, Item, Paper, Reproduction
-from seamripper.papers.cells import Cells
-from seamripper.papers.checks import above, claim
-from seamripper.papers.reproduce import Outcome
-from seamripper.papers.smith2025._setting import share
+from seamripper.papers import (
+    Claim,
+    Clause,
+    DecidedClaim,
+    Item,
+    ItemReading,
+    ItemReport,
+    Paper,
+    PaperPlot,
+    PaperTable,
+    Profile,
+    Reproduction,
+    Results,
+    Select,
+    Size,
+)
 
 MINE = '''
 """Called for a size and a seed, it says so; 13 it does not like, and longer ones take their time."""
@@ -33,50 +46,44 @@ def measure(size, seed=0):
     return {"top1": {"value": value, "interval": [value - 0.01, value + 0.01], "n": 100}}
 '''
 EVIL = "<script>document.title = 'ran'</script>"
+SIZES = {
+    "seeds": Size("{#} seeds", (0, 1, 2), (0, 1, 2, 3)),
+    "more": Size("sizes beside those of the claims: {}", (), (9,)),
+    "training": Size("trained with {}", "?lr=0.1&epochs=2", "?lr=0.1&epochs=20"),
+}
 
 
-def study(folder: Path, name: str, sizes: tuple[int, ...]) -> Experiment:
-    """An experiment that calls the function for these sizes and three seeds."""
+def study(own: Profile, folder: Path, name: str, sizes: tuple[int, ...]) -> Experiment:
+    """An experiment that calls the function for these sizes and the seeds of the profile."""
     (folder / "mine.py").write_text(MINE)
-    called = Calling(function="mine.py:measure", grid={"size": sizes}, seeds=(0, 1, 2))
-    return Experiment(name=name, folder=str(folder), call=(called,))
-
-
-def read(cells: Cells, sizes: tuple[int, ...], *, says: str, beyond: bool = False) -> Finding:
-    """Whether the figure of the first size is above that of the last; a table and a figure."""
-    found = {size: cells.of("top1", size=size) for size in sizes}
-    first, last = found[sizes[0]], found[sizes[-1]]
-    claims = [claim(says, "The first is above the last (interval over seeds).", above(first, last))]
-    if beyond:
-        claims.append(claim(f"{says}, turned round", "The last is above the first.", above(last, first), beyond=True))
-    names = tuple(map(str, sizes))
-    sheet = Sheet(f"Figures by size | {names[0]} to {names[-1]}", ("size", "top1"),
-                  tuple((size, share(one)) for size, one in found.items()))  # fmt: skip
-    lines = Lines(
-        f"Lines by size, {names[0]} to {names[-1]}",
-        names,
-        (Series(EVIL, tuple(one.as_share for one in found.values())),),
-        "accuracy",
-        x="size",
-    )
-    return Finding(tuple(claims), (sheet, lines), ("Smaller than any paper's.",))
+    part = CallPart(function="mine.py:measure", grid={"size": (*sizes, *own.more)}, seeds=own.seeds)
+    return Experiment(name=name, folder=str(folder), call=(part,))
 
 
 def item(folder: Path, name: str, covers: tuple[str, ...], sizes: tuple[int, ...], **more: Any) -> Item:
-    """An item of these sizes; in the paper's profile, of these and 9."""
+    """An item whose claim is that the first size has a higher value than the last."""
+    first, last = sizes[0], sizes[-1]
     says = more.pop("says", f"The smaller, the better ({name})")
-
-    def of(profile: str) -> tuple[int, ...]:
-        return sizes if profile == "quick" else (*sizes, 9)
-
+    claims = [Claim(says, "", Select("top1", size=first), "above", Select(size=last))]
+    if more.pop("beyond", False):
+        claims.append(
+            Claim(f"{says}, reversed", "", Select("top1", size=last), "above", Select(size=first), beyond=True)
+        )
+    table = PaperTable(
+        f"Figures by size | {first} to {last}",
+        ("size", "top1"),
+        tuple((str(size), Select("top1", size=size)) for size in sizes),
+    )
+    plot = PaperPlot(f"Lines by size, {first} to {last}", (Select("top1", size=sizes).with_name(EVIL),), along="size")
     return Item(
         name,
         covers,
         f"What {name} shows.",
-        lambda profile: study(folder, name, of(profile)),
-        lambda cells, profile: read(cells, of(profile), says=says, **more),
-        minutes=0.1,
-        times=10.0,
+        lambda own: study(own, folder, name, sizes),
+        tuple(claims),
+        (table, plot),
+        ("Smaller than any paper's.",),
+        **more,
     )
 
 
@@ -86,7 +93,31 @@ def paper(folder: Path, *items: Item) -> Paper:
         item(folder, "table-1", ("Table 1", "Fig. 2"), (1, 5), beyond=True),
         item(folder, "fig-3", ("Fig. 3",), (5, 1)),
     )
-    return Paper("nobody2020", "Nobody's Paper (Nobody 2020)", items or own)
+    return Paper("nobody2020", "Nobody's Paper (Nobody 2020)", items or own, SIZES)
+
+
+def four_items(folder: Path) -> Paper:
+    """A paper of four items, each with another kind of claim; two show nothing but the figures of their claims."""
+    sizes = (1, 2, 3, 5)
+
+    def plain(name: str, title: str, *claims: Claim) -> Item:
+        return Item(name, (title,), f"What {name} shows.", lambda own: study(own, folder, name, sizes), claims)
+
+    rising = Clause(Select("top1", size=5), "below", Select(size=1))
+    return Paper(
+        "four2021",
+        "Four Items (Four 2021)",
+        (
+            item(folder, "table-1", ("Table 1",), sizes, beyond=True),
+            plain("fig-1", "Fig. 1", Claim("All are good", "Fig. 1", Select("top1", size=sizes), "at least",
+                                           bound=0.8)),
+            plain("fig-2", "Fig. 2", Claim("Small ones are better", "Fig. 2", Select("top1", size=(1, 2)), "above",
+                                           Select(size=(2, 3)), also=(rising,))),
+            plain("section-5", "Section 5", Claim("Some are alike", "Section 5", Select("top1", size=sizes[1:]),
+                                                  "similar", Select(size=1), bound=0.02, over="some")),
+        ),
+        SIZES,
+    )  # fmt: skip
 
 
 def called(folder: Path) -> list[str]:
@@ -102,12 +133,18 @@ ROWS = [
 """Results of three sizes that nobody has run."""
 
 
+def decided(says: str, status: str, figure: str, *, rule: str = "It is.", beyond: bool = False) -> DecidedClaim:
+    """A claim that was decided somehow."""
+    return DecidedClaim(Claim(says, "", Select("top1"), "at least", beyond=beyond), rule, status, figure)
+
+
 def hostile(folder: Path) -> Reproduction:
     """A reproduction whose names, claims, cells, errors and titles are HTML that would run."""
-    bad = dataclasses.replace(item(folder, "table-1", (f"Table {EVIL}",), (1, 2, 3)), about=EVIL)
-    finding = read(Cells(ROWS), (1, 2, 3), says=EVIL)
-    claims = (*finding.claims, Claim(EVIL, EVIL, "not reproduced", EVIL))
+    bad = dataclasses.replace(item(folder, "table-1", (f"Table {EVIL}",), (1, 2, 3), says=EVIL), about=EVIL)
+    reading = bad.read(Results(ROWS), "quick")
+    claims = (*reading.claims, decided(EVIL, "not reproduced", EVIL, rule=EVIL))
     dot = Picture(png(np.zeros((1, 2, 2), dtype=np.uint8)), EVIL, EVIL)
-    figures = (*finding.figures, Sheet(EVIL, (EVIL,), ((EVIL,),), EVIL), Pictures(EVIL, ((EVIL, (dot,)),), EVIL))
-    outcome = Outcome(bad, Finding(claims, figures, (EVIL,)), 1.0, 3, EVIL)
-    return Reproduction(Paper(EVIL, EVIL, (bad,)), "quick", folder, (outcome,))
+    lines = Lines(EVIL, ("a",), (Series(EVIL, (reading.claims[0].cells[0].value,)),), EVIL)
+    figures = (*reading.figures, lines, Sheet(EVIL, (EVIL,), ((EVIL,),), EVIL), Pictures(EVIL, ((EVIL, (dot,)),), EVIL))
+    report = ItemReport(bad, ItemReading(claims, figures, (EVIL,)), 1.0, 3, EVIL)
+    return Reproduction(Paper(EVIL, EVIL, (bad,)), "quick", folder, (report,))

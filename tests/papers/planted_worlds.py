@@ -10,14 +10,13 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from seamripper.experiment.expand import expand
-from seamripper.experiment.kinds import Row, kind_named
-
-from seamripper.experiment import Experiment
+from seamripper.experiment import Experiment, parts
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Job
-from seamripper.papers import Item
+from seamripper.experiment.plan import expand
+from seamripper.papers import Item, Paper
 
+Row = dict[str, Any]
 Labels = Mapping[str, Any]
 World = Callable[[str, Labels], Mapping[str, float]]
 """From a kind of job and its labels to its figures."""
@@ -28,7 +27,7 @@ _STEP = 5e-4
 """By how much figures differ from seed to seed; ranks by whole numbers."""
 
 
-class Told(Identities):
+class Named(Identities):
     """Identities that look at no data and load no weights: fingerprints are names, cuts of the zoo are looked up."""
 
     def data(self, name: str, split: str, n: int | None, seed: int) -> dict[str, Any]:
@@ -59,18 +58,18 @@ MEMO: dict[str, Any] = {}
 
 def jobs_of(experiment: Experiment, identities: Identities | None = None) -> list[tuple[Job, dict[str, Any]]]:
     """The jobs that an experiment asks for, each with its labels."""
-    graph = expand(experiment, Told(MEMO) if identities is None else identities)
+    graph = expand(experiment, Named(MEMO) if identities is None else identities)
     return [(graph.jobs[key], dict(labels)) for key, labels in graph.goals]
 
 
-def rows_of(item: Item, profile: Any, world: World) -> list[Row]:
+def rows_of(paper: Paper, item: Item, profile: str, world: World) -> list[Row]:
     """The results table of an item in a world."""
-    found: list[Row] = []
-    for job, labels in jobs_of(item.experiment(profile)):
+    rows: list[Row] = []
+    for job, labels in jobs_of(paper.experiment(item, profile)):
         first = {"experiment": item.name, "kind": job.kind, "state": "done"}
-        rows = kind_named(job.kind).rows(_record(job, labels, world))
-        found += [{**first, **labels, **row, "key": job.key[:16]} for row in rows]
-    return found
+        figures = parts[job.kind].rows(_record(job, labels, world))
+        rows += [{**first, **labels, **row, "key": job.key[:16]} for row in figures]
+    return rows
 
 
 def _record(job: Job, labels: Labels, world: World) -> dict[str, Any]:
@@ -89,8 +88,8 @@ def _record(job: Job, labels: Labels, world: World) -> dict[str, Any]:
     if job.kind == "train":
         return {"accuracy": figure("accuracy"), "losses": [0.1], "n": 1000}
     if job.kind == "stitch":
-        told = {"here": figure("receiver_unadapted"), "own": figure("own_unadapted")}
-        adapted = {"unadapted": told} if job.content["freeze"] == "weights" else {}
+        alone = {"here": figure("receiver_unadapted"), "own": figure("own_unadapted")}
+        adapted = {"unadapted": alone} if job.content["freeze"] == "weights" else {}
         return {"result": functional, "status": "converged", **course, **ranks, **adapted}
     if job.kind == "noise":
         ranks.pop("rank_native", None)

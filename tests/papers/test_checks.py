@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,40 +11,32 @@ from hypothesis import strategies as st
 
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, over_seeds
-from seamripper.papers.checks import (
-    Check,
-    above,
-    at_least,
-    below,
-    claim,
-    differ,
-    every,
-    leaks,
-    most,
-    no_worse,
-    reaches,
-    some,
-)
+from seamripper.papers import Claim, Select, Variants
+from seamripper.papers.checks import CHECKS, best, combine, difference, numbers
 
-YES, NO, UNSURE = "reproduced", "not reproduced", "not decided at this size"
+YES, NO, OPEN = "reproduced", "not reproduced", "not decided at this size"
+TWO = ("above", "no worse", "below", "differs")
+"""Checks of two values, with no bound."""
 
 
 def seeds(*values: float) -> Estimate:
-    """A figure of several training seeds."""
+    """A value of several training seeds."""
     return over_seeds(dict(enumerate(values)))
 
 
-def one(value: float, low: float, high: float, n: int = 1000) -> Estimate:
-    """A figure of one seed, with its interval over samples."""
-    return Estimate(value, low, high, n, values={0: value})
+def single(value: float, low: float, high: float, n: int = 1000) -> Estimate:
+    """A value of one seed, with its interval over samples."""
+    return Estimate(value, low, high, n, "samples", {0: value})
 
 
 def bare(value: float) -> Estimate:
-    """A figure without any interval: one seed, and no samples to speak of."""
+    """A value without any interval: one seed, and no samples to speak of."""
     return over_seeds({0: value})
 
 
-# ---- two figures
+def check(word: str, a: Estimate, b: Estimate | float, bound: float = 0.0) -> str:
+    return CHECKS[word].decide(difference(a, b), bound)
+
 
 HIGH, LOW = seeds(0.95, 0.96, 0.97), seeds(0.90, 0.91, 0.92)
 TORN = seeds(0.80, 0.99, 0.95)
@@ -54,137 +44,138 @@ TORN = seeds(0.80, 0.99, 0.95)
 
 
 @pytest.mark.parametrize(
-    ("check", "high_low", "low_high", "torn", "tie"),
+    ("word", "statuses"),
     [
-        (above, YES, NO, UNSURE, NO),
-        (no_worse, YES, NO, UNSURE, YES),
-        (below, NO, YES, UNSURE, NO),
-        (differ, YES, YES, UNSURE, NO),
+        ("above", (YES, NO, OPEN, NO)),
+        ("no worse", (YES, NO, OPEN, YES)),
+        ("at least", (YES, NO, OPEN, YES)),
+        ("below", (NO, YES, OPEN, NO)),
+        ("at most", (NO, YES, OPEN, YES)),
+        ("differs", (YES, YES, OPEN, NO)),
+        ("similar", (NO, NO, OPEN, YES)),
     ],
-    ids=["above", "no_worse", "below", "differ"],
 )
-def test_two_figures_of_several_seeds(
-    check: Callable[[Estimate, Estimate], Check], high_low: str, low_high: str, torn: str, tie: str
-) -> None:
-    found = [check(a, b)[0] for a, b in ((HIGH, LOW), (LOW, HIGH), (TORN, LOW), (seeds(1, 1, 1), seeds(1, 1, 1)))]
-    assert found == [high_low, low_high, torn, tie]
+def test_two_values_of_several_seeds(word: str, statuses: tuple[str, ...]) -> None:
+    pairs = ((HIGH, LOW), (LOW, HIGH), (TORN, LOW), (seeds(1, 1, 1), seeds(1, 1, 1)))
+    assert tuple(check(word, a, b) for a, b in pairs) == statuses
 
 
 @pytest.mark.parametrize(
-    ("check", "apart", "turned", "near"),
+    ("word", "statuses"),
     [
-        (above, YES, NO, UNSURE),
-        (no_worse, YES, NO, UNSURE),
-        (below, NO, YES, UNSURE),
-        (differ, YES, YES, UNSURE),
+        ("above", (YES, NO, OPEN)),
+        ("no worse", (YES, NO, OPEN)),
+        ("below", (NO, YES, OPEN)),
+        ("differs", (YES, YES, OPEN)),
     ],
-    ids=["above", "no_worse", "below", "differ"],
 )
-def test_two_figures_of_one_seed_each(
-    check: Callable[[Estimate, Estimate], Check], apart: str, turned: str, near: str
-) -> None:
-    high, low, close = one(0.95, 0.94, 0.96), one(0.90, 0.89, 0.91), one(0.945, 0.935, 0.955)
-    assert [check(high, low)[0], check(low, high)[0], check(high, close)[0]] == [apart, turned, near]
+def test_two_values_of_one_seed_each(word: str, statuses: tuple[str, ...]) -> None:
+    high, low, near = single(0.95, 0.94, 0.96), single(0.90, 0.89, 0.91), single(0.945, 0.935, 0.955)
+    assert tuple(check(word, a, b) for a, b in ((high, low), (low, high), (high, near))) == statuses
 
 
-@pytest.mark.parametrize("check", [above, no_worse, below, differ])
-def test_without_any_interval_nothing_is_decided(check: Callable[[Estimate, Estimate], Check]) -> None:
-    assert check(bare(0.99), bare(0.10)) == (UNSURE, "0.990 against 0.100: +0.890")
-    assert check(bare(0.10), bare(0.99))[0] == UNSURE
+@pytest.mark.parametrize("word", [word for word in CHECKS if not CHECKS[word].of_seeds])
+def test_without_any_interval_nothing_is_decided(word: str) -> None:
+    assert check(word, bare(0.99), bare(0.10)) == check(word, bare(0.10), bare(0.99)) == OPEN
+    assert check(word, bare(0.99), 0.5) == OPEN
 
 
-def test_a_published_figure_counts_as_exact() -> None:
-    assert above(HIGH, bare(0.90))[0] == YES
-    assert above(one(0.95, 0.94, 0.96), bare(0.96))[0] == NO
-
-
-def test_the_figures_that_decided_are_told() -> None:
-    assert above(HIGH, LOW)[1] == "0.960 against 0.910: +0.050 [+0.050, +0.050]"
-    assert below(LOW, HIGH)[1] == "0.910 against 0.960: -0.050 [-0.050, -0.050]"
-
-
-# ---- a figure and a bound
+def test_a_bound_is_the_slack_beside_another_value() -> None:
+    assert (check("no worse", LOW, HIGH, 0.06), check("no worse", LOW, HIGH, 0.04)) == (YES, NO)
+    assert (check("similar", LOW, HIGH, 0.06), check("similar", LOW, HIGH, 0.04)) == (YES, NO)
 
 
 @pytest.mark.parametrize(
-    ("found", "bound", "status"),
+    ("value", "bound", "status"),
     [
         (HIGH, 0.90, YES),
-        (HIGH, 0.96, UNSURE),
+        (HIGH, 0.96, OPEN),
         (HIGH, 0.99, NO),
         (seeds(1.0, 1.0, 1.0), 1.0, YES),
-        (one(0.5, 0.5, 0.6), 0.5, YES),
-        (one(0.4, 0.3, 0.5), 0.5, UNSURE),
-        (one(0.4, 0.3, 0.49), 0.5, NO),
-        (bare(0.99), 0.5, UNSURE),
-        (bare(0.01), 0.5, UNSURE),
+        (single(0.5, 0.5, 0.6), 0.5, YES),
+        (single(0.4, 0.3, 0.5), 0.5, OPEN),
+        (single(0.4, 0.3, 0.49), 0.5, NO),
     ],
 )
-def test_a_figure_and_a_bound(found: Estimate, bound: float, status: str) -> None:
-    assert reaches(found, bound)[0] == status == at_least(found, bound)
+def test_a_value_and_a_number(value: Estimate, bound: float, status: str) -> None:
+    assert check("at least", value, bound) == status
+    assert check("below", value, bound) == {YES: NO, NO: YES}.get(status, status), "one is the contrary of the other"
 
 
-def test_the_bound_is_told_with_the_seeds() -> None:
-    assert reaches(seeds(0.90, 0.92, 0.94), 0.8)[1] == "0.92 [0.87, 0.97], n = 3 seeds (bound 0.8)"
-    assert reaches(one(0.9, 0.88, 0.92, 2000), 0.8)[1] == "0.9 [0.88, 0.92], n = 2,000 (bound 0.8)"
+def test_seeds_vary_or_they_do_not() -> None:
+    varies = CHECKS["varies"].decide
+    assert (varies(TORN, 0.1), varies(HIGH, 0.1), varies(bare(0.9), 0.1)) == (YES, NO, OPEN)
+    assert varies(replace(TORN, lower_bound=True), 0.1) == OPEN, "some may only be slower than others"
 
 
-# ---- several checks
+def test_the_numbers_that_decided_are_given() -> None:
+    assert numbers(HIGH, LOW) == "0.960 against 0.910: +0.050 [+0.050, +0.050]"
+    assert numbers(bare(0.99), bare(0.10)) == "0.990 against 0.100: +0.890"
+    assert numbers(seeds(0.90, 0.92, 0.94), 0.8) == "0.920 [0.870, 0.970], 3 seeds (bound 0.8)"
+    assert numbers(single(0.9, 0.88, 0.92, 2000), 0.8) == "0.900 [0.880, 0.920], one seed, n = 2,000 (bound 0.8)"
+    assert numbers(TORN, 0.1, of_seeds=True) == "from 0.800 to 0.990"
 
-PASS, FAIL, OPEN = (YES, "good"), (NO, "bad"), (UNSURE, "open")
+
+def test_a_check_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(ExperimentError, match=r"Expected check to be one of above, below, .*, but got 'better'"):
+        Claim("", "", Select("top1"), "better").clauses()
+
+
+# ---- several cells
+
+PASS, FAIL, UNSURE = (YES, "good"), (NO, "bad"), (OPEN, "open")
+
+
+def named(*checks: Any) -> list[Any]:
+    return [(name, *check) for name, check in zip("abcdef", checks, strict=False)]
 
 
 @pytest.mark.parametrize(
-    ("checks", "all_of", "one_of", "most_of"),
+    ("checks", "every", "some", "most", "two"),
     [
-        ([PASS], YES, YES, YES),
-        ([FAIL], NO, NO, NO),
-        ([OPEN], UNSURE, UNSURE, UNSURE),
-        ([PASS, PASS, FAIL], NO, YES, YES),
-        ([PASS, FAIL, FAIL], NO, YES, NO),
-        ([PASS, FAIL], NO, YES, NO),
-        ([PASS, OPEN], UNSURE, YES, UNSURE),
-        ([FAIL, OPEN], NO, UNSURE, NO),
-        ([PASS, OPEN, FAIL], NO, YES, UNSURE),
-        ([PASS, PASS, OPEN], UNSURE, YES, YES),
-        ([FAIL, OPEN, OPEN], NO, UNSURE, UNSURE),
+        ([PASS], YES, YES, YES, NO),
+        ([FAIL], NO, NO, NO, NO),
+        ([UNSURE], OPEN, OPEN, OPEN, NO),
+        ([PASS, PASS, FAIL], NO, YES, YES, YES),
+        ([PASS, FAIL, FAIL], NO, YES, NO, NO),
+        ([PASS, FAIL], NO, YES, NO, NO),
+        ([PASS, UNSURE], OPEN, YES, OPEN, OPEN),
+        ([FAIL, UNSURE], NO, OPEN, NO, NO),
+        ([PASS, UNSURE, FAIL], NO, YES, OPEN, OPEN),
+        ([PASS, PASS, UNSURE], OPEN, YES, YES, YES),
+        ([FAIL, UNSURE, UNSURE], NO, OPEN, OPEN, OPEN),
     ],
 )
-def test_every_some_and_most(checks: list[Any], all_of: str, one_of: str, most_of: str) -> None:
-    named = [(f"place {k}", check) for k, check in enumerate(checks)]
-    assert [every(named)[0], some(named)[0], most(named)[0]] == [all_of, one_of, most_of]
-    assert every(iter(named))[0] == all_of, "checks may come one by one"
+def test_every_some_most_and_a_number(checks: list[Any], every: str, some: str, most: str, two: str) -> None:
+    said = [combine(named(*checks), over)[0] for over in ("every", "some", "most", 2)]
+    assert said == [every, some, most, two]
 
 
-def test_what_fails_is_told_and_how_many_hold() -> None:
-    named = [("a", PASS), ("b", OPEN), ("c", FAIL), ("d", FAIL)]
-    assert every(named)[1] == "c: bad (1 of 4 hold)"
-    assert every(named[:2])[1] == "b: open (1 of 2 hold)"
-    assert every(named[:1])[1] == "a: good"
-    assert some(named)[1] == "a: good (1 of 4 hold)"
-    assert most(named)[1] == "1 of 4 hold, 2 fail, 1 not decided; fails: c, bad"
-    assert most(named[:1])[1] == "1 of 1 hold, 0 fail, 0 not decided"
+def test_what_fails_is_named_and_how_many_hold() -> None:
+    cells = named(PASS, UNSURE, FAIL, FAIL)
+    assert combine(cells, "every")[1] == "c: bad (1 of 4 hold)"
+    assert combine(cells[:2], "every")[1] == "b: open (1 of 2 hold)"
+    assert combine(cells[:1], "every")[1] == "a: good"
+    assert combine(cells, "some")[1] == "a: good (1 of 4 hold)"
+    assert combine(cells, "most")[1] == "1 of 4 hold, 2 fail, 1 not decided; fails: c, bad"
+    assert combine(cells[:1], "most")[1] == "1 of 1 hold, 0 fail, 0 not decided"
 
 
-@pytest.mark.parametrize("several", [every, some, most])
-def test_of_no_checks_at_all_nothing_is_said_to_hold(several: Callable[..., Check]) -> None:
+@pytest.mark.parametrize("over", ["every", "some", "most", 2])
+def test_of_no_cells_at_all_nothing_is_said_to_hold(over: Any) -> None:
     with pytest.raises(ExperimentError, match="some jobs have failed or were not run"):
-        several([])
+        combine([], over)
 
 
-def test_a_claim_has_the_status_of_its_check() -> None:
-    found = claim("It is so", "It is.", FAIL, beyond=True)
-    assert (found.status, found.figure, found.beyond) == (NO, "bad", True)
-    assert found.as_record() == {
-        "says": "It is so",
-        "rule": "It is.",
-        "status": NO,
-        "figure": "bad",
-        "beyond": True,
-    }
+def test_the_best_seed_of_all_cells() -> None:
+    assert best([LOW, HIGH], 0.97) == (YES, "the best has 0.9700")
+    assert best([LOW, HIGH], 0.98) == (NO, "the best has 0.9700")
+    assert best([LOW, replace(HIGH, lower_bound=True)], 0.98) == (OPEN, "the best has 0.9700, still learning")
 
 
-# ---- the leak
+# ---- two ways
+
+LEAK = Variants("freeze", ("weights", "all"), ("adapting", "frozen"), "the leak")
 
 
 @pytest.mark.parametrize(
@@ -193,47 +184,38 @@ def test_a_claim_has_the_status_of_its_check() -> None:
         ([PASS, PASS], [PASS, PASS], "does not depend on the leak"),
         ([FAIL, PASS], [FAIL, PASS], "does not depend on the leak"),
         ([PASS, PASS], [PASS, FAIL], "depends on the leak"),
-        ([PASS, OPEN], [FAIL, OPEN], "depends on the leak"),
-        ([PASS, PASS], [PASS, OPEN], UNSURE),
-        ([OPEN, PASS], [PASS, PASS], UNSURE),
-        ([FAIL, PASS], [PASS, PASS], "holds at more places strictly frozen"),
-        ([FAIL, FAIL], [PASS, FAIL], "holds at more places strictly frozen"),
+        ([PASS, UNSURE], [FAIL, UNSURE], "depends on the leak"),
+        ([PASS, PASS], [PASS, UNSURE], OPEN),
+        ([UNSURE, PASS], [PASS, PASS], OPEN),
+        ([FAIL, PASS], [PASS, PASS], "holds at more places frozen"),
+        ([FAIL, FAIL], [PASS, FAIL], "holds at more places frozen"),
         ([FAIL, FAIL], [FAIL, FAIL], "holds in neither way"),
     ],
 )
-def test_whether_a_claim_depends_on_the_leak(adapting: list[Any], frozen: list[Any], status: str) -> None:
-    names = ("Block 1", "Block 2")
-    found = leaks("It stitches", list(zip(names, adapting, strict=True)), list(zip(names, frozen, strict=True)))
-    assert found.status == status
-    assert found.beyond, "the paper does not ask"
-    assert found.says == "It stitches: does it depend on BN statistics that adapt?"
+def test_whether_a_claim_depends_on_something(adapting: list[Any], frozen: list[Any], status: str) -> None:
+    assert LEAK.compare(named(*adapting), named(*frozen))[0] == status
 
 
-def test_where_a_claim_is_lost_is_told() -> None:
-    found = leaks("It stitches", [("Block 1", PASS), ("Block 2", PASS)], [("Block 1", PASS), ("Block 2", FAIL)])
-    assert found.figure == ("holds at 2 of 2 with BN statistics that adapt, at 1 strictly frozen; Block 2, frozen: bad")
-
-
-def test_two_ways_at_different_places_are_not_compared() -> None:
+def test_where_a_claim_is_lost_is_named() -> None:
+    _, words = LEAK.compare(named(PASS, PASS), named(PASS, FAIL))
+    assert words == "holds at 2 of 2 adapting, at 1 frozen; b, frozen: bad"
     with pytest.raises(ValueError, match="shorter"):
-        leaks("It stitches", [("Block 1", PASS)], [])
+        LEAK.compare(named(PASS), [])
 
 
 # ---- wider intervals decide less, never otherwise
 
 NUMBERS = st.floats(-2, 2, allow_nan=False)
 WIDTHS = st.floats(0, 1)
+OPPOSITE = {YES: NO, NO: YES}
 
 
 @st.composite
 def widened(draw: st.DrawFn) -> tuple[Estimate, Estimate]:
-    """A figure with its interval, and the same figure with one that holds the first."""
+    """A value with its interval, and the same value with one that holds the first."""
     value, left, right, more_left, more_right = draw(NUMBERS), *(draw(WIDTHS) for _ in range(4))
-    tight = one(value, value - left, value + right)
-    return tight, one(value, value - left - more_left, value + right + more_right)
-
-
-OPPOSITE = {YES: NO, NO: YES}
+    tight = single(value, value - left, value + right)
+    return tight, single(value, value - left - more_left, value + right + more_right)
 
 
 @settings(max_examples=300, deadline=None)
@@ -241,33 +223,28 @@ OPPOSITE = {YES: NO, NO: YES}
 def test_a_wider_interval_never_turns_a_status_into_its_opposite(
     a: tuple[Estimate, Estimate], b: tuple[Estimate, Estimate], bound: float
 ) -> None:
-    for check in (above, below, no_worse, differ):
-        tight, wide = check(a[0], b[0])[0], check(a[1], b[1])[0]
-        assert wide in (tight, UNSURE), check.__name__
-    tight, wide = reaches(a[0], bound)[0], reaches(a[1], bound)[0]
-    assert wide in (tight, UNSURE)
+    for word in (*TWO, "at most", "similar"):
+        tight, wide = check(word, a[0], b[0], 0.1), check(word, a[1], b[1], 0.1)
+        assert wide in (tight, OPEN), word
+        tight, wide = check(word, a[0], bound), check(word, a[1], bound)
+        assert wide in (tight, OPEN), word
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(widened(), NUMBERS), min_size=1, max_size=5))
-def test_nor_do_several_checks_with_wider_intervals(found: list[tuple[tuple[Estimate, Estimate], float]]) -> None:
-    tight, wide = ([(f"{k}", reaches(pair[w], x)) for k, (pair, x) in enumerate(found)] for w in (0, 1))
-    for several in (every, some, most):
-        before, after = several(tight)[0], several(wide)[0]
-        assert after != OPPOSITE.get(before), several.__name__
+def test_nor_do_several_cells_with_wider_intervals(cells: list[tuple[tuple[Estimate, Estimate], float]]) -> None:
+    tight, wide = ([(str(k), check("at least", pair[w], x), "") for k, (pair, x) in enumerate(cells)] for w in (0, 1))
+    for over in ("every", "some", "most", 2):
+        before, after = combine(tight, over)[0], combine(wide, over)[0]  # type: ignore[arg-type]
+        assert after != OPPOSITE.get(before), over
 
 
 def test_the_property_catches_a_check_that_is_turned_by_its_width() -> None:
     """The planted failure: a check that goes by the upper end alone."""
-
-    def hopeful(found: Estimate) -> str:
-        return YES if found.high >= 0.5 else NO
-
-    tight, wide = Estimate(0.4, 0.35, 0.45, 3), Estimate(0.4, 0.2, 0.6, 3)
-    assert hopeful(wide) == OPPOSITE[hopeful(tight)]
-    assert at_least(wide, 0.5) == UNSURE
-    assert at_least(tight, 0.5) == NO
-    assert math.isnan(bare(0.4).low)
+    tight, wide = single(0.4, 0.35, 0.45), single(0.4, 0.2, 0.6)
+    hopeful = [YES if value.high >= 0.5 else NO for value in (tight, wide)]
+    assert hopeful[1] == OPPOSITE[hopeful[0]]
+    assert (check("at least", tight, 0.5), check("at least", wide, 0.5)) == (NO, OPEN)
 
 
 # ---- what is still learning
@@ -276,12 +253,9 @@ def test_the_property_catches_a_check_that_is_turned_by_its_width() -> None:
 def test_a_stitch_that_still_learns_can_be_high_enough_but_not_too_low() -> None:
     high, low = (replace(seeds(*values), lower_bound=True) for values in ((0.95, 0.96, 0.97), (0.3, 0.31, 0.32)))
     base = seeds(0.90, 0.905, 0.91)
-    assert reaches(high, 0.9)[0] == YES
-    assert reaches(low, 0.9)[0] == UNSURE
-    assert reaches(seeds(0.3, 0.31, 0.32), 0.9)[0] == NO
-    assert above(high, base)[0] == no_worse(high, base)[0] == YES
-    assert above(low, base)[0] == no_worse(low, base)[0] == UNSURE
-    assert below(low, base)[0] == UNSURE, "it may yet come up"
-    assert below(seeds(0.3, 0.31, 0.32), base)[0] == YES
-    assert below(high, base)[0] == NO, "it is above already, and only goes up"
-    assert above(low, base)[1].endswith("still learning")
+    assert (check("at least", high, 0.9), check("at least", low, 0.9)) == (YES, OPEN)
+    assert check("above", high, base) == check("no worse", high, base) == YES
+    assert check("above", low, base) == check("no worse", low, base) == OPEN
+    assert check("below", low, base) == OPEN, "it may yet come up"
+    assert check("below", high, base) == NO, "it is above already, and only goes up"
+    assert numbers(low, base).endswith("still learning")

@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from planted_paper import EVIL, ROWS, hostile, paper, read
+from planted_paper import EVIL, ROWS, decided, hostile, item, paper
 
 from seamripper.errors import FileError
 from seamripper.estimate import Estimate
 from seamripper.figures import Sheet
-from seamripper.papers import Claim, Finding, Item, papers
-from seamripper.papers.cells import Cells
-from seamripper.papers.page import PAGE, TEXT, _cell, command, markdown, page, save, save_docs, story
-from seamripper.papers.reproduce import Outcome, Reproduction
+from seamripper.papers import Item, ItemReading, ItemReport, Reproduction, Results, papers
+from seamripper.papers.page import PAGE, TEXT, command, markdown, page, save, save_docs, save_measured, story
 
 
-def outcome(one: Item, *, says: str = "The smaller, the better", trouble: str = "", **more: Any) -> Outcome:
-    return Outcome(one, read(Cells(ROWS), (1, 2, 3), says=says, **more), 90.0, 9, trouble)
+def report(of: Item, *, trouble: str = "") -> ItemReport:
+    return ItemReport(of, of.read(Results(ROWS), "quick"), 90.0, 9, trouble)
 
 
 @pytest.fixture
 def found(tmp_path: Path) -> Reproduction:
     """Two items, of whose three claims one is beyond the paper."""
-    whole = paper(tmp_path)
-    turned = Claim("It is not so", "It is.", "not reproduced", "0 against 1: -1.000")
-    open_ = Claim("Who knows", "Nobody.", "not decided at this size", "1 against 1")
-    second = Finding((turned, open_), (Sheet("A | B", ("a|b",), (("c|d",),)),))
-    outcomes = (outcome(whole.items[0], beyond=True), Outcome(whole.items[1], second, 30.0, 6))
-    return Reproduction(whole, "quick", tmp_path, outcomes)
+    first = item(tmp_path, "table-1", ("Table 1", "Fig. 2"), (1, 2, 3), says="The smaller, the better", beyond=True)
+    whole = paper(tmp_path, first, item(tmp_path, "fig-3", ("Fig. 3",), (5, 1)))
+    claims = (
+        decided("It is not so", "not reproduced", "0 against 1: -1.000"),
+        decided("Who knows", "not decided at this size", "1 against 1"),
+    )
+    second = ItemReading(claims, (Sheet("A | B", ("a|b",), (("c|d",),)),))
+    reading = dataclasses.replace(whole.items[0].read(Results(ROWS), "quick"), departs=first.departs)
+    reports = (ItemReport(whole.items[0], reading, 90.0, 9), ItemReport(whole.items[1], second, 30.0, 6))
+    return Reproduction(whole, "quick", tmp_path, reports)
 
 
 # ---- the page
@@ -41,7 +44,7 @@ def test_the_page_has_the_counts_and_every_claim(found: Reproduction) -> None:
     text = page(found)
     assert "Of 3 claims: 1 reproduced, 1 not reproduced, 1 not decided at this size." in text
     assert "Does Nobody&#39;s Paper (Nobody 2020) hold up?" in text
-    for one in (claim for outcome in found.outcomes if outcome.finding for claim in outcome.finding.claims):
+    for one in (claim for report in found.reports for claim in report.claims):
         assert one.says in text
         assert one.rule in text
     assert "fig-3: “It is not so”: not reproduced" in text, "the strongest reason to doubt"
@@ -51,7 +54,9 @@ def test_the_page_has_the_counts_and_every_claim(found: Reproduction) -> None:
 def test_the_page_has_tables_and_drawn_figures(found: Reproduction) -> None:
     text = page(found)
     assert text.count("<polyline") == 1
-    assert text.count('<table class="sortable">') == 4, "claims of both items, and a table of each"
+    assert text.count('<table class="sortable">') == 5, (
+        "claims of both items, a table of each, and the cells of the first"
+    )
     assert "<title>Lines by size, 1 to 3. Lines of accuracy by size." in text
     assert "Where it departs from the paper: Smaller than any paper&#39;s." in text
     assert [section.name for section in story(found).sections] == ["table-1", "fig-3"]
@@ -70,32 +75,32 @@ def test_the_hostile_name_would_be_seen_unescaped() -> None:
 
 
 def test_an_item_that_could_not_be_read_says_why(found: Reproduction) -> None:
-    first, second = found.outcomes
-    lost = dataclasses.replace(found, outcomes=(first, Outcome(second.item, None, 1.0, 6, "two is not liked")))
+    first, second = found.reports
+    lost = dataclasses.replace(found, reports=(first, ItemReport(second.item, None, 1.0, 6, "two is not liked")))
     for text in (page(lost), markdown(lost)):
         assert "It could not be read: two is not liked" in text
         assert "fig-3 could not be read: two is not liked" in text, "no claim failed: this is the reason to doubt"
-    nothing = dataclasses.replace(found, outcomes=(Outcome(first.item, None, 1.0, 6, "no"),))
+    nothing = dataclasses.replace(found, reports=(ItemReport(first.item, None, 1.0, 6, "no"),))
     assert "No claim could be decided." in page(nothing)
     assert "Of 0 claims" not in page(nothing)
 
 
 def test_that_a_claim_rests_on_the_leak_is_a_reason_to_doubt(found: Reproduction) -> None:
-    first, _ = found.outcomes
-    assert first.finding
-    assert first.finding.claims[1].status == "not reproduced"
-    alone = dataclasses.replace(found, outcomes=(first,))
+    first, _ = found.reports
+    assert first.reading
+    assert first.reading.claims[1].status == "not reproduced"
+    alone = dataclasses.replace(found, reports=(first,))
     assert "No claim failed;" in markdown(alone), "what the paper does not claim cannot fail"
-    leak = Claim("Does it rest on it?", "It does.", "depends on the leak", "2 of 2, 1 of 2", beyond=True)
-    leaky = dataclasses.replace(first, finding=dataclasses.replace(first.finding, claims=(leak,)))
+    leak = decided("Does it rest on it?", "depends on the leak", "2 of 2, 1 of 2", beyond=True)
+    leaky = dataclasses.replace(first, reading=dataclasses.replace(first.reading, claims=(leak,)))
     assert "table-1: “Does it rest on it?”: depends on the leak" in markdown(
-        dataclasses.replace(found, outcomes=(leaky,))
+        dataclasses.replace(found, reports=(leaky,))
     )
 
 
 def test_a_failed_job_is_told_beside_what_could_be_read(found: Reproduction) -> None:
-    (first, second) = found.outcomes
-    some = dataclasses.replace(found, outcomes=(dataclasses.replace(first, trouble="two is not liked"), second))
+    (first, second) = found.reports
+    some = dataclasses.replace(found, reports=(dataclasses.replace(first, trouble="two is not liked"), second))
     assert "Some jobs failed: two is not liked" in page(some)
 
 
@@ -103,18 +108,18 @@ def test_a_failed_job_is_told_beside_what_could_be_read(found: Reproduction) -> 
 
 
 def test_the_command_makes_what_is_shown() -> None:
-    smith = papers()["smith2025"]
+    smith = papers["smith2025"]
 
     def told(*names: str, profile: Any = "quick") -> str:
         items = [one for one in smith.items if one.name in names]
-        return command(Reproduction(smith, profile, Path(), tuple(Outcome(one, None, 0.0, 0) for one in items)))
+        return command(Reproduction(smith, profile, Path(), tuple(ItemReport(one, None, 0.0, 0) for one in items)))
 
     assert told(*(one.name for one in smith.items)) == "seamripper reproduce smith2025 --profile quick"
     assert told("table-c1", profile="paper") == "seamripper reproduce smith2025/table-c1 --profile paper"
     for word in ("table-1", "fig-2b", "table-f1", "section-4.2"):
-        names = [one.name for one in smith.chosen(word)]
+        names = [one.name for one in smith.choose(word)]
         said = told(*names).split()[2]
-        assert [one.name for one in smith.chosen(said.partition("/")[2])] == names, "a word may mean several items"
+        assert [one.name for one in smith.choose(said.partition("/")[2])] == names, "a word may mean several items"
     both = [f"seamripper reproduce smith2025/{name} --profile quick" for name in ("table-c1", "fig-3")]
     assert told("table-c1", "fig-3") == " && ".join(both)
 
@@ -145,10 +150,6 @@ def test_every_row_of_a_table_has_as_many_cells_as_the_table(tmp_path: Path, fou
                 assert cells == width, line
             else:
                 width = 0
-
-
-def test_pipes_and_line_breaks_of_a_cell_are_no_marks_of_the_table() -> None:
-    assert _cell("a|b\n c") == "a\\|b c"
 
 
 def test_pipes_of_titles_and_cells_do_not_break_the_text(found: Reproduction) -> None:
@@ -223,3 +224,14 @@ def test_the_text_says_what_it_was_made_with(found: Reproduction) -> None:
     text = markdown(dataclasses.replace(found, made=made))
     assert "2 minutes on 2 cores, seamripper 0.1.0, torch 2.13.0, commit 0123456789ab, commit fedcba987654." in text
     assert "\n2 minutes.\n" in markdown(found)
+
+
+def test_how_long_items_took_is_written_as_a_paper_ships_it(found: Reproduction, tmp_path: Path) -> None:
+    made = {"cores": 2, "revisions": ["0123456789abcdef"]}
+    save_measured(dataclasses.replace(found, made=made), tmp_path / "measured.json")
+    assert json.loads((tmp_path / "measured.json").read_text()) == {
+        "profile": "quick",
+        "cores": 2,
+        "commits": ["0123456789ab"],
+        "minutes": {"table-1": 1.5, "fig-3": 0.5},
+    }

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
+from planted_paper import decided, four_items, paper
+from planted_paper import item as planted_item
 
-from seamripper.errors import ExperimentError
-from seamripper.papers import Claim, Item, Paper, chosen, papers
-from seamripper.papers.base import _word, claims_sheet
+from seamripper.errors import ExperimentError, FileError
+from seamripper.papers import Item, Paper, Results, Size, choose, papers
+from seamripper.papers.claims import claims_sheet
+from seamripper.papers.planted import planted_rows
+from seamripper.papers.profiles import departures
 
-SMITH = papers()["smith2025"]
+SMITH = papers["smith2025"]
 ASKED = (
     *("Fig. 2b", "Fig. 2c", "Fig. C.1", "Fig. C.2", "Fig. C.3", "Fig. D.1", "Fig. E.1", "Fig. 3", "Fig. 4"),
     *("Fig. G.1", "Fig. G.2", "Fig. G.3", "Fig. G.4"),
@@ -25,7 +31,7 @@ ASKED = (
 def item(name: str, *covers: str) -> Item:
     """An item that is never run."""
     nothing: Any = None
-    return Item(name, covers, "Nothing.", nothing, nothing, 2.0, 10.0)
+    return Item(name, covers, "Nothing.", nothing, ())
 
 
 # ---- words
@@ -45,7 +51,6 @@ def item(name: str, *covers: str) -> Item:
     ],
 )
 def test_a_title_is_a_word(title: str, word: str) -> None:
-    assert _word(title) == word
     assert word in item("else", title).words
 
 
@@ -56,22 +61,22 @@ def test_an_item_goes_by_its_own_name_first_and_by_each_word_once() -> None:
 
 def test_a_word_may_mean_several_items() -> None:
     first, second = item("a", "Table 1"), item("b", "Table 1", "Fig. 2")
-    paper = Paper("mine", "Mine", (first, second))
-    assert paper.chosen("table-1") == (first, second)
-    assert paper.chosen("fig-2") == (second,)
-    assert paper.chosen("a") == (first,)
+    mine = Paper("mine", "Mine", (first, second))
+    assert mine.choose("table-1") == (first, second)
+    assert mine.choose("fig-2") == (second,)
+    assert mine.choose("a") == (first,)
 
 
 @pytest.mark.parametrize("word", [word for item in SMITH.items for word in item.words])
 def test_every_word_finds_its_item(word: str) -> None:
-    paper, items = chosen(f"smith2025/{word}")
+    paper, items = choose(f"smith2025/{word}")
     assert paper is SMITH
     assert all(word in item.words for item in items)
     assert [item.name for item in SMITH.items if word in item.words] == [item.name for item in items]
 
 
 def test_a_paper_alone_is_all_of_it() -> None:
-    assert chosen("smith2025") == (SMITH, SMITH.items)
+    assert choose("smith2025") == (SMITH, SMITH.items)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def test_a_paper_alone_is_all_of_it() -> None:
 )
 def test_a_wrong_word_gets_the_nearest_right_one(word: str, said: str) -> None:
     with pytest.raises(ExperimentError, match=said):
-        chosen(word)
+        choose(word)
 
 
 # ---- what is covered
@@ -97,7 +102,8 @@ def test_a_wrong_word_gets_the_nearest_right_one(word: str, said: str) -> None:
 def test_every_table_and_figure_of_the_paper_is_covered(title: str) -> None:
     covering = [item.name for item in SMITH.items if title in item.covers]
     assert covering, f"no item covers {title}"
-    assert [one.name for one in SMITH.chosen(_word(title))] == covering
+    words = {word for name in covering for word in SMITH.choose(name)[0].words}
+    assert any([found.name for found in SMITH.choose(word)] == covering for word in words)
 
 
 def test_nothing_is_covered_that_the_paper_has_not() -> None:
@@ -110,24 +116,114 @@ def test_names_are_unique_and_can_be_typed() -> None:
     assert all(re.fullmatch(r"(table|fig|section)-[a-z0-9.]+", name) for name in names)
 
 
-@pytest.mark.parametrize("item", SMITH.items, ids=lambda item: item.name)
-def test_an_item_says_what_it_is_and_what_it_costs(item: Item) -> None:
-    assert item.about.endswith(".")
-    assert item.name in item.words
-    assert item.seconds("quick") == item.minutes * 60
-    assert item.seconds("paper") == pytest.approx(item.minutes * 60 * item.times)
-    assert item.minutes > 0
-    assert item.times > 1, "the authors' sizes are larger"
+# ---- what it costs
 
 
-def test_the_quick_profile_is_quick() -> None:
-    assert sum(item.seconds("quick") for item in SMITH.items) < 2 * 3600
+@pytest.mark.parametrize("name", [item.name for item in SMITH.items])
+def test_an_item_says_what_it_is_and_what_it_costs(name: str) -> None:
+    (found,) = [item for item in SMITH.items if item.name == name]
+    assert found.about.endswith(".")
+    quick, full = (SMITH.seconds(found, profile) for profile in ("quick", "paper"))
+    assert quick == SMITH.minutes[name] * 60 > 0
+    assert full is not None
+    assert full > 5 * quick, "the authors' sizes are larger"
+
+
+def test_what_was_never_measured_has_no_estimate(tmp_path: Path) -> None:
+    whole = paper(tmp_path)
+    assert whole.seconds(whole.items[0], "quick") is whole.seconds(whole.items[0], "paper") is None
+    record = tmp_path / "measured.json"
+    record.write_text('{"minutes": {"table-1": 2}}')
+    known = Paper("mine", "Mine", whole.items, whole.sizes, record)
+    assert (known.seconds(known.items[0], "quick"), known.seconds(known.items[1], "quick")) == (120, None)
+    record.write_text("[]")
+    with pytest.raises(FileError, match=r"measured\.json is damaged: .*`seamripper reproduce --measured` writes it"):
+        Paper("mine", "Mine", whole.items, whole.sizes, record).seconds(known.items[0], "quick")
+
+
+# ---- profiles
+
+
+@pytest.mark.parametrize(
+    ("size", "sentence"),
+    [
+        (Size("width {}", 0.25, 1.0), "width 0.25 (1 in the paper's profile)"),
+        (Size("{} images", 10_000, None), "10,000 images (all in the paper's profile)"),
+        (Size("{#} seeds", (0, 1), (0, 1, 2)), "2 seeds (3 in the paper's profile)"),
+        (
+            Size("with {}", "?lr=1&batch=8", "?lr=2&batch=8"),
+            "with learning rate 1 (learning rate 2 in the paper's profile)",
+        ),
+        (Size("network {}", "zoo:a?width=1", "zoo:b"), "network a width 1 (b in the paper's profile)"),
+        (Size("smaller inputs", 1, 2), "smaller inputs"),
+        (Size("{} images", 5, 5), ""),
+    ],
+)
+def test_a_size_says_where_the_quick_profile_departs(size: Size, sentence: str) -> None:
+    assert size.departure == sentence
+
+
+def test_departures_are_those_of_the_sizes_that_are_used(tmp_path: Path) -> None:
+    whole = paper(tmp_path)
+    quick = whole.departures(whole.items[0], "quick")
+    assert quick == (
+        "3 seeds (4 in the paper's profile); sizes beside those of the claims:  (9 in the paper's profile).",
+        "Smaller than any paper's.",
+    )
+    assert whole.departures(whole.items[0], "paper") == ("Smaller than any paper's.",)
+    assert departures(whole.sizes, ["training"]) == "Trained with epochs 2 (epochs 20 in the paper's profile)."
+    with pytest.raises(AttributeError, match="The profile has no size 'nosuch'"):
+        planted_item(tmp_path, "x", (), (1, 2)).experiment(_Asks())
+
+
+class _Asks:
+    """A profile that is asked for what it does not have."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError("The profile has no size 'nosuch'.")
+
+
+# ---- registration
+
+
+def test_papers_of_third_parties_are_found_and_broken_ones_break_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        EntryPoint("nobody2020", "planted_paper:SIZES", "seamripper.papers"),
+        EntryPoint("gone2020", "no_such_module:PAPER", "seamripper.papers"),
+    ]
+    monkeypatch.setattr("seamripper.registry.entry_points", lambda group: points)
+    papers.reload()
+    try:
+        assert list(papers) == ["smith2025"]
+        assert "could not be imported: ModuleNotFoundError" in papers.broken["gone2020"]
+        assert "expected a value of seamripper's Paper" in papers.broken["nobody2020"]
+        with pytest.raises(ExperimentError, match="The paper 'gone2020' cannot be used"):
+            choose("gone2020")
+    finally:
+        monkeypatch.undo()
+        papers.reload()
+
+
+# ---- a paper of four items
+
+
+def test_a_paper_of_four_items_is_read_from_rows_alone(tmp_path: Path) -> None:
+    """Those that show nothing of their own show the figures of their claims."""
+    whole = four_items(tmp_path)
+    for each in whole.items:
+        rows = [row for claim in each.claims[:1] for row in planted_rows(claim, "holds")]
+        rows += [{"figure": "top1", "size": size, "value": 0.5, "receiver_seed": 0} for size in (1, 2, 3, 5)
+                 if not any(row["size"] == size for row in rows)]  # fmt: skip
+        reading = whole.read(each, Results(rows), "quick")
+        assert reading.claims[0].status == "reproduced", each.name
+        assert len(reading.figures) == (2 if each.shows else len(each.claims))
+        assert reading.departs
 
 
 # ---- claims as a table
 
 
 def test_claims_are_a_table_with_status_figure_and_rule() -> None:
-    sheet = claims_sheet([Claim("It is so", "It is.", "reproduced", "1 against 0")])
+    sheet = claims_sheet([decided("It is so", "reproduced", "1 against 0")])
     assert sheet.columns == ("the paper says", "status", "figure", "rule")
     assert sheet.rows == (("It is so", "reproduced", "1 against 0", "It is."),)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from planted_paper import called, item, paper, study
-from seamripper.experiment.spec import Data, Network, Stitching
 
 from seamripper.errors import FileError, StoreError
-from seamripper.experiment import Experiment, Local, Standing, Store
-from seamripper.papers import Finding, Item, reproduce
-from seamripper.papers.reproduce import RECORD, Outcome, Reproduction, folder_of
+from seamripper.experiment import Data, Experiment, Local, Network, Standing, StitchPart, Store
+from seamripper.papers import Item, ItemReport, Reproduction, reproduce
+from seamripper.papers.reproduce import RECORD, Listener, folder_of
 
 ONE = Local(1)
+Made = tuple[Path, Reproduction, list[ItemReport]]
 
 
 def done(folder: Path, *items: Item, **more: Any) -> Reproduction:
@@ -25,44 +25,44 @@ def done(folder: Path, *items: Item, **more: Any) -> Reproduction:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Reproduction, list[Outcome]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """A paper that was reproduced once: its folder, what came of it, and what was told on the way."""
     folder = tmp_path_factory.mktemp("paper")
-    told: list[Outcome] = []
-    return folder, done(folder, told=told.append), told
+    ended: list[ItemReport] = []
+    return folder, done(folder, listener=Listener(end=ended.append)), ended
 
 
 # ---- what comes of it
 
 
-def test_items_are_run_and_read_one_after_the_other(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
+def test_items_are_run_and_read_one_after_the_other(made: Made) -> None:
     folder, found, told = made
-    assert [outcome.item.name for outcome in found.outcomes] == ["table-1", "fig-3"]
-    assert list(found.outcomes) == told
-    first, second = found.outcomes
-    assert first.finding
-    assert second.finding
-    assert [one.status for one in first.finding.claims] == ["reproduced", "not reproduced"]
-    assert [one.status for one in second.finding.claims] == ["not reproduced"]
+    assert [report.item.name for report in found.reports] == ["table-1", "fig-3"]
+    assert list(found.reports) == told
+    first, second = found.reports
+    assert first.reading
+    assert second.reading
+    assert [claim.status for claim in first.claims] == ["reproduced", "not reproduced"]
+    assert [claim.status for claim in second.claims] == ["not reproduced"]
     assert (first.jobs, second.jobs, first.trouble, second.trouble) == (6, 6, "", "")
     assert first.seconds > 0
     assert sorted(called(folder)) == sorted(f"{size}/{seed}" for size in (1, 5) for seed in range(3))
 
 
-def test_what_items_share_is_done_once_and_kept_apart_by_name(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
+def test_what_items_share_is_done_once_and_kept_apart_by_name(made: Made) -> None:
     folder, found, _ = made
-    assert found.outcomes[1].seconds == 0, "all of it was done for the first"
+    assert found.reports[1].seconds == 0, "all of it was done for the first"
     with Store(folder / "store") as store:
         assert set(store.experiments()) == {"table-1", "fig-3"}
 
 
-def test_claims_beyond_the_paper_are_not_counted(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
+def test_claims_beyond_the_paper_are_not_counted(made: Made) -> None:
     _, found, _ = made
     assert found.counts == {"reproduced": 1, "not reproduced": 1}
-    assert found.seconds == sum(outcome.seconds for outcome in found.outcomes)
+    assert found.seconds == sum(report.seconds for report in found.reports)
 
 
-def test_the_record_is_json_and_comes_back_the_same(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
+def test_the_record_is_json_and_comes_back_the_same(made: Made) -> None:
     folder, found, _ = made
     record = found.as_record()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
@@ -80,15 +80,15 @@ def test_the_record_is_json_and_comes_back_the_same(made: tuple[Path, Reproducti
     assert {"python", "packages", "machine"} <= set(record["made"])
 
 
-def test_the_commits_at_which_the_runs_were_made_are_told(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
+def test_the_commits_at_which_the_runs_were_made_are_told(made: Made) -> None:
     folder, found, _ = made
     with Store(folder / "store") as store:
         assert found.made["revisions"] == list(dict.fromkeys(run["code"] for run in store.runs.all() if run["code"]))
 
 
 def test_an_item_asks_and_reads_for_its_profile(tmp_path: Path) -> None:
-    found = done(tmp_path, item(tmp_path, "table-1", ("Table 1",), (1,)), profile="paper")
-    assert sorted(called(tmp_path)) == sorted(f"{size}/{seed}" for size in (1, 9) for seed in range(3))
+    found = done(tmp_path, item(tmp_path, "table-1", ("Table 1",), (1, 5)), profile="paper")
+    assert sorted(called(tmp_path)) == sorted(f"{size}/{seed}" for size in (1, 5, 9) for seed in range(4))
     assert found.counts == {"reproduced": 1}
     assert found.as_record()["profile"] == "paper"
 
@@ -103,13 +103,13 @@ def test_results_are_kept_by_paper_and_profile(tmp_path: Path, monkeypatch: pyte
 # ---- again, and further
 
 
-def test_a_second_time_nothing_is_done_and_no_time_passes(made: tuple[Path, Reproduction, list[Outcome]]) -> None:
+def test_a_second_time_nothing_is_done_and_no_time_passes(made: Made) -> None:
     folder, found, _ = made
     before = called(folder)
     again = done(folder)
     assert called(folder) == before
     assert again.counts == found.counts
-    assert [outcome.seconds for outcome in again.outcomes] == [outcome.seconds for outcome in found.outcomes]
+    assert [report.seconds for report in again.reports] == [report.seconds for report in found.reports]
 
 
 def test_time_adds_up_where_there_was_more_to_do(tmp_path: Path) -> None:
@@ -127,31 +127,27 @@ def test_time_adds_up_where_there_was_more_to_do(tmp_path: Path) -> None:
 def test_a_run_that_is_stopped_goes_on_and_its_time_counts(tmp_path: Path) -> None:
     slow = item(tmp_path, "table-1", ("Table 1",), (100, 101))
 
-    def stop(_: Item) -> Any:
-        def look(now: Standing) -> None:
-            if now.done:
-                raise KeyboardInterrupt
-
-        return look
+    def stop(now: Standing) -> None:
+        if now.done:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        done(tmp_path, slow, watch=stop)
+        done(tmp_path, slow, listener=Listener(watch=stop))
     spent = json.loads((tmp_path / "store" / RECORD).read_text())["seconds"]["table-1"]
     assert spent > 0.3
     kept = set(called(tmp_path)[:1])
     found = done(tmp_path, slow)
     assert found.seconds > spent
-    assert found.outcomes[0].finding
+    assert found.reports[0].reading
     assert called(tmp_path).count(kept.pop()) == 1, "what was finished is not done twice"
 
 
 def test_a_run_that_is_stopped_before_it_began_leaves_no_folder(tmp_path: Path) -> None:
-    def stopped(profile: str) -> Experiment:
+    def stopped(own: Any) -> Experiment:
         raise KeyboardInterrupt
 
-    none: Any = None
     with pytest.raises(KeyboardInterrupt):
-        done(tmp_path, Item("table-1", ("Table 1",), "Nothing.", stopped, none, 1.0, 2.0))
+        done(tmp_path, Item("table-1", ("Table 1",), "Nothing.", stopped, ()))
     assert not (tmp_path / "store").exists()
 
 
@@ -161,12 +157,12 @@ def test_a_run_that_is_stopped_before_it_began_leaves_no_folder(tmp_path: Path) 
 def test_a_failed_job_is_told_and_does_not_stop_the_other_items(tmp_path: Path) -> None:
     bad, good = item(tmp_path, "table-1", ("Table 1",), (13, 1)), item(tmp_path, "fig-3", ("Fig. 3",), (1, 5))
     said: list[str] = []
-    found = done(tmp_path, bad, good, announce=said.append)
-    first, second = found.outcomes
-    assert first.finding is None, "its figures are not there"
+    found = done(tmp_path, bad, good, listener=Listener(announce=said.append))
+    first, second = found.reports
+    assert first.reading is None, "its figures are not there"
     assert "The results have no figure 'top1' with {'size': 13}" in first.trouble
     assert "ValueError: thirteen is not liked" in first.trouble
-    assert (second.trouble, second.finding is not None) == ("", True)
+    assert (second.trouble, second.reading is not None) == ("", True)
     assert found.counts == {"reproduced": 1}
     assert any("thirteen is not liked" in line for line in said)
     assert found.as_record()["items"][0]["claims"] == []
@@ -175,37 +171,23 @@ def test_a_failed_job_is_told_and_does_not_stop_the_other_items(tmp_path: Path) 
 def test_what_can_be_read_is_read_in_spite_of_a_failed_job(tmp_path: Path) -> None:
     """The claim is about sizes 1 and 5; 13 stands beside them and fails."""
     whole = item(tmp_path, "table-1", ("Table 1",), (1, 5))
-    more = lambda _: study(tmp_path, "table-1", (1, 5, 13))  # noqa: E731
-    some = Item("table-1", ("Table 1",), "Some.", more, whole.read, 1.0, 2.0)
-    (outcome,) = done(tmp_path, some).outcomes
-    assert outcome.finding
-    assert outcome.finding.claims[0].status == "reproduced"
+    more = lambda own: study(own, tmp_path, "table-1", (1, 5, 13))  # noqa: E731
+    some = Item("table-1", ("Table 1",), "Some.", more, whole.claims)
+    (outcome,) = done(tmp_path, some).reports
+    assert outcome.reading
+    assert outcome.reading.claims[0].status == "reproduced"
     assert "thirteen is not liked" in outcome.trouble
-
-
-def test_a_reader_that_trips_over_what_is_missing_does_not_stop_the_others(tmp_path: Path) -> None:
-    def trips(*_: Any) -> Finding:
-        raise KeyError("no such size")
-
-    bad = Item("table-1", ("Table 1",), "Trips.", lambda _: study(tmp_path, "table-1", (13,)), trips, 1.0, 2.0)
-    first, second = done(tmp_path, bad, item(tmp_path, "fig-3", ("Fig. 3",), (1, 5))).outcomes
-    assert "KeyError: 'no such size'" in first.trouble
-    assert "thirteen is not liked" in first.trouble
-    assert second.finding
-    whole = Item("table-1", ("Table 1",), "Trips.", lambda _: study(tmp_path, "table-1", (1,)), trips, 1.0, 2.0)
-    with pytest.raises(KeyError):
-        done(tmp_path, whole)
 
 
 def test_a_failed_job_is_done_again_if_asked_for(tmp_path: Path) -> None:
     bad = item(tmp_path, "table-1", ("Table 1",), (1, 13))
-    assert done(tmp_path, bad).outcomes[0].trouble
+    assert done(tmp_path, bad).reports[0].trouble
     (tmp_path / "forgiven").touch()
-    assert done(tmp_path, bad).outcomes[0].trouble, "what has failed stays so"
+    assert done(tmp_path, bad).reports[0].trouble, "what has failed stays so"
     assert called(tmp_path).count("13/0") == 1
-    (outcome,) = done(tmp_path, bad, retry_failed=True).outcomes
+    (outcome,) = done(tmp_path, bad, retry_failed=True).reports
     assert (outcome.trouble, called(tmp_path).count("13/0")) == ("", 2)
-    assert outcome.finding
+    assert outcome.reading
 
 
 CHOKES = """
@@ -230,7 +212,7 @@ def test_a_failed_helper_is_told_though_it_has_no_row_in_the_table(tmp_path: Pat
     """Two stitches begin at one place, and its activations fail: the stitches are never tried."""
     (tmp_path / "chokes.py").write_text(CHOKES)
     model = Network(load="chokes.py:net")
-    pairs = Stitching(senders=("net",), receivers=("net",), cuts=("first",), matchings=("direct",), seeds=(0, 1))
+    pairs = StitchPart(senders=("net",), receivers=("net",), cuts=("first",), matchings=("direct",), seeds=(0, 1))
     study = Experiment(
         name="table-1",
         folder=str(tmp_path),
@@ -238,21 +220,21 @@ def test_a_failed_helper_is_told_though_it_has_no_row_in_the_table(tmp_path: Pat
         models={"net": model},
         stitch=(pairs,),
     )
-    blind = Item("table-1", ("Table 1",), "Two.", lambda _: study, lambda *_: Finding((), ()), 1.0, 2.0)
-    (outcome,) = done(tmp_path, blind).outcomes
+    blind = Item("table-1", ("Table 1",), "Two.", lambda _: study, ())
+    (outcome,) = done(tmp_path, blind).reports
     assert "more than four is too much" in outcome.trouble
 
 
 def test_an_item_whose_data_is_not_to_be_had_does_not_stop_the_others(tmp_path: Path) -> None:
-    nowhere = Network(train="zoo:lenet", data="folder:nowhere", epochs=1)
+    nowhere = Network(train="zoo:lenet", data="folder:nowhere", training="?epochs=1")
     study = Experiment(name="table-1", folder=str(tmp_path), models={"net": nowhere})
-    lost = Item("table-1", ("Table 1",), "Lost.", lambda _: study, lambda *_: Finding((), ()), 1.0, 2.0)
+    lost = Item("table-1", ("Table 1",), "Lost.", lambda _: study, ())
     found = done(tmp_path, lost, item(tmp_path, "fig-3", ("Fig. 3",), (1, 5)))
-    first, second = found.outcomes
-    assert first.finding is None
+    first, second = found.reports
+    assert first.reading is None
     assert "nowhere" in first.trouble
     assert first.jobs == 0
-    assert second.finding
+    assert second.reading
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ _LISTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "audits": ("seamripper.audits:audits", ()),
     "engines": ("seamripper.experiment.engines:engines", ()),
     "parts": ("seamripper.experiment:parts", ("asked_for",)),
+    "papers": ("seamripper.papers:papers", ()),
 }
 """Where the registry of each kind is, and what its entries say of themselves in a table."""
 _ELSEWHERE = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,35 +10,46 @@ from seamripper.cli._parse import json_option
 from seamripper.cli._show import print_json, print_table
 from seamripper.cli._study import duration
 
+if TYPE_CHECKING:
+    from seamripper.papers import Item, Paper
+
 
 @click.command("papers")
 @json_option
 def command(as_json: bool) -> None:
     """List the papers that can be reproduced: their tables and figures, and about how long each takes."""
-    from seamripper.papers import papers
+    from seamripper.papers import PROFILES, papers
 
     if as_json:
-        print_json([_record(paper) for paper in papers().values()])
+        print_json([_record(paper) for paper in papers.values()])
         return
-    for paper in papers().values():
-        rows = [
-            [item.name, ", ".join(item.covers), item.about, *(duration(item.seconds(p)) for p in ("quick", "paper"))]
-            for item in paper.items
-        ]
-        total = [duration(sum(item.seconds(p) for item in paper.items)) for p in ("quick", "paper")]
-        rows.append(["all of it", "", "", *total])
-        print_table(f"{paper.name}: {paper.title}", ["item", "covers", "what it shows", "quick", "paper"], rows, left=3)
+    for paper in papers.values():
+        rows = [[item.name, ", ".join(item.covers), item.about, *_durations(paper, (item,))] for item in paper.items]
+        rows.append(["all of it", "", "", *_durations(paper, paper.items)])
+        print_table(f"{paper.name}: {paper.title}", ["item", "covers", "what it shows", *PROFILES], rows, left=3)
+    for name, reason in papers.broken.items():
+        click.echo(f"{name} cannot be used: {reason}", err=True)
     print("quick: measured on two cores. paper: the authors' sizes, estimated for two cores by the work they are.")
     print("seamripper reproduce PAPER, or PAPER/ITEM; any figure or table above is a word for its item: fig-2b")
 
 
-def _record(paper: Any) -> dict[str, Any]:
+def _durations(paper: Paper, items: tuple[Item, ...]) -> list[str]:
+    """How long items take in each profile; a dash where it was never measured."""
+    from seamripper.papers import PROFILES
+
+    times = [[paper.seconds(item, profile) for item in items] for profile in PROFILES]
+    return ["–" if None in each else duration(sum(x for x in each if x is not None)) for each in times]
+
+
+def _record(paper: Paper) -> dict[str, Any]:
+    from seamripper.papers import PROFILES
+
     items = [
         {
             "item": item.name,
             "covers": list(item.covers),
             "about": item.about,
-            "seconds": {profile: item.seconds(profile) for profile in ("quick", "paper")},
+            "seconds": {profile: paper.seconds(item, profile) for profile in PROFILES},
         }
         for item in paper.items
     ]

@@ -13,7 +13,7 @@ from seamripper.cli._show import print_json
 from seamripper.cli._study import duration, engine_of, standing, store_option, terminable, with_engine
 
 if TYPE_CHECKING:
-    from seamripper.papers.reproduce import Outcome
+    from seamripper.papers import ItemReport
 
 SOME_FAILED = 1
 
@@ -26,6 +26,8 @@ SOME_FAILED = 1
 @with_engine
 @click.option("--docs", type=click.Path(path_type=Path, dir_okay=False),
               help="Also write it as Markdown to this file, figures beside it (needs matplotlib).")  # fmt: skip
+@click.option("--measured", type=click.Path(path_type=Path, dir_okay=False),
+              help="Also write to this JSON file how long each item took: `seamripper papers` reads it.")  # fmt: skip
 @click.option("--retry-failed", is_flag=True, help="Do jobs again that have failed before.")
 @click.option("--quiet", is_flag=True, help="Say nothing but what goes wrong.")
 @json_option
@@ -37,6 +39,7 @@ def command(
     address: str | None,
     workers: int | None,
     docs: Path | None,
+    measured: Path | None,
     retry_failed: bool,
     quiet: bool,
     as_json: bool,
@@ -46,10 +49,11 @@ def command(
     Each item ends in the paper's claims, restated as checks: reproduced, not reproduced, or not decided at this size.
     Exit code 1 says that some jobs failed, not that a claim did.
     """
-    from seamripper.papers import chosen, reproduce
-    from seamripper.papers.page import save, save_docs
+    from seamripper.papers import choose, reproduce
+    from seamripper.papers.page import save, save_docs, save_measured
+    from seamripper.papers.reproduce import Listener
 
-    paper, items = chosen(word)
+    paper, items = choose(word)
     engine = engine_of(engine_name, address, workers)
     silent = quiet or as_json
 
@@ -57,35 +61,30 @@ def command(
         click.echo(f"seamripper: {line}", err=True)
 
     with terminable(), standing(quiet=silent) as watch:
-        found = reproduce(
-            paper,
-            items,
-            profile=profile,
-            store=store,
-            engine=engine,
-            retry_failed=retry_failed,
-            announce=announce,
-            watch=lambda item: watch,
-            told=(lambda outcome: None) if silent else _tell,
+        listener = Listener(announce, watch, *(() if silent else (_print_report,)))
+        reproduction = reproduce(
+            paper, items, profile=profile, store=store, engine=engine, retry_failed=retry_failed, listener=listener
         )
-    paths = save(found)
+    paths = save(reproduction)
     if docs is not None:
-        save_docs(found, docs)
+        save_docs(reproduction, docs)
+    if measured is not None:
+        save_measured(reproduction, measured)
     if as_json:
-        print_json({**found.as_record(), "files": [str(path) for path in paths]})
+        print_json({**reproduction.as_record(), "files": [str(path) for path in paths]})
     elif not quiet:
-        counts = ", ".join(f"{n} {status}" for status, n in found.counts.items())
-        print(f"\n{paper.title}: {counts or 'no claim could be decided'}; {duration(found.seconds)}")
+        counts = ", ".join(f"{n} {status}" for status, n in reproduction.counts.items())
+        print(f"\n{paper.title}: {counts or 'no claim could be decided'}; {duration(reproduction.seconds)}")
         print(f"report: {paths[0]}\ntext: {paths[1]}")
-    if any(outcome.trouble for outcome in found.outcomes):
+    if any(report.trouble for report in reproduction.reports):
         sys.exit(SOME_FAILED)
 
 
-def _tell(outcome: Outcome) -> None:
-    """An item's claims, a line each, as soon as it ends."""
-    item = outcome.item
-    print(f"\n{item.name} ({', '.join(item.covers)}), {outcome.jobs} jobs, {duration(outcome.seconds)}")
-    if outcome.trouble:
-        print(f"  {'some jobs failed' if outcome.finding else 'could not be read'}: {outcome.trouble}")
-    for claim in outcome.finding.claims if outcome.finding else ():
+def _print_report(report: ItemReport) -> None:
+    """An item's claims, one line each, as soon as it ends."""
+    item = report.item
+    print(f"\n{item.name} ({', '.join(item.covers)}), {report.jobs} jobs, {duration(report.seconds)}")
+    if report.trouble:
+        print(f"  {'some jobs failed' if report.reading else 'could not be read'}: {report.trouble}")
+    for claim in report.claims:
         print(f"  {claim.status}: {claim.says}\n      {claim.figure}")

@@ -2,45 +2,63 @@
 
 ::
 
-    Paper → Item → Experiment → Store → Cells → Finding (tables, figures, claims) → Reproduction
+    Paper → Item → Experiment → Store → Results → ItemReading (claims, tables, figures) → Reproduction
 
-A paper is a package here that has `PAPER`; an item of it is a file.
+A paper is a package here that has `PAPER`, or an entry point in the group `seamripper.papers`.
 """
 
 from __future__ import annotations
 
-import functools
-
-from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
-from seamripper.papers.base import Claim, Finding, Item, Paper
-from seamripper.papers.reproduce import Reproduction, reproduce
-from seamripper.papers.smith2025 import PAPER as SMITH
+from seamripper.papers.checks import Variants
+from seamripper.papers.claims import COUNTS, Claim, Clause, DecidedClaim
+from seamripper.papers.items import Item, ItemReading, Paper, PaperPlot, PaperTable
+from seamripper.papers.profiles import PROFILES, Profile, Size
+from seamripper.papers.reproduce import ItemReport, Reproduction, reproduce
+from seamripper.papers.results import ALONE, OWN, TRAINED, Range, Results, Select, Units
+from seamripper.registry import Registry
 
-__all__ = ["Claim", "Finding", "Item", "Paper", "Reproduction", "chosen", "papers", "reproduce"]
+__all__ = [
+    "ALONE",
+    "COUNTS",
+    "OWN",
+    "PROFILES",
+    "TRAINED",
+    "Claim",
+    "Clause",
+    "DecidedClaim",
+    "Item",
+    "ItemReading",
+    "ItemReport",
+    "Paper",
+    "PaperPlot",
+    "PaperTable",
+    "Profile",
+    "Range",
+    "Reproduction",
+    "Results",
+    "Select",
+    "Size",
+    "Units",
+    "Variants",
+    "choose",
+    "papers",
+    "reproduce",
+]
+
+papers: Registry[Paper] = Registry(Paper, "seamripper.papers", what="paper", error=ExperimentError, values=True)
+"""Every paper that can be reproduced, by name."""
 
 
-@functools.cache
-def papers() -> dict[str, Paper]:
-    """Every paper that can be reproduced, by name.
-
-    >>> list(papers())
-    ['smith2025']
-    """
-    return {paper.name: paper for paper in (SMITH,)}
-
-
-def chosen(word: str) -> tuple[Paper, tuple[Item, ...]]:
+def choose(word: str) -> tuple[Paper, tuple[Item, ...]]:
     """The paper that `word` names, and the items: `smith2025` is all of them, `smith2025/fig-3` is one.
 
     A figure or table that shares its experiments with others goes by its own name too.
 
-    >>> paper, items = chosen("smith2025/fig-2b")
+    >>> paper, items = choose("smith2025/fig-2b")
     >>> paper.name, [item.name for item in items]
     ('smith2025', ['table-c1'])
     """
     name, slash, item = word.partition("/")
-    if name not in papers():
-        raise ExperimentError(f"There is no paper {name!r}: {did_you_mean(name, list(papers()))}")
-    paper = papers()[name]
-    return paper, paper.chosen(item) if slash else paper.items
+    paper = papers.make(name)
+    return paper, paper.choose(item) if slash else paper.items

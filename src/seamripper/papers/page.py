@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 from seamripper._files import atomic
 from seamripper.estimate import Estimate
 from seamripper.figures import Figure, Lines, Sheet, describe
-from seamripper.papers.base import claims_sheet
-from seamripper.papers.reproduce import Outcome, Reproduction
+from seamripper.papers.checks import FAILS, HOLDS, OPEN
+from seamripper.papers.claims import claims_sheet
+from seamripper.papers.reproduce import ItemReport, Reproduction
 from seamripper.report.html import cell, lay_out
 from seamripper.report.paper import write_figures
 from seamripper.report.sections.base import Section
@@ -19,121 +21,124 @@ from seamripper.report.story import Story
 from seamripper.report.verdict import Headline
 
 PAGE, TEXT = "reproduction.html", "reproduction.md"
-_ORDER = ("reproduced", "not reproduced", "not decided at this size")
 _MARKS = (
     "In brackets: 95 % intervals over seeds, or over samples where there is one network. ↑: a lower bound, as stitches "
     "were still learning when their training ended."
 )
 
 
-def save(found: Reproduction) -> tuple[Path, Path]:
+def save(reproduction: Reproduction) -> tuple[Path, Path]:
     """Write the page and the text into the reproduction's folder; their paths."""
-    paths = found.folder / PAGE, found.folder / TEXT
-    for path, text in zip(paths, (page(found), markdown(found)), strict=True):
-        with atomic(path) as file:
-            file.write(text.encode())
+    paths = reproduction.folder / PAGE, reproduction.folder / TEXT
+    for path, text in zip(paths, (page(reproduction), markdown(reproduction)), strict=True):
+        _write(path, text)
     return paths
 
 
-def save_docs(found: Reproduction, path: Path) -> list[Path]:
+def save_docs(reproduction: Reproduction, path: Path) -> list[Path]:
     """Write the text to `path`, and its figures beside it in a folder of the same name; the paths."""
     folder = path.with_suffix("")
-    drawn = [figure.title for _, figure in story(found).figures if figure.kind != "sheet"]
-    files = write_figures(story(found), folder, format="svg")
-    named = {title: f"{folder.name}/{file.name}" for title, file in zip(drawn, files, strict=True)}
-    with atomic(path) as file:
-        file.write(markdown(found, figures=named).encode())
+    whole = story(reproduction, cells=False)
+    titles = [figure.title for _, figure in whole.figures if figure.kind != "sheet"]
+    files = write_figures(whole, folder, format="svg")
+    names = {title: f"{folder.name}/{file.name}" for title, file in zip(titles, files, strict=True)}
+    _write(path, markdown(reproduction, figures=names))
     return [path, *files]
 
 
-def page(found: Reproduction) -> str:
+def save_measured(reproduction: Reproduction, path: Path) -> None:
+    """Write the record of how long the items took, which a paper ships as `measured.json`."""
+    _write(path, json.dumps(reproduction.measured, indent=1) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic(path) as file:
+        file.write(text.encode())
+
+
+def page(reproduction: Reproduction) -> str:
     """The reproduction as one HTML file."""
-    return lay_out(story(found), f"by {command(found)}. {_MARKS}")
+    return lay_out(story(reproduction), f"by {command(reproduction)}. {_MARKS}")
 
 
-def story(found: Reproduction) -> Story:
-    """What the page tells: how many claims hold, then item by item."""
-    sections = tuple(_section(outcome) for outcome in found.outcomes)
-    return Story(found.paper.name, f"{found.paper.title}, profile {found.profile}", _headline(found), sections)
+def story(reproduction: Reproduction, *, cells: bool = True) -> Story:
+    """What the page says: how many claims hold, then item by item; with `cells`, every cell of the claims."""
+    paper = reproduction.paper
+    sections = tuple(_section(report, cells=cells) for report in reproduction.reports)
+    return Story(paper.name, f"{paper.title}, profile {reproduction.profile}", _headline(reproduction), sections)
 
 
-def command(found: Reproduction) -> str:
+def command(reproduction: Reproduction) -> str:
     """The command that makes it; one for each item, if no word means just these."""
-    paper, items = found.paper, tuple(outcome.item for outcome in found.outcomes)
-    words = [f"{paper.name}/{word}" for word in items[0].words if paper.chosen(word) == items]
+    paper, items = reproduction.paper, tuple(report.item for report in reproduction.reports)
+    words = [f"{paper.name}/{word}" for word in items[0].words if paper.choose(word) == items]
     if items == paper.items:
         words = [paper.name]
     which = words[:1] or [f"{paper.name}/{item.name}" for item in items]
-    return " && ".join(f"seamripper reproduce {word} --profile {found.profile}" for word in which)
+    return " && ".join(f"seamripper reproduce {word} --profile {reproduction.profile}" for word in which)
 
 
-def _headline(found: Reproduction) -> Headline:
-    counts = found.counts
+def _headline(reproduction: Reproduction) -> Headline:
+    counts, order = reproduction.counts, (HOLDS, FAILS, OPEN)
     total = sum(counts.values())
-    said = ", ".join(f"{counts[status]} {status}" for status in _ORDER if counts[status])
-    figures = tuple((status, Estimate(float(counts[status]), note=f"of {total} claims")) for status in _ORDER)
-    apart = [
-        (outcome.item, claim)
-        for outcome in found.outcomes
-        if outcome.finding
-        for claim in outcome.finding.claims
-        if claim.status == "depends on the leak" or (claim.status == "not reproduced" and not claim.beyond)
-    ]
-    doubt = "No claim failed; whether the sizes of this profile are enough, each claim's interval tells."
-    lost = [outcome for outcome in found.outcomes if outcome.finding is None]
-    if lost:
-        doubt = f"{lost[0].item.name} could not be read: {lost[0].trouble}"
-    if apart:
-        item, claim = apart[0]
-        doubt = f"{item.name}: “{claim.says}”: {claim.status} ({claim.figure})."
-    verdict = f"Of {total} claims: {said}." if total else "No claim could be decided."
-    return Headline(f"Does {found.paper.title} hold up?", verdict, figures, doubt)
+    words = ", ".join(f"{counts[status]} {status}" for status in order if counts[status])
+    figures = tuple((status, Estimate(float(counts[status]), note=f"of {total} claims")) for status in order)
+    verdict = f"Of {total} claims: {words}." if total else "No claim could be decided."
+    return Headline(f"Does {reproduction.paper.title} hold up?", verdict, figures, _doubt(reproduction))
 
 
-def _section(outcome: Outcome) -> Section:
-    item, finding = outcome.item, outcome.finding
-    text = f"{item.about} {outcome.jobs} jobs, {outcome.seconds / 60:.1f} min."
-    if finding is None:
-        return Section(item.name, _title(outcome), f"{text} It could not be read: {outcome.trouble}", ())
-    departs = f" Where it departs from the paper: {' '.join(finding.departs)}" if finding.departs else ""
-    trouble = f" Some jobs failed: {outcome.trouble}" if outcome.trouble else ""
-    return Section(
-        item.name, _title(outcome), text + departs + trouble, (claims_sheet(finding.claims), *finding.figures)
-    )
+def _doubt(reproduction: Reproduction) -> str:
+    """The strongest reason to doubt: the first claim that fails or depends on something, or what could not be read."""
+    for report in reproduction.reports:
+        for claim in report.claims:
+            if claim.status.startswith("depends on") or (claim.status == FAILS and not claim.beyond):
+                return f"{report.item.name}: “{claim.says}”: {claim.status} ({claim.figure})."
+    for report in reproduction.reports:
+        if report.reading is None:
+            return f"{report.item.name} could not be read: {report.trouble}"
+    return "No claim failed; whether the sizes of this profile are enough, each claim's interval tells."
 
 
-def _title(outcome: Outcome) -> str:
-    return ", ".join(outcome.item.covers)
+def _section(report: ItemReport, *, cells: bool) -> Section:
+    item, reading = report.item, report.reading
+    title = ", ".join(item.covers)
+    text = f"{item.about} {report.jobs} jobs, {report.seconds / 60:.1f} min."
+    if reading is None:
+        return Section(item.name, title, f"{text} It could not be read: {report.trouble}", ())
+    text += f" Where it departs from the paper: {' '.join(reading.departs)}" if reading.departs else ""
+    text += f" Some jobs failed: {report.trouble}" if report.trouble else ""
+    every_cell = (reading.cells,) if cells and reading.cells.rows else ()
+    return Section(item.name, title, text, (claims_sheet(reading.claims), *reading.figures, *every_cell))
 
 
 # ---- text
 
 
-def markdown(found: Reproduction, *, figures: dict[str, str] | None = None) -> str:
-    """The reproduction as text; `figures` are files of drawn figures, by title."""
-    return "\n".join(_lines(found, figures or {})) + "\n"
+def markdown(reproduction: Reproduction, *, figures: dict[str, str] | None = None) -> str:
+    """The reproduction as text; `figures` are the files of figures, by title."""
+    return "\n".join(_lines(reproduction, figures or {})) + "\n"
 
 
-def _lines(found: Reproduction, figures: dict[str, str]) -> Iterator[str]:
-    first = _headline(found)
-    minutes = found.seconds / 60
-    yield from (f"# {found.paper.title}: profile {found.profile}", "", f"**{first.verdict}**", "")
-    yield from (f"    {command(found)}", "", f"{minutes:.0f} minutes{_with(found)}.", "")
+def _lines(reproduction: Reproduction, figures: dict[str, str]) -> Iterator[str]:
+    first = _headline(reproduction)
+    minutes = reproduction.seconds / 60
+    yield from (f"# {reproduction.paper.title}: profile {reproduction.profile}", "", f"**{first.verdict}**", "")
+    yield from (f"    {command(reproduction)}", "", f"{minutes:.0f} minutes{_made_with(reproduction)}.", "")
     yield from (f"Strongest reason to doubt: {first.doubt}", "", _MARKS, "")
-    for outcome in found.outcomes:
-        section = _section(outcome)
+    for report in reproduction.reports:
+        section = _section(report, cells=False)
         yield from (f"## {section.title}", "", section.text, "")
         for figure in section.figures:
             yield from _figure(figure, figures)
 
 
-def _with(found: Reproduction) -> str:
+def _made_with(reproduction: Reproduction) -> str:
     """On what, with which versions, and from which commits."""
-    packages = found.made.get("packages", {})
-    words = [f" on {found.made['cores']} cores"] if "cores" in found.made else []
+    made = reproduction.made
+    packages = made.get("packages", {})
+    words = [f" on {made['cores']} cores"] if "cores" in made else []
     words += [f"{name} {packages[name]}" for name in ("seamripper", "torch") if name in packages]
-    revisions = [f"commit {one[:12]}" for one in found.made.get("revisions", ())]
-    return ", ".join((*words, *revisions))
+    return ", ".join((*words, *(f"commit {code[:12]}" for code in made.get("revisions", ()))))
 
 
 def _figure(figure: Figure, files: dict[str, str]) -> Iterator[str]:
@@ -150,12 +155,12 @@ def _figure(figure: Figure, files: dict[str, str]) -> Iterator[str]:
 
 
 def _table(columns: Any, rows: Any) -> Iterator[str]:
-    yield f"| {' | '.join(map(_cell, columns))} |"
+    yield f"| {' | '.join(map(_escape, columns))} |"
     yield "|" + "---|" * len(columns)
     for row in rows:
-        yield f"| {' | '.join(_cell(cell(value)) for value in row)} |"
+        yield f"| {' | '.join(_escape(cell(value)) for value in row)} |"
     yield ""
 
 
-def _cell(text: str) -> str:
+def _escape(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""reproduce: run the items of a paper, read what came of them, and write it down beside the paper's own numbers."""
+"""reproduce: run the items of a paper, and decide its claims by the results."""
 
 from __future__ import annotations
 
@@ -17,32 +17,51 @@ from seamripper.experiment import Engine, Standing, Store, Summary, run, table
 from seamripper.experiment.provenance import provenance
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.store import is_store
-from seamripper.papers.base import Finding, Item, Paper, Profile
-from seamripper.papers.cells import Cells
+from seamripper.papers.claims import DecidedClaim
+from seamripper.papers.items import Item, ItemReading, Paper
+from seamripper.papers.profiles import PROFILES
+from seamripper.papers.results import Results
 from seamripper.report.sections.pictures import pictures
 
 RECORD = "reproduction.json"
 
 
+def _ignore(_: Any) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """What is called while a paper is reproduced: with each line, each change of the standing, and each item's end."""
+
+    announce: Callable[[str], None] = _ignore
+    watch: Callable[[Standing], None] = _ignore
+    end: Callable[[ItemReport], None] = _ignore
+
+
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """An item, what came of it, and how long its runs took; without a finding, why there is none."""
+class ItemReport:
+    """An item, what its results say, and how long its runs took; without a reading, the trouble that prevented it."""
 
     item: Item
-    finding: Finding | None
+    reading: ItemReading | None
     seconds: float
     jobs: int
     trouble: str = ""
 
+    @property
+    def claims(self) -> tuple[DecidedClaim, ...]:
+        """The claims that could be decided, or left open."""
+        return () if self.reading is None else self.reading.claims
+
     def as_record(self) -> dict[str, Any]:
-        """The outcome as JSON has it."""
-        claims = [] if self.finding is None else [claim.as_record() for claim in self.finding.claims]
+        """The report as JSON has it."""
         return {
             "item": self.item.name,
             "covers": list(self.item.covers),
             "seconds": round(self.seconds, 1),
             "jobs": self.jobs,
-            "claims": claims,
+            "claims": [claim.as_record() for claim in self.claims],
             "trouble": self.trouble or None,
         }
 
@@ -52,22 +71,21 @@ class Reproduction:
     """What came of a paper, or of some of its items."""
 
     paper: Paper
-    profile: Profile
+    profile: str
     folder: Path
-    outcomes: tuple[Outcome, ...]
+    reports: tuple[ItemReport, ...]
     made: Mapping[str, Any] = field(repr=False, default_factory=dict)
-    """By which versions, on which machine, from which commit."""
+    """By which versions, on which machine, from which commits."""
 
     @property
     def counts(self) -> Counter[str]:
         """How many of the paper's claims ended how."""
-        claims = [one for outcome in self.outcomes if outcome.finding for one in outcome.finding.claims]
-        return Counter(claim.status for claim in claims if not claim.beyond)
+        return Counter(claim.status for report in self.reports for claim in report.claims if not claim.beyond)
 
     @property
     def seconds(self) -> float:
         """What all the runs took."""
-        return sum(outcome.seconds for outcome in self.outcomes)
+        return sum(report.seconds for report in self.reports)
 
     def as_record(self) -> dict[str, Any]:
         """The reproduction as JSON has it."""
@@ -77,12 +95,19 @@ class Reproduction:
             "store": str(self.folder),
             "claims": dict(self.counts),
             "seconds": round(self.seconds, 1),
-            "items": [outcome.as_record() for outcome in self.outcomes],
+            "items": [report.as_record() for report in self.reports],
             "made": dict(self.made),
         }
 
+    @property
+    def measured(self) -> dict[str, Any]:
+        """The record of how long the items took, as a paper ships it."""
+        minutes = {report.item.name: round(report.seconds / 60, 1) for report in self.reports}
+        commits = [str(code)[:12] for code in self.made.get("revisions", ())]
+        return {"profile": self.profile, "cores": self.made.get("cores"), "commits": commits, "minutes": minutes}
 
-def folder_of(paper: Paper, profile: Profile) -> Path:
+
+def folder_of(paper: Paper, profile: str) -> Path:
     """Where the results of a paper are kept unless something else is said: runs/PAPER-PROFILE."""
     return Path("runs") / f"{paper.name}-{profile}"
 
@@ -91,58 +116,58 @@ def reproduce(
     paper: Paper,
     items: Sequence[Item],
     *,
-    profile: Profile = "quick",
+    profile: str = "quick",
     store: str | os.PathLike[str] | None = None,
     engine: Engine | None = None,
     retry_failed: bool = False,
-    announce: Callable[[str], None] = lambda _: None,
-    watch: Callable[[Item], Callable[[Standing], None]] = lambda _: lambda _: None,
-    told: Callable[[Outcome], None] = lambda _: None,
+    listener: Listener = Listener(),  # noqa: B008
 ) -> Reproduction:
     """Run the items one after the other in one store, and read them. It may be stopped and started again.
 
-    `told` hears of each item as it ends. Jobs that items share are done once. An item whose data or weights are not to
-    be had here is told as such, and does not stop the others.
+    Jobs that items share are done once. An item whose data or weights are not to be had here is reported as such, and
+    does not stop the others.
     """
+    if profile not in PROFILES:
+        raise ExperimentError(f"Expected profile to be one of {', '.join(PROFILES)}, but got {profile!r}.")
     folder = folder_of(paper, profile) if store is None else Path(store)
     before = _seconds_before(folder)
-    outcomes = []
+    reports = []
     for item in items:
-        taken, started = before.get(item.name, 0.0), time.monotonic()
+        spent, started = before.get(item.name, 0.0), time.monotonic()
         try:
             summary = run(
-                item.experiment(profile),
+                paper.experiment(item, profile),
                 folder,
                 engine=engine,
                 retry_failed=retry_failed,
-                announce=announce,
-                watch=watch(item),
+                announce=listener.announce,
+                watch=listener.watch,
             )
         except KeyboardInterrupt:
             if is_store(folder):
-                _remember(folder, item.name, taken + time.monotonic() - started)
+                _remember(folder, item.name, spent + time.monotonic() - started)
             raise
         except (DataError, ModelError, MissingExtraError) as e:
-            outcome = Outcome(item, None, taken, 0, str(e))
+            report = ItemReport(item, None, spent, 0, str(e))
         else:
-            taken += time.monotonic() - started if summary.did else 0.0
-            outcome = _read(item, profile, folder, summary, taken)
-            _remember(folder, item.name, taken)
-        outcomes.append(outcome)
-        told(outcome)
-    return Reproduction(paper, profile, folder, tuple(outcomes), _made(folder))
+            spent += time.monotonic() - started if summary.did else 0.0
+            report = _report(paper, item, profile, folder, summary, spent)
+            _remember(folder, item.name, spent)
+        reports.append(report)
+        listener.end(report)
+    return Reproduction(paper, profile, folder, tuple(reports), _made(folder))
 
 
 def _made(folder: Path) -> dict[str, Any]:
-    """What it was made with: of now, and the revisions of this package at which the runs were made."""
+    """What it was made with: the versions of now, and the commits of this package at which the runs were made."""
     revisions: list[str] = []
     if is_store(folder):
         with Store(folder) as store:
-            revisions = [str(one["code"]) for one in store.runs.all() if one.get("code")]
+            revisions = [str(row["code"]) for row in store.runs.all() if row.get("code")]
     return {**provenance(), "revisions": list(dict.fromkeys(revisions))}
 
 
-def _read(item: Item, profile: Profile, folder: Path, summary: Summary, seconds: float) -> Outcome:
+def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summary, seconds: float) -> ItemReport:
     name = summary.experiment
     with Store(folder) as store:
         _, rows = table(store, name)
@@ -151,19 +176,14 @@ def _read(item: Item, profile: Profile, folder: Path, summary: Summary, seconds:
         results = [result for key in summary.failed if (result := store.result(key)) is not None]
     errors = [str(row["error"]) for row in rows if row["state"] == "failed"]
     errors += [f"{result.record['error']}: {result.record['message']}" for result in results]
-    failed = list(dict.fromkeys(errors))
+    failed = list(dict.fromkeys(errors))[:3]
     section = pictures(Reading.open(folder, experiment=name))
-    shown = () if section is None else section.figures
+    images = () if section is None else section.figures
     try:
-        finding = item.read(Cells(rows, shown), profile)  # type: ignore[arg-type]
+        reading = paper.read(item, Results(rows, images), profile)  # type: ignore[arg-type]
     except ExperimentError as e:
-        return Outcome(item, None, seconds, jobs, "; ".join([str(e), *failed[:3]]))
-    except Exception as e:
-        # Where results are missing a reader may trip over anything. With all of them there, the fault is its own.
-        if not failed:
-            raise
-        return Outcome(item, None, seconds, jobs, "; ".join([f"{type(e).__name__}: {e}", *failed[:3]]))
-    return Outcome(item, finding, seconds, jobs, "; ".join(failed[:3]))
+        return ItemReport(item, None, seconds, jobs, "; ".join([str(e), *failed]))
+    return ItemReport(item, reading, seconds, jobs, "; ".join(failed))
 
 
 def _seconds_before(folder: Path) -> dict[str, float]:

@@ -4,100 +4,57 @@ from __future__ import annotations
 
 from typing import Any
 
-from seamripper.estimate import Estimate
-from seamripper.experiment.spec import Experiment, Noising
-from seamripper.figures import Sheet
-from seamripper.papers.base import Finding, Item, Profile
-from seamripper.papers.cells import Cells
-from seamripper.papers.checks import above, below, claim, every, leaks, no_worse
-from seamripper.papers.smith2025._setting import STITCH, TITLES, setting, share, sizes
+from seamripper.experiment import Experiment
+from seamripper.papers import TRAINED, Claim, Clause, Item, PaperTable, Profile, Select
+from seamripper.papers.smith2025.setting import BOTH, NAMES, ONE_DRAW, TITLES, SmithParts, leak
 
 _RADII = (0.1, 0.5, 0.9, 0.99, 1.0)
 _TABLE = {
-    "greyscale": {0.5: 99.7, 0.9: 97.3, 0.99: 96.4, 1.0: 96.0},
-    "colour-only": {0.5: 99.8, 0.9: 97.8, 0.99: 96.3, 1.0: 96.6},
+    "greyscale": {0.5: 0.997, 0.9: 0.973, 0.99: 0.964, 1.0: 0.960},
+    "colour-only": {0.5: 0.998, 0.9: 0.978, 0.99: 0.963, 1.0: 0.966},
 }
-"""Per cent; one network of each, cut before Block 3."""
+"""One network of each, cut before Block 3."""
 
 
-def _experiment(profile: Profile) -> Experiment:
-    own = setting(profile)
+def _experiment(own: Profile) -> Experiment:
+    smith = SmithParts(own)
+    part = {"cuts": ("layer2",), "radius": _RADII, "freeze": BOTH, "rank": False}
     return Experiment(
         name="table-d3",
         about="the radius of clustered noise (Smith et al. 2025, Table D.3)",
-        models=own.networks(*_TABLE),
-        matchings={"from noise": own.noise_way()},
-        noise=(
-            Noising(
-                receivers=tuple(_TABLE),
-                cuts=("layer2",),
-                radius=_RADII,
-                per_class=own.per_class,
-                per_class_test=own.per_class_test,
-                matchings=("from noise",),
-                stitches=(STITCH,),
-                freeze=("all", "weights"),
-            ),
-        ),
+        models=smith.resnets(*_TABLE),
+        matchings={"from noise": own.noise},
+        noise=(smith.noises(tuple(_TABLE), **part),),
     )
 
 
-def _read(cells: Cells, profile: Profile) -> Finding:
-    def of(name: str, radius: float, freeze: str = "weights") -> Estimate:
-        return cells.of("top1", kind="noise", receiver=name, radius=radius, freeze=freeze)
-
-    falls = [
-        (f"{TITLES[name]}, radius {a:g} against {b:g}", above(of(name, a), of(name, b)))
-        for name in _TABLE
-        for a, b in ((0.5, 0.9), (0.9, 1.0))
-    ]
-    own = {name: cells.of("accuracy", kind="train", model=name) for name in _TABLE}
-    tight, frozen = (
-        [(TITLES[name], no_worse(of(name, 0.1, freeze), own[name])) for name in _TABLE] for freeze in ("weights", "all")
-    )
-    claims = (
-        claim(
-            "A larger radius makes clusters overlap, and the stitch worse (Table D.3)",
-            "In the authors' way, accuracy at radius 0.5 is above that at 0.9, and that above the one at 1.0 (interval "
-            "over seeds).",
-            every(falls),
-        ),
-        claim(
-            "By its radius, noise can be put above the original network or below it (D.3)",
-            "In the authors' way, greyscale: accuracy at radius 0.5 is above the network's own. Both: accuracy at "
-            "1.0 is below it.",
-            every(
-                [
-                    ("Greyscale, radius 0.5", above(of("greyscale", 0.5), own["greyscale"])),
-                    *((f"{TITLES[name]}, radius 1", below(of(name, 1.0), own[name])) for name in _TABLE),
-                ]
-            ),
-        ),
-        leaks("Tight clusters of noise are fully compatible", tight, frozen),
-    )
-    rows = []
-    for radius in _RADII:
-        row: list[Any] = [f"{radius:g}"]
-        for name, theirs in _TABLE.items():
-            row.append(f"{theirs[radius] / 100:.3f}" if radius in theirs else "–")
-            row += [share(of(name, radius, freeze)) for freeze in ("weights", "all")]
-        rows.append(tuple(row))
-    columns = (
-        "radius",
-        *(f"{TITLES[name]}, {whose}" for name in _TABLE for whose in ("paper", "ours (BN adapts)", "ours (frozen)")),
-    )
-    sheet = Sheet("Table D.3: noise of several radii, cut before Block 3", columns, tuple(rows))
-    return Finding(
-        claims, (sheet,), (*sizes(profile, stitched=False, noise=True), "The paper has one network of each kind.")
-    )
+def _noise(**labels: Any) -> Select:
+    return Select("top1", **{"kind": "noise", "receiver": tuple(_TABLE), "freeze": "weights", **labels})
 
 
-ITEM = Item(
-    "table-d3",
-    ("Table D.3",),
-    "Clustered noise of radius 0.1 to 1.0 into greyscale and Colour-Only networks, cut before Block 3.",
-    _experiment,
-    _read,
-    minutes=0.9,
-    times=900.0,
+_TIGHT = Claim("", "", _noise(radius=0.1), "no worse", TRAINED)
+CLAIMS = (
+    Claim("A larger radius makes clusters overlap, and the stitch worse", "Table D.3", _noise(radius=(0.5, 0.9)),
+        "above", Select(radius=(0.9, 1.0))),
+    Claim("By its radius, noise can be put above the original network or below it", "D.3",
+        _noise(receiver="greyscale", radius=0.5), "above", TRAINED,
+        also=(Clause(_noise(radius=1.0), "below", TRAINED),)),
+    leak(_TIGHT, "Tight clusters of noise are fully compatible"),
+)  # fmt: skip
+
+
+def _cells(name: str, radius: float) -> tuple[Any, ...]:
+    select = Select("top1", kind="noise", receiver=name, radius=radius, freeze=("weights", "all"))
+    return _TABLE[name].get(radius), select
+
+
+_WHOSE = ("paper", "ours (BN adapts)", "ours (frozen)")
+_SHOWS = PaperTable(
+    "Table D.3: noise of several radii, cut before Block 3",
+    ("radius", *(f"{TITLES[name]}, {whose}" for name in _TABLE for whose in _WHOSE)),
+    tuple((f"{radius:g}", *(_cells(name, radius) for name in _TABLE)) for radius in _RADII),
 )
+ITEM = Item("table-d3", ("Table D.3",),
+    "Clustered noise of radius 0.1 to 1.0 into greyscale and Colour-Only networks, cut before Block 3.",
+    _experiment, CLAIMS, (_SHOWS,), (ONE_DRAW, "The paper has one network of each kind."),
+    NAMES)  # fmt: skip

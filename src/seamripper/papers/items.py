@@ -1,0 +1,205 @@
+"""Papers and their items: an experiment, claims, tables and plots, all of them data."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from seamripper._words import did_you_mean
+from seamripper.errors import ExperimentError, FileError
+from seamripper.estimate import Estimate
+from seamripper.experiment import Experiment
+from seamripper.figures import Figure, Lines, Series, Sheet
+from seamripper.papers.claims import Claim, DecidedClaim, Names, cell_name, decide, figure_name, label_name
+from seamripper.papers.profiles import Profile, Sizes, departures, work
+from seamripper.papers.results import Results, Select
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table: cells as they are, and selections, each of which fills as many columns as it has cells."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    caption: str = ""
+
+    def draw(self, results: Results, names: Names) -> Sheet:
+        """The table with the values of these results; a value that they lack is a dash."""
+        rows = tuple(tuple(word for cell in row for word in _words(cell, results)) for row in self.rows)
+        return Sheet(self.title, self.columns, rows, self.caption)
+
+
+def _words(cell: Any, results: Results) -> Sequence[str]:
+    if isinstance(cell, Select):
+        values = [results.find(cell.figures, labels) for labels in cell.cells()]
+        return ["–" if value is None else str(value.as_share) for value in values]
+    if isinstance(cell, tuple):
+        return [word for part in cell for word in _words(part, results)]
+    return ["–" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell)]
+
+
+@dataclass(frozen=True)
+class PaperPlot:
+    """Lines over an axis: one for each value of the other axes, baselines, and the authors' own numbers, dashed."""
+
+    title: str
+    selects: tuple[Select, ...]
+    baselines: Mapping[str, Select] = field(default_factory=dict)
+    authors: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    caption: str = ""
+    along: str = "receiver_cut"
+
+    def draw(self, results: Results, names: Names) -> Lines:
+        """The plot with the values of these results."""
+        lines: dict[str, dict[Any, Estimate | None]] = {}
+        cells = [cell for select in self.selects for cell in select.cells()]
+        rest = [{key: value for key, value in cell.items() if key != self.along} for cell in cells]
+        for select in self.selects:
+            for cell in select.cells():
+                name = select.called or cell_name({k: v for k, v in cell.items() if k != self.along}, rest, names)
+                values = lines.setdefault(name or figure_name(select), {})
+                values[cell[self.along]] = results.find(select.figures, cell)
+        places = list(dict.fromkeys(cell[self.along] for cell in cells))
+        series = [Series(name, _points(values, places)) for name, values in lines.items()]
+        for name, select in self.baselines.items():
+            values = {place: results.find(select.figures, {**select.labels, self.along: place}) for place in places}
+            series.append(Series(name, _points(values, places), dashed=True))
+        for name, numbers in self.authors.items():
+            series.append(Series(f"{name} (authors)", tuple(Estimate(number) for number in numbers), dashed=True))
+        words = tuple(label_name(names, self.along, place) for place in places)
+        y = figure_name(Select(*self.selects[0].figures))
+        x = "cut" if self.along == "receiver_cut" else self.along
+        return Lines(self.title, words, tuple(series), y, x, caption=self.caption)
+
+
+def _points(values: Mapping[Any, Estimate | None], places: Sequence[Any]) -> tuple[Estimate, ...]:
+    points = (values.get(place) for place in places)
+    return tuple(Estimate(math.nan) if point is None else point.as_share for point in points)
+
+
+@dataclass(frozen=True)
+class ItemReading:
+    """What the results of an item say: its claims decided, tables and figures, and where it departs from the paper."""
+
+    claims: tuple[DecidedClaim, ...]
+    figures: tuple[Figure, ...]
+    departs: tuple[str, ...] = ()
+
+    @property
+    def cells(self) -> Sheet:
+        """Every cell of every claim, as one table."""
+        rows = tuple((claim.says, *row) for claim in self.claims for row in claim.sheet.rows)
+        columns = ("claim", "cell", "value", "against", "difference", "status")
+        return Sheet("Cells of the claims", columns, rows)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper, with those that come out of the same experiments.
+
+    `experiment` describes the runs for a profile. An item that `shows` nothing of its own shows the figures of its
+    claims. `departs` is where it departs from the paper in every profile. `pictures` are how the titles of the image
+    rows begin that are shown.
+    """
+
+    name: str
+    covers: tuple[str, ...]
+    about: str
+    experiment: Callable[[Any], Experiment] = field(repr=False)
+    claims: tuple[Claim, ...] = field(repr=False)
+    shows: tuple[PaperTable | PaperPlot, ...] = field(default=(), repr=False)
+    departs: tuple[str, ...] = field(default=(), repr=False)
+    names: Names = field(default_factory=dict, repr=False)
+    pictures: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it can be called.
+
+        >>> Item("table-c1", ("Table C.1", "Fig. 2b"), "", None, ()).words
+        ('table-c1', 'fig-2b')
+        """
+        return tuple(dict.fromkeys((self.name, *map(_word, self.covers))))
+
+    def read(self, results: Results, profile: str) -> ItemReading:
+        """The claims, tables and figures of these results."""
+        decided = [decide(claim, results, self.names, profile) for claim in self.claims]
+        claims = tuple(claim for claim in decided if claim is not None)
+        figures: list[Figure] = [row.draw(results, self.names) for row in self.shows]
+        if not self.shows:
+            figures += [claim.lines or claim.sheet for claim in claims if claim.cells]
+        figures += [p for start in self.pictures for p in results.pictures if p.title.startswith(start)]
+        return ItemReading(claims, tuple(figures))
+
+
+def _word(title: str) -> str:
+    """A title as a word: Fig. 2b → fig-2b, Table C.1 → table-c1, Section 4.2 → section-4.2."""
+    kind, _, rest = title.lower().replace("§", "section ").partition(" ")
+    number = rest.strip()
+    if kind.startswith(("fig", "table")) and re.fullmatch(r"[a-z]\.\d\w*", number):
+        number = number.replace(".", "")
+    return f"{kind.rstrip('.')}-{number.replace(' ', '-')}"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its items, the sizes of its profiles, and the record of how long the items took."""
+
+    name: str
+    title: str
+    items: tuple[Item, ...]
+    sizes: Sizes = field(default_factory=dict, repr=False)
+    measured: Path | None = field(default=None, repr=False)
+
+    @property
+    def about(self) -> str:
+        """The title."""
+        return self.title
+
+    def choose(self, word: str) -> tuple[Item, ...]:
+        """The items that a word means: one, or all that have a part of the table or figure."""
+        items = tuple(item for item in self.items if word in item.words)
+        if not items:
+            known = list(dict.fromkeys(name for item in self.items for name in item.words))
+            raise ExperimentError(f"{self.name} has no {word!r}: {did_you_mean(word, known)}")
+        return items
+
+    def experiment(self, item: Item, profile: str) -> Experiment:
+        """The runs of an item in a profile."""
+        return item.experiment(Profile(profile, self.sizes))
+
+    def read(self, item: Item, results: Results, profile: str) -> ItemReading:
+        """What the results of an item say, with where it departs from the paper."""
+        return replace(item.read(results, profile), departs=self.departures(item, profile))
+
+    def departures(self, item: Item, profile: str) -> tuple[str, ...]:
+        """Where an item departs from the paper: by the sizes that its experiment uses, and in every profile."""
+        used = Profile(profile, self.sizes)
+        item.experiment(used)
+        smaller = departures(self.sizes, used.used) if profile != "paper" else ""
+        return (*((smaller,) if smaller else ()), *item.departs)
+
+    def seconds(self, item: Item, profile: str) -> float | None:
+        """About how long an item takes on two cores: measured, or for the paper's sizes estimated from them."""
+        minutes = self.minutes.get(item.name)
+        if minutes is None or profile == "quick":
+            return None if minutes is None else 60 * minutes
+        return 60 * minutes * work(self.experiment(item, profile)) / work(self.experiment(item, "quick"))
+
+    @functools.cached_property
+    def minutes(self) -> Mapping[str, float]:
+        """Minutes of each item in the quick profile, from the last run of record."""
+        if self.measured is None or not self.measured.is_file():
+            return {}
+        try:
+            minutes = json.loads(self.measured.read_text())["minutes"]
+            return {str(name): float(value) for name, value in minutes.items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            raise FileError(f"{self.measured} is damaged: {e}. `seamripper reproduce --measured` writes it.") from e

@@ -1,0 +1,217 @@
+"""Results of an item, selected by their labels: each value with its interval and the seeds behind it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
+
+from seamripper.errors import ExperimentError
+from seamripper.estimate import Estimate, over_seeds
+from seamripper.figures import Pictures
+
+LEARNING = (0.05, 0.01)
+"""A stitch is still learning if its loss fell by more than this share, and by more than so much, over the last fifth of
+its steps. A share alone would not do: cross-entropy that has come near to 0 goes on halving, and no answer changes."""
+_RISING = ("top1", "top5")
+"""Figures that go up as a stitch learns."""
+Labels = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Units:
+    """Values of a label that are the units of an estimate: three untrained senders, say, in place of three seeds."""
+
+    values: tuple[Any, ...]
+    called: str = ""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values of a label over which the estimate is the range, highest minus lowest, of each seed."""
+
+    values: tuple[Any, ...]
+    called: str = ""
+
+
+@dataclass(frozen=True, init=False)
+class Select:
+    """Values of the results: a figure under labels. A label given as a tuple is an axis, and each value a cell.
+
+    A label given as a set may have any of its values, one given as None is free. Of several figures, the first that
+    the results have is taken.
+
+    >>> select = Select("top1", sender=("colour", "digit"), receiver="digit")
+    >>> list(select.cells())
+    [{'sender': 'colour', 'receiver': 'digit'}, {'sender': 'digit', 'receiver': 'digit'}]
+    """
+
+    figures: tuple[str, ...]
+    labels: Labels
+    called: str = ""
+
+    def __init__(self, *figures: str, **labels: Any) -> None:
+        fixed = {key: frozenset(value) if isinstance(value, set) else value for key, value in labels.items()}
+        object.__setattr__(self, "figures", figures)
+        object.__setattr__(self, "labels", fixed)
+
+    def with_name(self, called: str) -> Select:
+        """The same, with a name for its values in sentences and figures."""
+        select = Select(*self.figures, **self.labels)
+        object.__setattr__(select, "called", called)
+        return select
+
+    @property
+    def axes(self) -> dict[str, tuple[Any, ...]]:
+        """The labels that have several values."""
+        return {key: value for key, value in self.labels.items() if isinstance(value, tuple)}
+
+    def cells(self) -> Iterator[dict[str, Any]]:
+        """The labels of each cell: the product of the axes, in their order."""
+        for values in itertools.product(*self.axes.values()):
+            yield {**self.labels, **dict(zip(self.axes, values, strict=True))}
+
+    def with_labels(self, **labels: Any) -> Select:
+        """The same with other labels."""
+        return Select(*self.figures, **{**self.labels, **labels}).with_name(self.called)
+
+    def beside(self, cell: Labels, axes: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        """The labels of what stands beside a cell of another selection, which has these axes.
+
+        A label that this selection leaves out is the cell's own; one with an axis of both is aligned by position.
+        A training has no labels but its model: the receiver.
+
+        >>> Select("rank_native", freeze="all").beside({"receiver": "digit", "freeze": "weights"}, {})
+        {'receiver': 'digit', 'freeze': 'all'}
+        """
+        if self.labels.get("kind") == "train":
+            return {"model": cell.get("receiver"), **self.labels}
+        pairs = {key: dict(zip(axes[key], values, strict=True)) for key, values in self.axes.items()}
+        return {**cell, **{key: pairs[key][cell[key]] if key in pairs else v for key, v in self.labels.items()}}
+
+
+ALONE = Select("receiver_unadapted", "receiver_here").with_name("that of the receiver as it was trained")
+"""The receiver alone on the samples of the stitch, before its statistics could adapt."""
+OWN = Select("own_unadapted", "receiver_own").with_name("that of the receiver as it was trained, on its own task")
+TRAINED = Select("accuracy", kind="train").with_name("that of the receiver as it was trained, on its own task")
+"""The same of a receiver whose stitch has no samples, as noise has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The rows of an item's results table, and its image rows."""
+
+    rows: Sequence[Row]
+    pictures: tuple[Pictures, ...] = ()
+
+    def of(self, figures: Sequence[str], labels: Labels) -> Estimate:
+        """The estimate of a cell; an error if the results have none.
+
+        >>> row = {"figure": "top1", "value": 0.9, "receiver_seed": 0, "low": 0.8, "high": 1.0, "n": 10}
+        >>> str(Results([row, {**row, "receiver_seed": 1, "value": 0.8}]).of(["top1"], {}))
+        '0.850 [0.215, 1.485]'
+        """
+        estimate = self.find(figures, labels)
+        if estimate is None:
+            asked = {key: value for key, value in labels.items() if value is not None}
+            raise ExperimentError(
+                f"The results have no figure {figures[-1]!r} with {asked}: some jobs have failed or were not run. "
+                "`seamripper status` on the store tells which."
+            )
+        return estimate
+
+    def find(self, figures: Sequence[str], labels: Labels) -> Estimate | None:
+        """The same, or None if the results have none."""
+        parts = [(key, value) for key, value in labels.items() if isinstance(value, (Units, Range))]
+        if not parts:
+            return next((x for figure in figures if (x := self._estimate(figure, labels)) is not None), None)
+        ((key, several),) = parts
+        estimates = {value: self.find(figures, {**labels, key: value}) for value in several.values}
+        known = {value: estimate for value, estimate in estimates.items() if estimate is not None}
+        if len(known) < len(estimates):
+            return None
+        return _over_units(known) if isinstance(several, Units) else _range(list(known.values()))
+
+    def _estimate(self, figure: str, labels: Labels) -> Estimate | None:
+        wanted = [(key, value) for key, value in labels.items() if value is not None]
+        rows = [row for row in self._figures.get(figure, ()) if all(_is(row, *pair) for pair in wanted)]
+        if not rows:
+            return None
+        learning = figure in _RISING and any(row.get("key") in self._learning for row in rows)
+        units: dict[Any, list[float]] = defaultdict(list)
+        for row in rows:
+            units[_unit(row)].append(row["value"])
+        values = {unit: fmean(several) for unit, several in units.items()}
+        if len(rows) == 1 and rows[0].get("low") is not None:
+            (row,) = rows
+            return _noted(Estimate(row["value"], row["low"], row["high"], row["n"], "samples", values), learning)
+        if len(units) == 1:
+            # One network, several stitches: these are the units.
+            (several,) = units.values()
+            values = dict(enumerate(several))
+        return _noted(over_seeds(values), learning)
+
+    @functools.cached_property
+    def _figures(self) -> Mapping[str, list[Row]]:
+        """The rows that have a value, by figure."""
+        figures: dict[str, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            if row.get("value") is not None:
+                figures[row["figure"]].append(row)
+        return figures
+
+    @functools.cached_property
+    def _learning(self) -> frozenset[Any]:
+        """The jobs whose stitch was still learning, by key."""
+        losses = {row.get("key"): row["value"] for row in self._figures.get("loss_end", [])}
+        share, least = LEARNING
+        falls = {row.get("key"): row["value"] for row in self._figures.get("falling", [])}
+        return frozenset(key for key, fall in falls.items() if fall > share and fall * losses.get(key, 1.0) > least)
+
+    def counts(self, column: str, labels: Labels) -> Counter[str]:
+        """How often a column says what, in the rows with these labels."""
+        wanted = [(key, value) for key, value in labels.items() if value is not None]
+        rows = [row for row in self.rows if all(_is(row, *pair) for pair in wanted)]
+        return Counter(str(row[column]) for row in rows if row.get(column) is not None)
+
+
+def _over_units(parts: Mapping[Any, Estimate]) -> Estimate:
+    """One estimate of several, each of which is a unit."""
+    learning = any(part.lower_bound for part in parts.values())
+    return _noted(over_seeds({name: part.value for name, part in parts.items()}), learning)
+
+
+def _range(parts: Sequence[Estimate]) -> Estimate:
+    """The range of several estimates, seed by seed, so that the seeds stay the unit."""
+    seeds = [seed for seed in parts[0].values if all(seed in part.values for part in parts)]
+    spans = {s: max(p.values[s] for p in parts) - min(p.values[s] for p in parts) for s in seeds}
+    if not spans:
+        return Estimate(math.nan)
+    estimate = _noted(over_seeds(spans), learning=any(part.lower_bound for part in parts))
+    # Those that still learn may yet come to the same, or part: nothing is known of their range.
+    return replace(estimate, low=math.nan, high=math.nan) if estimate.lower_bound else estimate
+
+
+def _noted(estimate: Estimate, learning: bool) -> Estimate:
+    """The estimate with a note on its units, and on whether stitches were still learning."""
+    n = len(estimate.values)
+    note = f"mean over {n} seeds" if n > 1 else "one seed, interval over samples"
+    return replace(estimate, lower_bound=learning, note=note + (", still learning" if learning else ""))
+
+
+def _is(row: Row, key: str, wanted: Any) -> bool:
+    return row.get(key) in wanted if isinstance(wanted, frozenset) else row.get(key) == wanted
+
+
+def _unit(row: Row) -> Any:
+    """The training seed that a row is of: the receiver's, or the sender's where the receiver has none, or its own."""
+    for name in ("receiver_seed", "sender_seed"):
+        if row.get(name) is not None:
+            return row[name]
+    return row.get("seed")
