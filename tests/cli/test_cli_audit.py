@@ -15,7 +15,7 @@ import seamripper as sr
 from seamripper.audits import audit, audits
 from seamripper.audits.audit import MATCHING
 from seamripper.audits.base import DEFAULT_CONTROLS
-from seamripper.audits.identification import identified
+from seamripper.audits.identification import identify
 from seamripper.audits.interventions import interventions
 from seamripper.cli.audit_command import _matching
 from seamripper.errors import AuditError
@@ -294,7 +294,7 @@ def test_the_matrices_of_a_folder_are_put_to_identification(run: Run, pair: tupl
     rows = {row["measure"]: row for row in table(ran.out, "measure")}
     assert list(rows) == ["linear_cka", "opd"]
     for label, row in rows.items():
-        verdict = identified(found, label)
+        verdict = identify(found, label)
         assert verdict.p is not None
         assert row["share identified [95 % interval]"] == str(verdict.observed)
         assert (row["chance"], row["p"]) == ("0.250", f"{verdict.p:.2g}")
@@ -304,7 +304,7 @@ def test_the_matrices_of_a_folder_are_put_to_identification(run: Run, pair: tupl
     )
     assert ran.out.endswith("\nwritten to found.json\n")
     told = run("audit", "run", "--json").json
-    assert told["identification"]["opd"] == json.loads(json.dumps(identified(found, "opd").as_record()))
+    assert told["identification"]["opd"] == json.loads(json.dumps(identify(found, "opd").as_record()))
     assert json.loads((tmp_path / "found.json").read_text()) == {k: v for k, v in told.items() if k != "file"}
     refused = run("audit", "run", "--out", "other")
     assert refused.code == 2
