@@ -871,7 +871,7 @@ _CALLS = [
     ("run(study, 3)", "StoreError", "Expected store to be"),
     ("run(study, 'foreign')", "StoreError", "is no store of seamripper's"),
     ("run(study, engine='slurm')", "ExperimentError", "There is no engine 'slurm': there are: local, ray."),
-    ("run(study, engine=2)", "ExperimentError", "Expected engine to be"),
+    ("run(study, engine=2)", "ExperimentError", "Expected the engine to be an Engine or a word"),
     ("run(study, retry_failed='yes')", "ExperimentError", "Expected retry_failed to be True or False"),
     ("run(study, watch=3)", "ExperimentError", "Expected watch to be a function"),
     ("Store(None)", "StoreError", "Expected the folder of a store to be"),
