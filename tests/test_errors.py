@@ -34,6 +34,7 @@ ALLOWED = {
     ("cut/by_hooks.py", "_Stop"): "ends a head's forward pass and is caught there; no user sees it",
     ("cut/many.py", "_AllSeen"): "likewise, of several heads at once",
     ("cut/split.py", "_NotWholeError"): "a CutError that tells one failed way of cutting from another; caught there",
+    ("figures/scene.py", "TypeError"): "a figure that the renderer does not know; its author sees it, and no user",
     ("report/serve.py", "_NOT_FOUND"): "an answer of the server, 404; caught there",
     ("report/serve.py", "_RefusedError"): "an answer of the server with its status; caught there",
     ("comparing/threads.py", "_StoppedError"): "ends a lane of a pass when another has failed; caught by its pool",
@@ -41,6 +42,7 @@ ALLOWED = {
     ("_files.py", "error"): "likewise",
     ("_own_code.py", "error"): "likewise",
     ("registry.py", "self.error"): "likewise",
+    ("papers/profiles.py", "AttributeError"): "what Python asks of an attribute that is not there",
     ("data/digits8.py", "why"): "the DataError of the data set that could not be fetched",
 }
 """(file, what it raises) that is not in the tree by name, and why that is right."""

@@ -296,7 +296,7 @@ def test_the_matrices_of_a_folder_are_put_to_identification(run: Run, pair: tupl
     for label, row in rows.items():
         verdict = identify(found, label)
         assert verdict.p is not None
-        assert row["share identify [95 % interval]"] == str(verdict.observed)
+        assert row["share identified [95 % interval]"] == str(verdict.observed)
         assert (row["chance"], row["p"]) == ("0.250", f"{verdict.p:.2g}")
         assert row["mean rank"] == f"{verdict.figures['mean_rank']:.2f}"
     assert (
@@ -315,7 +315,7 @@ def test_a_network_and_itself_are_identified(run: Run, networks: dict[str, Path]
     place = f"{networks['digit']}@layer2"
     compared(run, (place, place), "run", "-m", "linear_cka", "--no-interval")
     (row,) = table(run("audit", "run").out, "measure")
-    assert row["share identify [95 % interval]"].startswith("1.000 [")
+    assert row["share identified [95 % interval]"].startswith("1.000 [")
     assert row["mean rank"] == "1.00"
     # One matching of 4! names every layer rightly.
     assert row["p"] == f"{1 / 24:.2g}"

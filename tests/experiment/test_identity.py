@@ -402,6 +402,9 @@ def test_a_network_is_its_architecture_and_the_whole_recipe() -> None:
         "batch": 128,
         "epochs": 4,
         "schedule": "constant",
+        "warmup": 0.0,
+        "drops": [1 / 3, 2 / 3],
+        "l1": 0.0,
     }
     assert words.network(Network(train=R, data="mnist", training="?lr=0.5")) == found
 

@@ -117,7 +117,7 @@ class AuditPart(Pairs, Part):
             return said
 
         def default_controls() -> list[str]:
-            from seamripper.audits import DEFAULT_CONTROLS
+            from seamripper.audits.base import DEFAULT_CONTROLS
 
             return list(DEFAULT_CONTROLS)
 
