@@ -858,7 +858,6 @@ _CALLS = [
     ("Experiment.read('nowhere.toml')", "ExperimentError", "There is no file nowhere.toml"),
     ("Experiment.read('mine.py')", "ExperimentError", "in a .toml file"),
     ("Experiment.read('key.toml')", "ExperimentError", "line 2"),
-    ("study.matching('tsk')", "ExperimentError", "did you mean 'task'"),
     ("study.network('nte')", "ExperimentError", "There is no model 'nte'"),
     ("plan(None)", "ExperimentError", "Experiment.read('study.toml')"),
     ("plan({'name': 'a'})", "ExperimentError", "but got a dict"),
