@@ -369,25 +369,25 @@ def test_what_could_not_be_found_is_looked_for_again() -> None:
         return "there"
 
     with pytest.raises(ExperimentError, match="not yet"):
-        words.choice("thing", "x", look)
-    assert [words.choice("thing", "x", look) for _ in range(3)] == ["there"] * 3
+        words.remember(["thing", "x"], look)
+    assert [words.remember(["thing", "x"], look) for _ in range(3)] == ["there"] * 3
     assert len(found) == 2
-    words.choice("thing", "y", look)
-    words.choice("other thing", "x", look)
+    words.remember(["thing", "y"], look)
+    words.remember(["other thing", "x"], look)
     assert len(found) == 4
 
 
 def test_what_another_version_has_answered_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     words = Identities({})
-    assert words.choice("thing", "x", lambda: "old") == "old"
+    assert words.remember(["thing", "x"], lambda: "old") == "old"
     monkeypatch.setattr(job_module, "NUMBERS", job_module.NUMBERS + 1)
     job_module.decides.cache_clear()
     try:
-        assert words.choice("thing", "x", lambda: "new") == "new"
+        assert words.remember(["thing", "x"], lambda: "new") == "new"
     finally:
         monkeypatch.undo()
         job_module.decides.cache_clear()
-    assert words.choice("thing", "x", lambda: "newer") == "old"
+    assert words.remember(["thing", "x"], lambda: "newer") == "old"
 
 
 def test_a_network_is_its_architecture_and_the_whole_recipe() -> None:
