@@ -335,7 +335,7 @@ def test_a_reproduction_opens_without_an_error_or_a_request_and_runs_no_name(
     rows = [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in all_of(browser, "tbody tr")]
     assert rows[0][0] == "<script>document.title = 'ran'</script>"
     assert rows[0][1] == "reproduced"
-    assert len(all_of(browser, "#table-1 polyline")) == 1
+    assert len(all_of(browser, "#table-1 polyline")) == 2
     told = hovered(browser, all_of(browser, "#table-1 circle")[0])
     assert "mean over 3 seeds" in told
     assert all(image.get_attribute("naturalWidth") == "2" for image in all_of(browser, "#table-1 img"))
