@@ -167,9 +167,8 @@ def match(
     """Find a stitch from the sender's cut to the receiver's on the samples `fit`.
 
     A `Paired` shows the sender other samples than the receiver. Both models are frozen, and fingerprinted before and
-    after. `held_out` serves the residuals that a matching reports;
-    without it a fifth of `fit`, drawn by the seed, is held out for that by the matchings that solve or regress. Tokens
-    that are padding count nowhere (see `seamripper.data.padding`).
+    after. `held_out` serves the residuals that a matching reports; without it, the matchings that solve or regress hold
+    out a fifth of `fit`, drawn by the seed. Tokens that are padding count nowhere (see `seamripper.data.padding`).
     """
     require_split(sender, "sender")
     require_split(receiver, "receiver")
@@ -179,9 +178,7 @@ def match(
     matching = Task() if matching is None else matchings.make(matching)
     if freeze not in get_args(Freeze):
         raise MatchError(f"Expected freeze to be {listed(get_args(Freeze), last='or')}, but got {freeze!r}.")
-    chosen = stitch if isinstance(stitch, Stitch) else None
-    if chosen is None:
-        chosen = auto(sender.cut, receiver.cut) if stitch == "auto" else stitches.make(str(stitch))
+    chosen = auto(sender.cut, receiver.cut) if stitch == "auto" else stitches.make(stitch)
     require_inputs(sender, receiver, fit)
     if len(fit) < 2:
         raise DataError(f"Expected at least 2 samples to fit a stitch on, but {fit.name} has {len(fit)}.")
@@ -206,24 +203,9 @@ def match(
     with seal(models, freeze=freeze):
         ending = matching.find(problem) if list(layer.parameters()) else _NOTHING
     layer.eval().requires_grad_(False)
-    made_from |= {
-        "fit": used.as_record(),
-        "held_out": held and held.as_record(),
-        "torch": torch.__version__,
-    }
-    return Match(
-        sender,
-        receiver,
-        chosen,
-        layer,
-        matching,
-        freeze,
-        ending.status,
-        ending.figures,
-        ending.curves,
-        made_from,
-        used.ids.clone(),
-    )
+    made_from |= {"fit": used.as_record(), "held_out": held and held.as_record(), "torch": torch.__version__}
+    how = (chosen, layer, matching, freeze)
+    return Match(sender, receiver, *how, ending.status, ending.figures, ending.curves, made_from, used.ids.clone())
 
 
 def _place(half: Split) -> str:
