@@ -139,7 +139,7 @@ def test_no_package_imports_another_ones_private_module() -> None:
         ("from seamripper.models._spec import Spec", [("cut", "models._spec")]),
         ("def look():\n    import seamripper.models.zoo._rounded", [("cut", "models.zoo._rounded")]),
         ("from seamripper.models import _spec", [("cut", "models._spec")]),
-        ("from seamripper.cut._winograd import tile\nfrom seamripper._words import listed", []),
+        ("from seamripper.cut._winograd import tile\nfrom seamripper._words import word_list", []),
         ("from seamripper.models import Model", []),
     ],
 )
@@ -178,7 +178,7 @@ def test_every_part_has_its_place() -> None:
         ("seamripper.models", "from .. import cut"),
         ("seamripper._words", "from seamripper.data import Samples"),
         ("seamripper._words", "try:\n    import seamripper.data.samples\nexcept ImportError:\n    pass"),
-        ("seamripper.errors", "from seamripper._words import listed"),
+        ("seamripper.errors", "from seamripper._words import word_list"),
         ("seamripper.matching.task", "from seamripper import split"),
         ("seamripper.matching.task", "import seamripper as sr"),
         ("seamripper.matching.task", "from seamripper.report.html import page"),

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.errors import SeamripperError
 
 _WORDS = {str: "a word", os.PathLike: "a path", dict: "a dict", Mapping: "a mapping", bool: "True or False"}
@@ -36,7 +36,7 @@ def require(
     wanted = " or ".join(_kind(one) for one in kinds)
     if isinstance(value, type) and issubclass(value, kinds):
         advice = f"Make one of it: {value.__name__}()."
-    raise error(f"Expected {name} to be {wanted}, but got {shown(value)}.{advice and ' '}{advice}")
+    raise error(f"Expected {name} to be {wanted}, but got {in_words(value)}.{advice and ' '}{advice}")
 
 
 def require_whole(
@@ -56,7 +56,7 @@ def require_whole(
             number = operator.index(value)  # type: ignore[arg-type]
     if number is None or number < least or (most is not None and number > most):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise error(f"Expected {name} to be a whole number {bounds}, but got {shown(value)}.")
+        raise error(f"Expected {name} to be a whole number {bounds}, but got {in_words(value)}.")
     return number
 
 
@@ -65,14 +65,14 @@ def require_path(value: object, name: str, *, error: type[SeamripperError], advi
     require(value, (str, os.PathLike), name, error=error, advice=advice)
     path = os.fspath(value)  # type: ignore[call-overload]
     if not isinstance(path, str) or not path or "\0" in path:
-        raise error(f"Expected {name} to be the name of a file or folder, but got {shown(value)}.")
+        raise error(f"Expected {name} to be the name of a file or folder, but got {in_words(value)}.")
     return path
 
 
 def require_function(value: object, name: str, *, error: type[SeamripperError]) -> None:
     """Refuse what cannot be called."""
     if not callable(value):
-        raise error(f"Expected {name} to be a function, but got {shown(value)}.")
+        raise error(f"Expected {name} to be a function, but got {in_words(value)}.")
 
 
 def several(value: object, kind: type, name: str, *, error: type[SeamripperError]) -> tuple[Any, ...]:
@@ -91,10 +91,10 @@ def several(value: object, kind: type, name: str, *, error: type[SeamripperError
     return given
 
 
-def shown(value: object) -> str:
+def in_words(value: object) -> str:
     """A value as a sentence names it: numbers, words and None by themselves, anything else by its type.
 
-    >>> shown("digit"), shown(True), shown([1, 2]), shown(dict), shown(object())
+    >>> in_words("digit"), in_words(True), in_words([1, 2]), in_words(dict), in_words(object())
     ("'digit'", 'True', 'a list', 'the class dict', 'an object')
     """
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
@@ -110,7 +110,7 @@ def shown(value: object) -> str:
     if name == "Samples":
         return name
     shape = getattr(value, "shape", ()) if name in ("Tensor", "ndarray") else ()
-    size = f" of {shown_shape(shape)}" if shape else ""
+    size = f" of {shape_text(shape)}" if shape else ""
     return f"{_article(name)} {name}{size}"
 
 

@@ -153,10 +153,10 @@ def understood(path: str | os.PathLike[str], *, error: type[SeamripperError] = F
 
 def _seal(note: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     """The fingerprint of a file's record and tensors together: it tells damage, not forgery."""
-    from seamripper._fingerprint import joined, tensor_fingerprint
+    from seamripper._fingerprint import join_fingerprints, tensor_fingerprint
 
     prints = {f"tensor {name}": tensor_fingerprint(tensor) for name, tensor in tensors.items()}
-    return joined({**prints, "note": json.dumps(note, sort_keys=True)})
+    return join_fingerprints({**prints, "note": json.dumps(note, sort_keys=True)})
 
 
 @contextlib.contextmanager

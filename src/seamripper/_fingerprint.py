@@ -22,7 +22,9 @@ def tensor_fingerprint(tensor: Tensor) -> str:
     digest = hashlib.sha256(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
     if tensor.is_quantized:
         # Its bytes alone do not say which numbers they stand for.
-        return joined([digest.hexdigest(), *map(tensor_fingerprint, (tensor.int_repr(), tensor.dequantize()))])
+        return join_fingerprints(
+            [digest.hexdigest(), *map(tensor_fingerprint, (tensor.int_repr(), tensor.dequantize()))]
+        )
     plain = tensor.detach().cpu().contiguous()
     # Viewed as bytes because numpy knows no bfloat16; flattened because a scalar has no last axis to view.
     digest.update(plain.reshape(-1).view(torch.uint8).numpy().data if plain.numel() else b"")
@@ -40,32 +42,32 @@ def tensors_of(module: nn.Module) -> dict[str, Tensor]:
     >>> list(tensors_of(layer))
     ['weight', 'scales[0]']
     """
-    hidden = {name: tensor for name, tensor in unregistered(module) if isinstance(tensor, nn.Parameter)}
-    return {**dict(module.named_parameters()), **dict(module.named_buffers()), **hidden, **_packed(module)}
+    hidden = {name: tensor for name, tensor in hidden_tensors(module) if isinstance(tensor, nn.Parameter)}
+    return {**dict(module.named_parameters()), **dict(module.named_buffers()), **hidden, **_quantised_weights(module)}
 
 
-def unregistered(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+def hidden_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Tensors that are attributes of a module, or in its lists and dicts, and neither parameters nor buffers of it."""
     known = {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
     for name, part in module.named_modules():
         for key, value in vars(part).items():
             if key in ("_parameters", "_buffers", "_modules"):
                 continue
-            for place, tensor in _held(f"{name}.{key}".removeprefix("."), value):
+            for place, tensor in _tensors_in(f"{name}.{key}".removeprefix("."), value):
                 if id(tensor) not in known:
                     yield place, tensor
 
 
-def _held(name: str, value: Any, depth: int = 4) -> Iterator[tuple[str, Tensor]]:
+def _tensors_in(name: str, value: Any, depth: int = 4) -> Iterator[tuple[str, Tensor]]:
     # Not deeper than this, as a list may hold itself.
     if isinstance(value, Tensor):
         yield name, value
     elif isinstance(value, Mapping | list | tuple) and depth:
         for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from _held(f"{name}[{key!r}]", item, depth - 1)
+            yield from _tensors_in(f"{name}[{key!r}]", item, depth - 1)
 
 
-def _packed(module: nn.Module) -> dict[str, Tensor]:
+def _quantised_weights(module: nn.Module) -> dict[str, Tensor]:
     """The weights and biases of quantised layers, which are held in an object of the backend's own."""
     found = {}
     for name, part in module.named_modules():
@@ -81,7 +83,7 @@ def fingerprints_of(module: nn.Module) -> dict[str, str]:
     return {name: tensor_fingerprint(t) for name, t in tensors_of(module).items()}
 
 
-def joined(prints: Mapping[str, str] | Iterable[str]) -> str:
+def join_fingerprints(prints: Mapping[str, str] | Iterable[str]) -> str:
     """One fingerprint for many, in the order of their names."""
     items = sorted(prints.items()) if isinstance(prints, Mapping) else [("", p) for p in prints]
     text = "\n".join(f"{name} {value}" for name, value in items)
@@ -90,4 +92,4 @@ def joined(prints: Mapping[str, str] | Iterable[str]) -> str:
 
 def model_fingerprint(module: nn.Module) -> str:
     """The fingerprint of a model's parameters and buffers together."""
-    return joined(fingerprints_of(module))
+    return join_fingerprints(fingerprints_of(module))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from seamripper._words import listed, nearest
+from seamripper._words import nearest, word_list
 from seamripper.errors import SeamripperError
 
 _KINDS = {
@@ -43,18 +43,18 @@ def accepts(hint: Any, value: object) -> bool:
     return isinstance(value, hint) if isinstance(hint, type) else True
 
 
-def described(hint: Any) -> str:
+def type_words(hint: Any) -> str:
     """The type `hint` in words.
 
-    >>> described(Literal["mean", "cls"]), described(int | None)
+    >>> type_words(Literal["mean", "cls"]), type_words(int | None)
     ("'mean' or 'cls'", 'a whole number or None')
     """
     if get_origin(hint) is Literal:
-        return listed(get_args(hint), last="or")
+        return word_list(get_args(hint), last="or")
     if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(described(one) for one in get_args(hint))
+        return " or ".join(type_words(one) for one in get_args(hint))
     if get_origin(hint) is tuple:
-        return f"several of {described(get_args(hint)[0])}, joined by commas"
+        return f"several of {type_words(get_args(hint)[0])}, joined by commas"
     return _KINDS.get(hint, str(getattr(hint, "__name__", hint)))
 
 
@@ -66,7 +66,7 @@ def require_options(choice: Any, what: str, *, error: type[SeamripperError], **l
     hints = get_type_hints(type(choice))
     for field in fields(choice):
         value = getattr(choice, field.name)
-        wanted = described(hints[field.name])
+        wanted = type_words(hints[field.name])
         right = accepts(hints[field.name], value)
         if field.name in least:
             wanted += f" of at least {least[field.name]:g}"
@@ -111,7 +111,7 @@ def require_known(
         if option not in known and option not in holders:
             close = nearest(option, known, n=1)
             guess = f"did you mean {close[0]!r}? " if close else ""
-            has = f"Its options are {listed(known)}." if known else "It has none."
+            has = f"Its options are {word_list(known)}." if known else "It has none."
             raise error(f"{what} has no option {option!r}: {guess}{has}")
 
 
@@ -143,7 +143,7 @@ def read_options(
         hint = known[name][0]
         meanings = _meanings(hint, text)
         if not meanings:
-            raise error(f"Expected {name} of the {what} to be {described(hint)}, but got {text!r}.")
+            raise error(f"Expected {name} of the {what} to be {type_words(hint)}, but got {text!r}.")
         values[name] = meanings[0]
     return values
 

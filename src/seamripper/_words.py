@@ -27,15 +27,15 @@ def did_you_mean(word: str, known: Sequence[str], *, shown: int = 12) -> str:
     """
     close = nearest(word, known)
     if close:
-        return f"did you mean {listed(close, last='or')}?"
+        return f"did you mean {word_list(close, last='or')}?"
     more = f" and {len(known) - shown} more" if len(known) > shown else ""
     return f"there are: {', '.join(known[:shown])}{more}."
 
 
-def listed(words: Iterable[str], *, last: str = "and") -> str:
+def word_list(words: Iterable[str], *, last: str = "and") -> str:
     """Quoted words in a sentence.
 
-    >>> listed(["a", "b", "c"])
+    >>> word_list(["a", "b", "c"])
     "'a', 'b' and 'c'"
     """
     quoted = [f"'{word}'" for word in words]
@@ -44,10 +44,10 @@ def listed(words: Iterable[str], *, last: str = "and") -> str:
     return f"{', '.join(quoted[:-1])} {last} {quoted[-1]}"
 
 
-def shown_shape(shape: Iterable[int]) -> str:
+def shape_text(shape: Iterable[int]) -> str:
     """A shape as users type it.
 
-    >>> shown_shape((3, 28, 28))
+    >>> shape_text((3, 28, 28))
     '3x28x28'
     """
     return "x".join(str(size) for size in shape)

@@ -29,7 +29,7 @@ from seamripper._options import (
     with_options,
 )
 from seamripper._own_code import import_file, running
-from seamripper._words import did_you_mean, listed
+from seamripper._words import did_you_mean, word_list
 from seamripper.errors import SeamripperError
 
 T = TypeVar("T")
@@ -167,7 +167,7 @@ class Registry(Mapping[str, Any], Generic[T]):
         if not isinstance(record.get("name"), str):
             raise self.error(
                 f"Expected the record of a {self.what} to have a 'name', but got {dict(record)!r}; "
-                f"there are {listed(self)}."
+                f"there are {word_list(self)}."
             )
         options = {name: value for name, value in record.items() if name != "name"}
         choice = self.make(record["name"])

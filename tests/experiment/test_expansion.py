@@ -1085,10 +1085,10 @@ def test_the_whole_recipe_and_matching_are_in_the_content() -> None:
     from seamripper.models import Training
 
     graph = graph_of(study(stitch=stitching()))
-    assert of_kind(graph, "train")[0].content["training"] == {**Training.named("smith").as_record(), "epochs": 1}
+    assert of_kind(graph, "train")[0].content["training"] == {**Training.make("smith").as_record(), "epochs": 1}
     matching = of_kind(graph, "stitch")[0].content["matching"]
     assert set(matching["training"]) == set(Task().as_record()["training"])
     encoder = {"e": Network(train="zoo:autoencoder?channels=3", data="digits", n=64)}
     found = of_kind(graph_of(study(models=encoder)), "train")[0].content["training"]
-    assert found == Training.named("autoencoder").as_record()
-    assert found != Training.named("smith").as_record()
+    assert found == Training.make("autoencoder").as_record()
+    assert found != Training.make("smith").as_record()

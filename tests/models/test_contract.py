@@ -139,7 +139,7 @@ def test_an_image_processor_of_transformers_is_heeded(tmp_path: Path) -> None:
 def test_a_checkpoint_wants_what_it_was_trained_on(tmp_path: Path) -> None:
     grey = sr.load_data("digits/greyscale", "train", n=64)
     path = tmp_path / "grey.safetensors"
-    sr.train("zoo:lenet?channels=3", grey, out=path, training=dataclasses.replace(sr.Training.named("smith"), epochs=1))
+    sr.train("zoo:lenet?channels=3", grey, out=path, training=dataclasses.replace(sr.Training.make("smith"), epochs=1))
     model, colour = sr.load(str(path)), sr.load_data("digits/correlated", "test", n=8)
     assert model.wants is not None
     shown = model.present(colour)

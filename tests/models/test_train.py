@@ -26,7 +26,7 @@ from seamripper.models import Architecture, Training, load, predict, train
 
 LENET = "lenet?channels=1&classes=3"
 RESNET = "R_1111?channels=1&classes=3&width=0.0625"
-QUICK = Training.named("smith?lr=0.05&batch=32&epochs=3")
+QUICK = Training.make("smith?lr=0.05&batch=32&epochs=3")
 
 
 class StoppedError(Exception):
@@ -67,7 +67,7 @@ def test_the_digits_of_scikit_learn_are_learnt() -> None:
 
 
 def test_an_autoencoder_learns_to_reconstruct(blobs: Samples) -> None:
-    training = replace(Training.named("autoencoder"), lr=1e-3, batch=32, epochs=8)
+    training = replace(Training.make("autoencoder"), lr=1e-3, batch=32, epochs=8)
     model = train("autoencoder", blobs, training=training)
     assert model.record["losses"][-1] < 0.5 * model.record["losses"][0]
     assert model.classes is None
@@ -104,8 +104,8 @@ def test_the_default_training_follows_the_architecture(blobs: Samples) -> None:
 
 
 def test_the_trainings_of_the_papers() -> None:
-    assert Training.named("smith") == Training("sgd", lr=0.1, momentum=0.9, weight_decay=1e-4, batch=128, epochs=4)
-    assert Training.named("balogh") == Training("adam", lr=1e-3, momentum=0.9, weight_decay=1e-5, batch=64, epochs=100)
+    assert Training.make("smith") == Training("sgd", lr=0.1, momentum=0.9, weight_decay=1e-4, batch=128, epochs=4)
+    assert Training.make("balogh") == Training("adam", lr=1e-3, momentum=0.9, weight_decay=1e-5, batch=64, epochs=100)
 
 
 def test_a_cosine_brings_the_learning_rate_down_to_nothing(blobs: Samples) -> None:
@@ -170,10 +170,10 @@ def test_what_the_record_keeps(blobs: Samples) -> None:
     ("architecture", "training"),
     [
         (RESNET, QUICK),
-        (RESNET, replace(Training.named("balogh"), batch=32, epochs=3)),
+        (RESNET, replace(Training.make("balogh"), batch=32, epochs=3)),
         (RESNET, replace(QUICK, schedule="cosine")),
         # It has dropout.
-        ("vgg19?channels=1&classes=3&width=0.03125", Training.named("smith?lr=0.01&batch=32&epochs=3")),
+        ("vgg19?channels=1&classes=3&width=0.03125", Training.make("smith?lr=0.01&batch=32&epochs=3")),
     ],
 )
 @pytest.mark.parametrize("step", [1, 4, 8])

@@ -108,7 +108,7 @@ def test_the_paper_s_networks_are_the_authors() -> None:
         assert network.train == "zoo:resnet18?width=1"
         assert network.n is None, "all 60,000"
         assert network.seeds == (0, 1, 2, 3, 4)
-        recipe = vars(Training.named(f"smith{network.training}"))
+        recipe = vars(Training.make(f"smith{network.training}"))
         told = {key: recipe[key] for key in ("optimiser", "lr", "momentum", "weight_decay", "epochs", "batch")}
         assert told == {"optimiser": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4, "epochs": 4, "batch": 128}
 
@@ -195,7 +195,7 @@ def test_the_paper_s_autoencoders_are_the_authors() -> None:
     coders = [network for network in experiment.models.values() if "autoencoder" in str(network.train)]
     assert len(coders) == 3
     for network in coders:
-        recipe = vars(Training.named(f"autoencoder{network.training}"))
+        recipe = vars(Training.make(f"autoencoder{network.training}"))
         assert (recipe["optimiser"], recipe["lr"], recipe["epochs"]) == ("adam", 1e-4, 25)
     ways = {way["way"]: way for way in map(options, experiment.matchings.values())}
     told = {

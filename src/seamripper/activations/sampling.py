@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.cut.place import Layout
 from seamripper.errors import DataError
 
@@ -57,7 +57,7 @@ def counting(values: Tensor, layout: Layout, mask: Tensor | None, where: str | N
     if mask is None or layout == "nd":
         return None
     if layout != "ntd" or values.shape[1] != mask.shape[1]:
-        have = f"{values.shape[1]} tokens" if layout == "ntd" else f"a map of {shown_shape(values.shape[2:])}"
+        have = f"{values.shape[1]} tokens" if layout == "ntd" else f"a map of {shape_text(values.shape[2:])}"
         raise DataError(
             f"Some of the {mask.shape[1]} tokens of the samples are padding, and {where or 'this cut'} has {have}, so "
             "it cannot be told which of its positions count. Choose a cut with one position for each token, or one "

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from seamripper._doors import require_path
 from seamripper._files import files_beside, load_tensors
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.activations.collect import KIND, Activations, first_bad
 from seamripper.cut.place import Cut, Layout
 from seamripper.errors import DataError, FileError
@@ -65,7 +65,7 @@ def _from_array(path: Path) -> Activations:
     if values.dim() not in _LAYOUTS or 0 in values.shape:
         raise FileError(
             f"Expected {path} to hold rows (n, d), tokens (n, t, d) or maps (n, c, h, w), but its shape is "
-            f"{shown_shape(values.shape)}."
+            f"{shape_text(values.shape)}."
         )
     unknown = torch.full((len(values),), -1)
     return Activations(Cut(path.stem, tuple(values.shape[1:]), _LAYOUTS[values.dim()]), values, unknown, unknown)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import torch
 
-from seamripper._words import listed
+from seamripper._words import word_list
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control, by_seed
 from seamripper.controls import Case, Outcome
 from seamripper.errors import InapplicableError
@@ -163,6 +163,6 @@ def _leaks(broken: Sequence[Outcome], case: Case) -> str:
     if not above:
         return ""
     return (
-        f" But with a broken pairing ({listed(above)}) the accuracy is {max(above.values()):.3f}, where chance is "
+        f" But with a broken pairing ({word_list(above)}) the accuracy is {max(above.values()):.3f}, where chance is "
         f"{level:.3f}: the evaluation leaks, and says nothing of the sender."
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.errors import CutError, ModelError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def split_for(samples: Samples, model: Model, cut: str, role: str) -> Split:
     except CutError as e:
         e.add_note(f"This is about the {role}, {model.source}.")
         if model.input is not None and model.input != samples.shape:
-            made, given = shown_shape(model.input), shown_shape(samples.shape)
+            made, given = shape_text(model.input), shape_text(samples.shape)
             e.add_note(f"It takes inputs of {made}, and {samples.name} has {given}.")
         raise
 

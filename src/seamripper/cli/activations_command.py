@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.cli._parse import OutputPath, data_for, json_option, model_at, split_for
 from seamripper.cli._show import print_json, print_table, progress
 
@@ -41,7 +41,7 @@ def command(model: str, data_name: str, split_name: str, n: int | None, out: Pat
     rows = [
         ["at", str(half.cut)],
         ["samples", f"{len(found):,} of {samples.name}, {split_name}"],
-        ["numbers of a sample", f"{shown_shape(found.values.shape[1:])}, {found.values.dtype}"],
+        ["numbers of a sample", f"{shape_text(found.values.shape[1:])}, {found.values.dtype}"],
         ["written to", str(out)],
     ]
     print_table(f"Activations of {network.source}", ["", ""], rows, left=2)

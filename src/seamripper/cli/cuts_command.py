@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.cli._parse import Shape, example_for, json_option
 from seamripper.cli._show import print_json, print_table
 
@@ -30,7 +30,7 @@ def command(model: str, shape: tuple[int, ...] | None, aliases: bool, as_json: b
         print_json({"model": model, "cuts": [vars(cut) for cut in found]})
         return
     rows = [
-        [c.name, shown_shape(c.shape), c.layout, f"{c.before:,}", f"{c.after:,}", *([", ".join(c.aliases)] * aliases)]
+        [c.name, shape_text(c.shape), c.layout, f"{c.before:,}", f"{c.after:,}", *([", ".join(c.aliases)] * aliases)]
         for c in found
     ]
     columns = ["cut", "shape", "layout", "parameters before", "after", *(["also called"] * aliases)]

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seamripper._fingerprint import joined, tensor_fingerprint
+from seamripper._fingerprint import join_fingerprints, tensor_fingerprint
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
 from seamripper.comparing.cells import CellFiles
@@ -297,4 +297,4 @@ def _modules(half: Heads) -> str:
     """A digest of what the model is made of and answers: activation functions, say, which no weight tells of."""
     with torch.no_grad():
         answer = answer_of(half.model.module, half.example)
-    return joined([re.sub(r" at 0x[0-9a-f]+", "", repr(half.model.module)), tensor_fingerprint(answer)])
+    return join_fingerprints([re.sub(r" at 0x[0-9a-f]+", "", repr(half.model.module)), tensor_fingerprint(answer)])

@@ -8,7 +8,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from seamripper._words import listed, shown_shape
+from seamripper._words import shape_text, word_list
 from seamripper.activations import Activations, Sampling, rows_of
 from seamripper.activations.sampling import counting
 from seamripper.comparing.memory import available
@@ -106,8 +106,8 @@ def _require_sampling(x: Activations, y: Activations, names: tuple[str, str], sa
         name, some = (names[0], x) if x.cut.layout != "nd" else (names[1], y)
         what = "maps" if some.cut.layout == "nchw" else "tokens"
         raise MeasureError(
-            f"{name} holds {what} of {shown_shape(some.values.shape[1:])}: say how they become rows, with the sampling "
-            f"{listed(get_args(Sampling), last='or')}."
+            f"{name} holds {what} of {shape_text(some.values.shape[1:])}: say how they become rows, with the sampling "
+            f"{word_list(get_args(Sampling), last='or')}."
         )
 
 
@@ -124,4 +124,4 @@ def _positions(side: Activations) -> str:
     shape = side.values.shape
     if side.cut.layout == "nd":
         return "none"
-    return f"a grid of {shown_shape(shape[2:])}" if side.cut.layout == "nchw" else f"{shape[1]} tokens"
+    return f"a grid of {shape_text(shape[2:])}" if side.cut.layout == "nchw" else f"{shape[1]} tokens"

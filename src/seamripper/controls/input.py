@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.controls.base import Case, Control, Counterpart, Known, misfit
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut.place import Layout
@@ -91,7 +91,7 @@ def _ways(case: Case, example: Tensor) -> Iterator[tuple[nn.Module, str]]:
         if cut.layout == "nd":
             grid = min(_SIDE, example.shape[2]), min(_SIDE, example.shape[3])
         layout: Layout = "nchw" if cut.layout == "ntd" and not tokens else cut.layout
-        yield Resized(grid, layout, cut.prefix), f"the input, resized to {shown_shape(grid)}"
+        yield Resized(grid, layout, cut.prefix), f"the input, resized to {shape_text(grid)}"
 
 
 def _numbers(samples: Samples) -> Tensor:
@@ -102,6 +102,6 @@ def _numbers(samples: Samples) -> Tensor:
     if inputs.dim() not in (2, 4) or not inputs.is_floating_point():
         raise InapplicableError(
             f"The control 'input' is for images and vectors of numbers, but {samples.name} has inputs of shape "
-            f"{shown_shape(inputs.shape[1:])} ({str(inputs.dtype).removeprefix('torch.')})."
+            f"{shape_text(inputs.shape[1:])} ({str(inputs.dtype).removeprefix('torch.')})."
         )
     return inputs

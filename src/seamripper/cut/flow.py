@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from torch import nn
 
-from seamripper._words import did_you_mean, listed
+from seamripper._words import did_you_mean, word_list
 from seamripper.cut.observe import Edge, ModuleCall, Observation
 from seamripper.cut.place import Cut, Layout
 from seamripper.errors import CutError, LeakError
@@ -57,7 +57,7 @@ class Flow:
             choices = [f"{prefix}{bare}#{k + 1}" for k in range(self.repeated[bare])]
             raise CutError(
                 f"{bare!r} is called {self.repeated[bare]} times in one run, so its name alone is not a place. "
-                f"Say which call: {listed(choices[:6], last='or')}."
+                f"Say which call: {word_list(choices[:6], last='or')}."
             )
         if bare in self.never_called:
             raise CutError(f"{bare!r} is part of the model but was not called on the example, so it cannot be cut.")
@@ -75,7 +75,7 @@ class Flow:
             return "the model's answer does not depend on it through anything differentiable"
         if spot.alias:
             real = [s.name for s in self.same_value(spot.edge) if not s.alias]
-            offer = f"; cut at {listed(real[:1])}, the value it passes on" if real else ""
+            offer = f"; cut at {word_list(real[:1])}, the value it passes on" if real else ""
             return f"it does nothing in eval mode and returns its very input{offer}"
         if not self._depends_on_input(spot.edge):
             return "it does not depend on the model's input: it is a constant"
@@ -97,7 +97,7 @@ class Flow:
         leaks = self.around(spot.edge)
         if leaks:
             raise LeakError(
-                f"{name!r} cannot be cut: {listed(leaks[:4])} "
+                f"{name!r} cannot be cut: {word_list(leaks[:4])} "
                 f"{'goes' if len(leaks) == 1 else 'go'} around it (computed before the cut, used after it). "
                 f"{self._offer(spot)}",
                 around=leaks,
@@ -140,7 +140,7 @@ class Flow:
         at = self.moment(spot)
         earlier = [s.name for s in legal if self.moment(s) <= at][-1:]
         later = [s.name for s in legal if self.moment(s) > at][:1]
-        return f"The nearest places that can: {listed([*earlier, *later])}."
+        return f"The nearest places that can: {word_list([*earlier, *later])}."
 
     def moment(self, spot: Spot) -> int:
         """When the run made this value: spots sort by it."""

@@ -10,8 +10,8 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from seamripper._fingerprint import fingerprints_of, tensor_fingerprint, tensors_of, unregistered
-from seamripper._words import listed
+from seamripper._fingerprint import fingerprints_of, hidden_tensors, tensor_fingerprint, tensors_of
+from seamripper._words import word_list
 from seamripper.errors import FrozenError, ModelError
 
 Freeze = Literal["all", "weights"]
@@ -36,7 +36,7 @@ def frozen_copy(model: nn.Module) -> nn.Module:
     if getattr(config, "use_cache", False):
         # A cache of keys and values is a second way past every cut.
         config.use_cache = False  # type: ignore[union-attr]
-    for _, tensor in unregistered(twin):
+    for _, tensor in hidden_tensors(twin):
         if isinstance(tensor, nn.Parameter):
             tensor.requires_grad_(False)
     return twin.eval().requires_grad_(False)
@@ -64,7 +64,7 @@ def seal(models: Mapping[str, nn.Module], *, freeze: Freeze = "all") -> Iterator
         if changed:
             more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
             raise FrozenError(
-                f"The {role} was to stay frozen, but {listed(changed[:4])}{more} changed while it was run. "
+                f"The {role} was to stay frozen, but {word_list(changed[:4])}{more} changed while it was run. "
                 "A figure made with it would not be about the model you gave. Change the model's `forward` so that "
                 "it leaves itself alone in eval mode; statistics of batch normalisation that adapt on purpose are "
                 "allowed by freeze='weights'.",
@@ -79,7 +79,7 @@ class _State:
         self.prints = fingerprints_of(model)
         self.modes = {f"{name}.training".removeprefix("."): part.training for name, part in model.named_modules()}
         # The tensors themselves are held on to, so that their memory is not lent to another meanwhile.
-        others = ((name, t) for name, t in unregistered(model) if not isinstance(t, nn.Parameter))
+        others = ((name, t) for name, t in hidden_tensors(model) if not isinstance(t, nn.Parameter))
         self.others = [(name, t, tensor_fingerprint(t)) for name, t in others]
 
     def changed(self, later: _State) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 
 Layout = Literal["nchw", "ntd", "nd"]
 
@@ -51,7 +51,7 @@ class Cut:
         return self.shape[0] - math.prod(self.grid) if self.layout == "ntd" else 0
 
     def __str__(self) -> str:
-        return f"{self.name} ({shown_shape(self.shape)}, {self.layout})"
+        return f"{self.name} ({shape_text(self.shape)}, {self.layout})"
 
     def as_record(self) -> dict[str, Any]:
         """What a file says of this cut."""

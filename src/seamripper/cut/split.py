@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from seamripper._doors import require
 from seamripper._fingerprint import model_fingerprint
 from seamripper._notebook import short
-from seamripper._words import listed, shown_shape
+from seamripper._words import shape_text, word_list
 from seamripper.cut.by_export import split_by_export
 from seamripper.cut.by_fx import split_by_fx
 from seamripper.cut.by_hooks import HookedHead, HookedTail
@@ -126,7 +126,9 @@ def split(
     (True, 'fx')
     """
     if way not in ("auto", *get_args(Way)):
-        raise CutError(f"Expected argument `way` to be {listed(('auto', *get_args(Way)), last='or')}, but got {way!r}.")
+        raise CutError(
+            f"Expected argument `way` to be {word_list(('auto', *get_args(Way)), last='or')}, but got {way!r}."
+        )
     require(cut, (str, Cut), "cut", error=CutError, advice="`cuts(model)` lists those that there are.")
     cut = cut.name if isinstance(cut, Cut) else cut
     known = as_model(model)
@@ -199,7 +201,7 @@ def watched(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Obse
     except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
         shapes = example.shape[1:] if isinstance(example, Tensor) else next(iter(example.values())).shape[1:]
         raise CutError(
-            f"The model does not run on inputs of shape {shown_shape(shapes)}: {first_line(e)}. "
+            f"The model does not run on inputs of shape {shape_text(shapes)}: {first_line(e)}. "
             "Give an example (or --input) of the shape it was made for."
         ) from e
     if not (first.finite and second.finite):

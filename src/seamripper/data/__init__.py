@@ -45,7 +45,7 @@ def load_data(
     if n is not None:
         n = require_whole(n, "n", least=1, error=DataError)
     chosen = datasets.make(name, **(options if classes is None else {**options, "classes": classes}))
-    samples = chosen.kept(chosen.load(split, n=n, seed=seed), n=n, seed=seed)
+    samples = chosen.select(chosen.load(split, n=n, seed=seed), n=n, seed=seed)
     samples = replace(samples, ready=True) if chosen.ready else samples
     changed = _options_in_words(chosen)
     return replace(samples, name=f"{samples.name}?{changed}") if changed else samples

@@ -38,11 +38,11 @@ class DataSet(Choice):
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """All samples of "train" or "test"; ids are unique over both.
 
-        The caller keeps what `kept` gives, `n` samples drawn with `seed`: a set that reads or computes
+        The caller keeps what `select` gives, `n` samples drawn with `seed`: a set that reads or computes
         sample by sample may ask it first, all others leave `n` and `classes`.
         """
 
-    def kept(self, samples: Samples, *, n: int | None, seed: int) -> Samples:
+    def select(self, samples: Samples, *, n: int | None, seed: int) -> Samples:
         """Of the first `classes` classes, `n` drawn with `seed`. Of samples that were kept, it keeps all."""
         few = samples if self.classes is None else samples.first_classes(self.classes)
         return few if n is None else few.draw(n, seed=seed)

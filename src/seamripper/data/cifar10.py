@@ -117,7 +117,7 @@ class Cifar10(DataSet):
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The split, or what is kept of it, (n, 3, 32, 32)."""
         every = _photographs(check_split(split))
-        kept = self.kept(every, n=n, seed=seed)
+        kept = self.select(every, n=n, seed=seed)
         if self.variant == "stylised":
             kept = stylise(kept, every, split=split, seed=seed)
         return resize_samples(kept, self.size)

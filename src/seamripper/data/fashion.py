@@ -50,4 +50,4 @@ class Fashion(DataSet):
         # Mean and standard deviation of its own train pixels, as 0.1307 and 0.3081 are MNIST's.
         grey = Grey("fashion", images, labels, first_id, 0.2860, 0.3530, "Fashion-MNIST, held to its sha256")
         every = colour_images(grey, self.variant, split=split, seed=seed)
-        return resize_samples(self.kept(every, n=n, seed=seed), self.size)
+        return resize_samples(self.select(every, n=n, seed=seed), self.size)

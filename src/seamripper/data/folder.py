@@ -49,7 +49,7 @@ class Folder(DataSet):
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The images of a split that are kept; no others are read."""
         listed, paths = files_of(self.path, split, IMAGES)
-        kept = self.kept(listed, n=n, seed=seed)
+        kept = self.select(listed, n=n, seed=seed)
         check_size(
             len(kept) * 3 * self.size**2,
             limit=self.limit,

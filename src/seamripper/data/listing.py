@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from seamripper._words import listed
+from seamripper._words import word_list
 from seamripper.data.base import check_split
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
@@ -75,7 +75,7 @@ def _listing(root: Path, kind: Files) -> tuple[_Listing, _Listing, list[str]]:
         unknown = sorted({label for label, _ in test} - set(classes))
         if unknown:
             raise DataError(
-                f"{root / 'test'} has classes that {root / 'train'} has not: {listed(unknown)}. "
+                f"{root / 'test'} has classes that {root / 'train'} has not: {word_list(unknown)}. "
                 "The folders of both must bear the same names."
             )
         return train, test, classes

@@ -50,7 +50,7 @@ class Mnist(DataSet):
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The split, three channels, or what is kept of it."""
         every = colour_images(_grey(check_split(split)), self.variant, split=split, seed=seed)
-        return resize_samples(self.kept(every, n=n, seed=seed), self.size)
+        return resize_samples(self.select(every, n=n, seed=seed), self.size)
 
 
 def _grey(split: str) -> Grey:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import torch
 
-from seamripper._doors import require, require_whole, shown
+from seamripper._doors import in_words, require, require_whole
 from seamripper._options import accepts
 from seamripper.data.base import SPLITS, check_seed, check_size, check_split
 from seamripper.data.samples import Samples
@@ -46,7 +46,7 @@ def clustered_noise(
     for name, value in {"classes": classes, "per_class": each, **sizes}.items():
         require_whole(value, name, least=1, error=DataError)
     if not accepts(float, radius) or not (math.isfinite(radius) and radius >= 0):
-        raise DataError(f"Expected radius to be 0 or more, but got {shown(radius)}.")
+        raise DataError(f"Expected radius to be 0 or more, but got {in_words(radius)}.")
     n, size = classes * each, math.prod(shape)
     check_size(n * size * 4, limit=limit, name="Clustered noise", advice="Ask for fewer per_class.")
 

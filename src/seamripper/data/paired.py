@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from seamripper._doors import require
-from seamripper._fingerprint import joined
+from seamripper._fingerprint import join_fingerprints
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError
 
@@ -87,7 +87,7 @@ class Paired:
         """The fingerprint of the samples if both are shown the same, else one over both sets."""
         if self.same:
             return self.receiver.fingerprint
-        return joined({"sender": self.sender.fingerprint, "receiver": self.receiver.fingerprint})
+        return join_fingerprints({"sender": self.sender.fingerprint, "receiver": self.receiver.fingerprint})
 
     def as_record(self) -> dict[str, Any]:
         """What a result says of its data."""

@@ -52,7 +52,7 @@ class Recordings(DataSet):
         """The recordings of a split that are kept; no others are read."""
         soundfile = need("soundfile", extra="audio", what="A folder of recordings")
         listed, paths = files_of(self.path, split, RECORDINGS)
-        kept = self.kept(listed, n=n, seed=seed)
+        kept = self.select(listed, n=n, seed=seed)
         check_size(
             len(kept) * 3 * self.size**2,
             limit=self.limit,

@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper._doors import require, require_whole
-from seamripper._fingerprint import joined, tensor_fingerprint
+from seamripper._fingerprint import join_fingerprints, tensor_fingerprint
 from seamripper._notebook import short
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.errors import DataError
 
 Interpolation = Literal["nearest", "bilinear", "bicubic"]
@@ -108,7 +108,7 @@ class Samples:
         require_whole(self.classes, f"classes of {self.name}", least=1, error=DataError)
 
     def __repr__(self) -> str:
-        name, size = short(self.name, 60), shown_shape(self.shape)
+        name, size = short(self.name, 60), shape_text(self.shape)
         return f"Samples({name!r}, n = {len(self)}, {size}, classes = {self.classes})"
 
     def __len__(self) -> int:
@@ -152,7 +152,7 @@ class Samples:
         if self.size is not None:
             view["interpolation"] = self.interpolation
         prints |= {name: str(value) for name, value in view.items() if value is not None}
-        return joined({**prints, "normalisation": f"{self.mean} {self.std}"})
+        return join_fingerprints({**prints, "normalisation": f"{self.mean} {self.std}"})
 
     @functools.cached_property
     def _prints(self) -> dict[str, str]:

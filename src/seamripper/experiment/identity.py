@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seamripper._words import did_you_mean, shown_shape
+from seamripper._words import did_you_mean, shape_text
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import decides, digest
 from seamripper.experiment.records import plain
@@ -85,7 +85,7 @@ class Identities:
 
             architecture = Architecture.parse(str(network.train))
             preset, word = "autoencoder" if architecture.reconstructs else "smith", network.training or ""
-            training = Training.named(preset + word if word.startswith("?") or not word else word)
+            training = Training.make(preset + word if word.startswith("?") or not word else word)
             require_for_networks(training)
             return {"architecture": architecture.spec, "training": plain(training.as_record())}
 
@@ -167,7 +167,7 @@ class Identities:
                     answer = answer_of(network.module.eval(), example)
             except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
                 why = (str(e).splitlines() or [type(e).__name__])[0].rstrip(".")
-                raise ExperimentError(f"{spec} does not run on inputs of shape {shown_shape(shape)}: {why}.") from e
+                raise ExperimentError(f"{spec} does not run on inputs of shape {shape_text(shape)}: {why}.") from e
             if answer.dim() != 2:
                 raise ExperimentError(f"{spec} answers with shape {list(answer.shape[1:])}, and not with classes.")
             return int(answer.shape[1])
@@ -278,11 +278,11 @@ def identity_of(model: Model) -> str:
     import re
 
     from seamripper._files import sha256_of
-    from seamripper._fingerprint import joined
+    from seamripper._fingerprint import join_fingerprints
 
     file = model.source.partition("?")[0].rpartition(":")[0]
     code = [sha256_of(Path(file))] if file.endswith(".py") else []
-    return joined([model.fingerprint, re.sub(r" at 0x[0-9a-f]+", "", repr(model.module)), *code])
+    return join_fingerprints([model.fingerprint, re.sub(r" at 0x[0-9a-f]+", "", repr(model.module)), *code])
 
 
 def _bound(tree: ast.AST) -> list[str]:

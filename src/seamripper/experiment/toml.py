@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from seamripper._files import files_beside
-from seamripper._words import did_you_mean, listed, nearest
+from seamripper._words import did_you_mean, nearest, word_list
 from seamripper.errors import ExperimentError
 
 M = TypeVar("M", bound=BaseModel)
@@ -117,7 +117,7 @@ def _sentence(error: Any, where: Where, kind: type[BaseModel], kinds: Sequence[s
         known = _literals(context["expected"])
         near = nearest(str(given), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return f"Expected {_place(where)} to be {listed(known, last='or')}, but got {given!r}.{hint}"
+        return f"Expected {_place(where)} to be {word_list(known, last='or')}, but got {given!r}.{hint}"
     if error["type"] == "value_error":
         return f"{_place(where)}: {context['error']}."
     if error["type"] == "tuple_type" and isinstance(given, dict):

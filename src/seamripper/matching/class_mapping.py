@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.activations.collect import activations_of
 from seamripper.activations.sampling import counting
 from seamripper.data.paired import Paired
@@ -101,6 +101,6 @@ def _require_images(problem: Problem) -> None:
     if not isinstance(inputs, Tensor) or answer.shape != inputs.shape:
         raise MatchError(
             "The matching 'class_mapping' is for receivers that answer with images such as they are given, as "
-            f"autoencoders do: this one is given {shown_shape(problem.fit.receiver.shape)} and answers with "
-            f"{shown_shape(answer.shape[1:])}. Take 'embedding_mapping', which needs no answer, or 'task'."
+            f"autoencoders do: this one is given {shape_text(problem.fit.receiver.shape)} and answers with "
+            f"{shape_text(answer.shape[1:])}. Take 'embedding_mapping', which needs no answer, or 'task'."
         )

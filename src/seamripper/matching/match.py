@@ -15,7 +15,7 @@ from seamripper._doors import require, require_function
 from seamripper._files import save_tensors
 from seamripper._notebook import card, choice, facts, one_line, short
 from seamripper._progress import Watcher, nobody
-from seamripper._words import listed, shown_shape
+from seamripper._words import shape_text, word_list
 from seamripper.activations.collect import AT_ONCE
 from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.on_data import prove_halves, views_of
@@ -177,7 +177,7 @@ def match(
     require_function(watch, "watch", error=MatchError)
     matching = Task() if matching is None else matchings.make(matching)
     if freeze not in get_args(Freeze):
-        raise MatchError(f"Expected freeze to be {listed(get_args(Freeze), last='or')}, but got {freeze!r}.")
+        raise MatchError(f"Expected freeze to be {word_list(get_args(Freeze), last='or')}, but got {freeze!r}.")
     chosen = auto(sender.cut, receiver.cut) if stitch == "auto" else stitches.make(stitch)
     require_inputs(sender, receiver, fit)
     if len(fit) < 2:
@@ -273,7 +273,7 @@ def require_inputs(sender: Split, receiver: Split, samples: Samples | Paired) ->
 def _input_kinds(inputs: Inputs) -> dict[str, str]:
     """Shape and precision by name."""
     if isinstance(inputs, Tensor):
-        return {"input": f"{shown_shape(inputs.shape[1:])} ({str(inputs.dtype).removeprefix('torch.')})"}
+        return {"input": f"{shape_text(inputs.shape[1:])} ({str(inputs.dtype).removeprefix('torch.')})"}
     # Token sequences may have any length; which inputs there are may not differ.
     return dict.fromkeys(inputs, "")
 

@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from seamripper._files import sha256_of
-from seamripper._words import did_you_mean, listed, need
+from seamripper._words import did_you_mean, need, word_list
 from seamripper.errors import CheckpointError, MissingExtraError, ModelError
 from seamripper.models.contract import InputContract, interpolation_named
 from seamripper.models.libraries import import_torchvision
@@ -120,7 +120,7 @@ def _head(options: Mapping[str, str]) -> str | None:
     for key in options:
         if key != "head":
             raise ModelError(
-                f"A Hugging Face model has no option {key!r}: there are {listed(('head', *WEIGHTS_KEYS))}; "
+                f"A Hugging Face model has no option {key!r}: there are {word_list(('head', *WEIGHTS_KEYS))}; "
                 "all else is in its config.json."
             )
     head = options.get("head")

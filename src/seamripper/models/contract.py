@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.data.samples import Interpolation, Samples
 from seamripper.errors import DataError, ModelError
 
@@ -49,7 +49,7 @@ class InputContract:
     def __str__(self) -> str:
         if self.tokenizer is not None:
             return f"tokens of {self.tokenizer} ({self.source})"
-        size = "" if self.size is None else f" of {shown_shape(self.size)}"
+        size = "" if self.size is None else f" of {shape_text(self.size)}"
         low, high = self.range
         plain = self.mean == (0.0,) and self.std == (1.0,)
         rest = "" if plain else f", less {_shown(self.mean)}, divided by {_shown(self.std)}"
@@ -149,7 +149,7 @@ def _held(samples: Samples) -> str:
     if not isinstance(samples.inputs, Tensor):
         return f"named inputs ({', '.join(samples.inputs)})"
     kind = str(samples.inputs.dtype).removeprefix("torch.")
-    return f"{kind} numbers of shape {shown_shape(samples.shape)} in a range that it does not say"
+    return f"{kind} numbers of shape {shape_text(samples.shape)} in a range that it does not say"
 
 
 def _one(values: Any) -> float | tuple[float, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seamripper._options import split_options
-from seamripper._words import did_you_mean, listed
+from seamripper._words import did_you_mean, word_list
 from seamripper.errors import ModelError
 
 SCHEMES = ("zoo", "torchvision", "timm", "hf", "imagenet")
@@ -79,5 +79,5 @@ def _unknown(name: str) -> str:
     elif name.endswith(".py"):
         hint = f"Say which function of the file makes the model: '{name}:make'."
     else:
-        hint = f"Say where {name!r} is from: {listed([f'{s}:{name}' for s in SCHEMES[:3]], last='or')}."
+        hint = f"Say where {name!r} is from: {word_list([f'{s}:{name}' for s in SCHEMES[:3]], last='or')}."
     return f"Expected a model as {ways}, but got {name!r}. {hint}"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import read_record, understood
 from seamripper._progress import Progress, Watcher, nobody
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.data.base import check_seed
 from seamripper.data.paired import require_samples
 from seamripper.data.samples import Samples
@@ -65,7 +65,7 @@ def train(
     """
     _require_given(architecture, samples, out, resume, watch)
     architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
-    training = training_for(architecture) if training is None else Training.named(training)
+    training = training_for(architecture) if training is None else Training.make(training)
     require_for_networks(training)
     check_samples(architecture, samples)
     seed = check_seed(seed)
@@ -103,7 +103,7 @@ def _require_given(architecture: object, samples: object, out: object, resume: o
 
 def training_for(architecture: Architecture, **options: Any) -> Training:
     """The usual training of a network of the zoo, Smith's, with these options; None leaves an option as it is."""
-    usual = Training.named("autoencoder" if architecture.reconstructs else "smith")
+    usual = Training.make("autoencoder" if architecture.reconstructs else "smith")
     return replace(usual, **{name: value for name, value in options.items() if value is not None})
 
 
@@ -266,8 +266,8 @@ def check_samples(architecture: Architecture, samples: Samples) -> None:
         )
     if architecture.input not in (None, samples.shape):
         raise DataError(
-            f"Expected images of {shown_shape(architecture.input or ())}, as {architecture} takes, but "
-            f"{samples.name} has {shown_shape(samples.shape)}. Resize them, or use another architecture."
+            f"Expected images of {shape_text(architecture.input or ())}, as {architecture} takes, but "
+            f"{samples.name} has {shape_text(samples.shape)}. Resize them, or use another architecture."
         )
 
 
@@ -279,5 +279,5 @@ def check_runs(module: nn.Module, architecture: Architecture, samples: Samples) 
             answer_of(module, samples.batch(slice(0, 1)))
     except RuntimeError as e:
         raise DataError(
-            f"{architecture} cannot take images of {shown_shape(samples.shape)}, as {samples.name} has: {e}"
+            f"{architecture} cannot take images of {shape_text(samples.shape)}, as {samples.name} has: {e}"
         ) from e

@@ -58,13 +58,13 @@ class Training:
             raise ModelError(f"Expected {name} of a training to be {wanted}, but got {getattr(self, name)!r}.")
 
     @classmethod
-    def named(cls, word: Training | str, name: str = "training") -> Training:
+    def make(cls, word: Training | str, name: str = "training") -> Training:
         """The training that a word names, with options if it has any; a Training is returned as it is.
 
         "stitch" is the default, "smith" and "autoencoder" are those of the networks of Smith et al. 2025, "balogh" that
         of Balogh & Jelasity 2025.
 
-        >>> Training.named("smith?epochs=2") == Training("sgd", lr=0.1, weight_decay=1e-4, batch=128, epochs=2)
+        >>> Training.make("smith?epochs=2") == Training("sgd", lr=0.1, weight_decay=1e-4, batch=128, epochs=2)
         True
         """
         require(word, (Training, str), name, error=ModelError)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from seamripper._files import read_header, read_record
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.errors import CheckpointError, FileError, ModelError
 
 _PICKLED = (".pt", ".pth", ".bin")
@@ -154,7 +154,7 @@ def _is_number_lost(wanted: Tensor, given: Tensor) -> bool:
 
 
 def _size(tensor: Tensor) -> str:
-    return shown_shape(tensor.shape) or "one number"
+    return shape_text(tensor.shape) or "one number"
 
 
 def _first(keys: Iterable[str]) -> str:

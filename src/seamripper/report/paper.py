@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 
 from seamripper._files import atomic
-from seamripper._words import listed, need
+from seamripper._words import need, word_list
 from seamripper.errors import FileError
 from seamripper.experiment.reading import Reading
 from seamripper.figures import Figure, document, plot
@@ -22,7 +22,7 @@ def figures(
 ) -> list[Path]:
     """Write every figure of a store's report into the folder `out`, one file each; return the paths."""
     if format not in FORMATS:
-        raise FileError(f"Expected the format of figures to be {listed(FORMATS, last='or')}, but got {format!r}.")
+        raise FileError(f"Expected the format of figures to be {word_list(FORMATS, last='or')}, but got {format!r}.")
     if format != "svg":
         need("matplotlib", extra="report", what=f"A figure as {format.upper()}")
     return write_figures(story_of(Reading.open(folder, experiment=experiment)), out, format=format)

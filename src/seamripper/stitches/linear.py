@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, linear, unfold
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.cut.place import Layout
 from seamripper.errors import StitchError
 from seamripper.stitches.base import Layer, LinearLayer, WithPadding
@@ -88,8 +88,8 @@ def require_map(weight: Tensor, bias: Tensor, *, shape: tuple[int, int]) -> None
     """Refuse a map of another shape than (q, p) = `shape`, or one that is not finite."""
     if tuple(weight.shape) != shape or tuple(bias.shape) != shape[:1]:
         raise StitchError(
-            f"Expected a weight of {shown_shape(shape)} (outputs × inputs) and a bias of {shape[0]}, but got "
-            f"{shown_shape(weight.shape)} and {shown_shape(bias.shape)}; "
+            f"Expected a weight of {shape_text(shape)} (outputs × inputs) and a bias of {shape[0]}, but got "
+            f"{shape_text(weight.shape)} and {shape_text(bias.shape)}; "
             "fit them on this layer's rows and targets."
         )
     if not bool(weight.isfinite().all() and bias.isfinite().all()):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate, pad
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.activations.sampling import to_rows as to_rows
 from seamripper.cut.place import Cut, Layout
 
@@ -80,8 +80,8 @@ def other_positions(source: Cut, target: Cut) -> str | None:
     if not _same(source, target):
         what = "grid" if source.layout == "nchw" else "number of tokens"
         return (
-            f"expected the same {what} on both sides but got {shown_shape(_positions(source))} and "
-            f"{shown_shape(_positions(target))}; use {usual(source, target)!r}"
+            f"expected the same {what} on both sides but got {shape_text(_positions(source))} and "
+            f"{shape_text(_positions(target))}; use {usual(source, target)!r}"
         )
     return None
 

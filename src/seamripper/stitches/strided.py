@@ -8,7 +8,7 @@ from functools import partial
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PatchLayer, PositionwiseLayer
@@ -43,7 +43,7 @@ class Strided(Stitch):
         if why is None and not _divides(target.grid, source.grid) and not _divides(source.grid, target.grid):
             return (
                 "expected one grid to be a whole multiple of the other in both axes but got "
-                f"{shown_shape(source.grid)} and {shown_shape(target.grid)}; use 'resize'"
+                f"{shape_text(source.grid)} and {shape_text(target.grid)}; use 'resize'"
             )
         return why
 

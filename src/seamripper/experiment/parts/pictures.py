@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from seamripper._words import shown_shape
+from seamripper._words import shape_text
 from seamripper.errors import ExperimentError
 from seamripper.experiment.expansion import Expansion, Net, merge_needs, merge_where, pair_content, pair_labels
 from seamripper.experiment.images import as_bytes, is_image, lightness
@@ -176,14 +176,14 @@ def what_shows(answer: Sequence[int], arrives: Sequence[int], cut: str, *, match
     if matching == "class_mapping":
         raise ExperimentError(
             "The matching 'class_mapping' is for receivers that answer with images, and this one answers with "
-            f"{shown_shape(answer)}: take 'embedding_mapping', which needs no answer, for its [[pictures]]."
+            f"{shape_text(answer)}: take 'embedding_mapping', which needs no answer, for its [[pictures]]."
         )
     if is_image(arrives):
         return "arrival"
     raise ExperimentError(
         f"Expected [[pictures]] to have a receiver that answers with images of 1 or 3 channels, or a receiver's cut at "
-        f"which such an image arrives (`before:` its first layer), but it answers with {shown_shape(answer)}, and at "
-        f"{cut!r} arrives {shown_shape(arrives)}."
+        f"which such an image arrives (`before:` its first layer), but it answers with {shape_text(answer)}, and at "
+        f"{cut!r} arrives {shape_text(arrives)}."
     )
 
 
@@ -192,7 +192,7 @@ def require_images(shape: Sequence[int], name: str) -> None:
     if not is_image(shape):
         raise ExperimentError(
             f"Expected the data of [[pictures]] to be images of 1 or 3 channels, but {name} has inputs of "
-            f"{shown_shape(shape)}."
+            f"{shape_text(shape)}."
         )
 
 
@@ -223,8 +223,8 @@ def require_judged(shape: Sequence[int], own: Sequence[int]) -> None:
     """Refuse a judge for images of another shape than that of the receiver's samples, which it knows."""
     if tuple(shape) != tuple(own):
         raise ExperimentError(
-            f"Expected the images for the judge of a [[pictures]] to be {shown_shape(own)}, as the receiver's samples "
-            f"are, but they are {shown_shape(shape)}: take another cut, or leave `judge` out."
+            f"Expected the images for the judge of a [[pictures]] to be {shape_text(own)}, as the receiver's samples "
+            f"are, but they are {shape_text(shape)}: take another cut, or leave `judge` out."
         )
 
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from torch import nn
 
-from seamripper._words import did_you_mean, listed
+from seamripper._words import did_you_mean, word_list
 from seamripper.errors import ModelError
 
 Value: TypeAlias = int | float | str
@@ -32,7 +32,7 @@ class Option:
         """`given`, a value or its text, as a value of the right type."""
         value = self._typed(given)
         if value is None or (self.choices and value not in self.choices):
-            wanted = listed(map(str, self.choices), last="or") if self.choices else _NOUN[type(self.default)]
+            wanted = word_list(map(str, self.choices), last="or") if self.choices else _NOUN[type(self.default)]
             raise ModelError(f"Expected option {name!r} to be {wanted}, but got {given!r}.")
         return value
 
