@@ -33,6 +33,7 @@ from seamripper.audits import audit
 from seamripper.audits.rule import DIFFERENT, SAME
 from seamripper.controls import Case, Counterpart, controls
 from seamripper.data import load_data
+from seamripper.matching import Direct
 
 NETWORK = "zoo:resnet18?width=0.25"
 SAMES, OTHERS = ("digit, other seed", "greyscale"), ("correlated", "colour", "colour-only", "random")
@@ -131,7 +132,7 @@ def _audited(options: argparse.Namespace, seed: int, cut: str) -> list[Row]:
                 row.decided_by[how] = found.verdicts["conflict"].figures["decided_by"]
             row.numbers["task accuracy"] = found.outcomes[0].result.top1.value
         if name != "noise":
-            direct = sr.match(sender, receiver, shown, matching=sr.Direct())
+            direct = sr.match(sender, receiver, shown, matching=Direct())
             row.numbers["direct accuracy"] = sr.evaluate(direct, tested).top1.value
             same = sr.compare(sender.model, receiver.model, test, sender_cuts=[cut], receiver_cuts=[cut])
             score = same["linear_cka"].scores[0][0]

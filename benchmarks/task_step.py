@@ -28,6 +28,7 @@ import seamripper as sr
 from seamripper._progress import Progress
 from seamripper.cut.fast import fast
 from seamripper.data.samples import Samples
+from seamripper.matching import Task
 from seamripper.models import Architecture
 from seamripper.stitches import stitches
 
@@ -102,7 +103,7 @@ def _measure(
 
     # The first two steps warm up and are left out; an epoch has two steps, so one between is never an epoch's first.
     training = sr.Training(epochs=(options.steps + 2 + 1) // 2, batch=options.batch)
-    sr.match(front, back, samples, matching=sr.Task(training=training), watch=watch)
+    sr.match(front, back, samples, matching=Task(training=training), watch=watch)
     ours, plain, usual = (statistics.median(times[key][2:]) for key in ("ours", "bare", "hooks"))
     return ours, plain, usual
 

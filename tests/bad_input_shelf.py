@@ -143,7 +143,7 @@ class Bomb:
 def fill(folder: Path) -> None:
     """Write all of it."""
     (folder / "mine.py").write_text(MINE)
-    (folder / "own.py").write_text("import math\nfrom seamripper import Measure\n\nclass Nothing:\n    pass\n")
+    (folder / "own.py").write_text("import math\nfrom seamripper.measures import Measure\n\nclass Nothing:\n    pass\n")
     (folder / "syntax.py").write_text("def make(:\n")
     (folder / "file").write_text("")
     (folder / "none").mkdir()

@@ -13,9 +13,11 @@ from torch import nn
 import seamripper as sr
 from seamripper.audits.audit import MATCHING, matching_of
 from seamripper.comparing import Prepared, Request, Rule
+from seamripper.controls import Case
 from seamripper.cut.many import heads
 from seamripper.experiment import Local, Ray
 from seamripper.experiment.engines import engines
+from seamripper.matching import Direct, Regression, Task
 from seamripper.measures import measures
 from seamripper.stitches import Stitch, stitches
 
@@ -50,24 +52,24 @@ def audited(half: sr.Split) -> sr.Audited:
 @pytest.mark.parametrize(
     ("word", "same"),
     [
-        ("direct", sr.Direct()),
-        ("direct?ridge=0.1", sr.Direct(ridge=0.1)),
-        ("task?epochs=1&schedule=cosine", sr.Task(sr.Training(epochs=1, schedule="cosine"))),
-        ("regression?epochs=1&init=direct", sr.Regression(sr.Training(epochs=1), init="direct")),
+        ("direct", Direct()),
+        ("direct?ridge=0.1", Direct(ridge=0.1)),
+        ("task?epochs=1&schedule=cosine", Task(sr.Training(epochs=1, schedule="cosine"))),
+        ("regression?epochs=1&init=direct", Regression(sr.Training(epochs=1), init="direct")),
     ],
 )
 def test_a_matching_by_its_word_is_the_matching(half: sr.Split, word: str, same: Any) -> None:
     found, expected = (sr.match(half, half, samples(40), matching=way) for way in (word, same))
     assert found.matching == expected.matching == same
     assert all(torch.equal(a, b) for a, b in zip(found.layer.parameters(), expected.layer.parameters(), strict=True))
-    assert sr.Case(half, half, samples(9), samples(9, 20), matching=word).matching == same
+    assert Case(half, half, samples(9), samples(9, 20), matching=word).matching == same
 
 
 def test_to_an_audit_the_words_of_the_command_line_mean_the_same() -> None:
     assert matching_of("task") == MATCHING
-    assert matching_of("regression") == sr.Regression(MATCHING.training)
-    assert matching_of("task?lr=0.5") == sr.Task(sr.Training(lr=0.5, batch=64, epochs=4), init="direct")
-    assert matching_of("direct?ridge=2") == sr.Direct(ridge=2)
+    assert matching_of("regression") == Regression(MATCHING.training)
+    assert matching_of("task?lr=0.5") == Task(sr.Training(lr=0.5, batch=64, epochs=4), init="direct")
+    assert matching_of("direct?ridge=2") == Direct(ridge=2)
 
 
 def test_a_stitch_by_its_word_has_its_options(half: sr.Split) -> None:
@@ -83,7 +85,7 @@ def test_audits_controls_and_interventions_by_one_word(audited: sr.Audited, half
     found = sr.audit(
         *(half, half, samples(60), samples(40, 1000)),
         interventions="none",
-        matching=sr.Direct(),
+        matching=Direct(),
         seeds=(0,),
         controls=["self"],
         audits="rank",
@@ -126,7 +128,7 @@ def test_a_match_is_read_back_with_a_model_by_its_word(tmp_path: Path) -> None:
     lenet = sr.load("zoo:lenet").module
     half = sr.split(lenet, "pool1", pictures.batch(slice(0, 2)))
     sr.match(half, half, pictures, matching="direct").save(tmp_path / "match.safetensors")
-    again = sr.load_match(tmp_path / "match.safetensors", sender="zoo:lenet?seed=3", receiver=sr.load("zoo:lenet"))
+    again = sr.Match.load(tmp_path / "match.safetensors", sender="zoo:lenet?seed=3", receiver=sr.load("zoo:lenet"))
     assert again.sender.fingerprint == half.fingerprint
 
 
@@ -193,12 +195,12 @@ LONG = "folder/" * 60 + "net.safetensors\nand more"
         lambda half, audited: audited.verdicts["rank"],
         lambda half, audited: audited.outcomes[0],
         lambda half, audited: audited.outcomes[0].result,
-        lambda half, audited: sr.Case(half, half, samples(9), samples(9, 20)),
+        lambda half, audited: Case(half, half, samples(9), samples(9, 20)),
         lambda half, audited: sr.compare(half.model, half.model, samples(60)),
         lambda half, audited: sr.compare(half.model, half.model, samples(60))["linear_cka"],
         lambda half, audited: sr.compare(half.model, half.model, samples(60)).score("linear_cka", "0", "1"),
         lambda half, audited: sr.Pair.of(torch.zeros(40, 30), torch.ones(40, 20)),
-        lambda half, audited: sr.Task(),
+        lambda half, audited: Task(),
         lambda half, audited: sr.Experiment(name="one"),
     ],
 )

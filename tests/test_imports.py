@@ -386,9 +386,9 @@ def test_the_core_does_its_whole_work_without_the_extras(tmp_path: Path) -> None
 
             spec = "zoo:lenet?channels=1&classes=3"
             a, b = (sr.train(spec, blobs(96, 0), training="smith?lr=0.02&epochs=3", seed=seed) for seed in (0, 1))
-            found = sr.match(sr.split(a, "pool1"), sr.split(b, "pool1"), blobs(96, 0), matching=sr.Direct())
+            found = sr.match(sr.split(a, "pool1"), sr.split(b, "pool1"), blobs(96, 0), matching="direct")
             found.save("match.safetensors")
-            print(sr.evaluate(sr.load_match("match.safetensors"), blobs(48, 96)).top1.n)
+            print(sr.evaluate(sr.Match.load("match.safetensors"), blobs(48, 96)).top1.n)
             """
         ),
         cwd=tmp_path,

@@ -14,11 +14,11 @@ from safetensors.torch import save_file
 
 from seamripper import load
 from seamripper._files import load_tensors, save_tensors
-from seamripper.comparing import load_comparison
+from seamripper.comparing import Comparison
 from seamripper.errors import CheckpointError, ExperimentError, FileError, ModelError, SeamripperError
 from seamripper.experiment import Experiment
 from seamripper.experiment.journal import open_line
-from seamripper.matching import load_match
+from seamripper.matching import Match
 from seamripper.models.architecture import Architecture
 from seamripper.models.model import Model
 
@@ -104,7 +104,7 @@ def test_other_files_that_are_nested_without_end(tmp_path: Path) -> None:
         Experiment.read(tmp_path / "study.toml")
     (tmp_path / "comparison.json").write_text(DEEP)
     with pytest.raises(FileError, match="is damaged, or no comparison of seamripper's"):
-        load_comparison(tmp_path)
+        Comparison.load(tmp_path)
     body = f"{DEEP},{{}}".encode()
     assert open_line(b'["%b",%b]\n' % (hashlib.sha256(body).hexdigest().encode(), body)) is None
 
@@ -114,7 +114,7 @@ def test_a_match_whose_record_lies(tmp_path: Path, record: dict[str, Any]) -> No
     path = tmp_path / "match.safetensors"
     save_tensors(path, {"fitted": torch.zeros(1)}, record, kind="match")
     with pytest.raises(FileError, match="its record is still none that seamripper writes"):
-        load_match(path)
+        Match.load(path)
 
 
 @pytest.mark.parametrize("kind", [torch.int64, torch.int8, torch.bool, torch.complex64], ids=str)

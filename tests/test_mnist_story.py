@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import seamripper as sr
+from seamripper.matching import Task
 
 N, TEST = 3000, 2000
 CUT = "layer3"
@@ -25,7 +26,7 @@ def nets() -> dict[str, sr.Model]:
 def stitched(nets: dict[str, sr.Model]) -> sr.Match:
     """Colour into Digit, by task, where colour and digit say the same."""
     fit = sr.load_data("mnist/correlated", "train", n=N)
-    task = sr.Task(sr.Training(epochs=10, lr=0.01))
+    task = Task(sr.Training(epochs=10, lr=0.01))
     return sr.match(sr.split(nets["colour"], CUT), sr.split(nets["digit"], CUT), fit, matching=task)
 
 
@@ -88,7 +89,7 @@ def test_the_audit_is_not_taken_in(nets: dict[str, sr.Model]) -> None:
 
 def test_the_match_survives_its_file(stitched: sr.Match, tmp_path: Path) -> None:
     stitched.save(tmp_path / "colour-digit.safetensors")
-    loaded = sr.load_match(tmp_path / "colour-digit.safetensors")
+    loaded = sr.Match.load(tmp_path / "colour-digit.safetensors")
     test = sr.load_data("mnist/correlated", "test", n=300)
     assert sr.evaluate(loaded, test) == sr.evaluate(stitched, test)
     assert loaded.sender.model.record["data"] == "mnist/colour"

@@ -25,14 +25,14 @@ from torch import Tensor, nn
 
 from seamripper._notebook import choice, text_of
 from seamripper.audits import Audited, Verdict, audit
-from seamripper.comparing import Comparison, Matrix, compare, load_comparison
+from seamripper.comparing import Comparison, Matrix, compare
 from seamripper.cut import Split, split
 from seamripper.data import Samples, load_data
 from seamripper.errors import MeasureError
 from seamripper.estimate import Estimate
 from seamripper.figures import Strip, plot, scene
 from seamripper.figures.colours import shade
-from seamripper.matching import Direct, Task, load_match, match
+from seamripper.matching import Direct, Match, Task, match
 from seamripper.measures import Pair, measures, score
 from seamripper.measures.score import claims_of
 from seamripper.models import Model, Training
@@ -225,7 +225,7 @@ def test_a_match_without_steps_is_plotted_by_its_residuals(pair: tuple[Split, Sp
         assert name in texts(found.plot())
     assert has(pixels(found.plot()), "#0072b2")
     found.save(tmp_path / "a.safetensors")
-    again = load_match(tmp_path / "a.safetensors", sender=pair[0].model, receiver=pair[1].model)
+    again = Match.load(tmp_path / "a.safetensors", sender=pair[0].model, receiver=pair[1].model)
     assert sorted(read(again).split()) == sorted(read(found).split())
     none = replace(found, figures={"residual_in_sample": None, "residual_held_out": math.nan})
     assert "No loss and no residual" in texts(none.plot())
@@ -424,7 +424,7 @@ def test_a_measure_that_is_not_there_is_named(compared: Comparison) -> None:
 
 def test_a_comparison_that_was_read_back_looks_the_same(compared: Comparison, tmp_path: Path) -> None:
     compared.save(tmp_path)
-    assert load_comparison(tmp_path)._repr_html_() == compared._repr_html_()
+    assert Comparison.load(tmp_path)._repr_html_() == compared._repr_html_()
 
 
 # ---- figures in a notebook

@@ -27,7 +27,7 @@ from seamripper.controls.linear_probe import LinearProbe
 from seamripper.data.padding import trim, trim_pair
 from seamripper.data.paired import Paired
 from seamripper.errors import DataError, MatchError, MeasureError
-from seamripper.matching import evaluate, match, matchings
+from seamripper.matching import Direct, Regression, evaluate, match, matchings
 from seamripper.matching.task import Task
 from seamripper.models.libraries import import_torchvision
 from seamripper.models.training import Training
@@ -168,7 +168,7 @@ def test_direct_matching_is_that_of_the_real_tokens() -> None:
     for length in PADDINGS:
         fit, other = texts(150, length), texts(40, length, first_id=1000)
         pair = halves(fit)
-        found.append(match(*pair, fit, matching=sr.Direct(), held_out=other))
+        found.append(match(*pair, fit, matching=Direct(), held_out=other))
         x, y, z, w = (tokens_of(half, part) for part in (fit, other) for half in pair)
         # A layer norm leaves one direction in which tokens do not vary: the solution of least norm has nothing of it.
         weight = np.linalg.lstsq(x - x.mean(0), y - y.mean(0), rcond=1e-5)[0]
@@ -188,8 +188,8 @@ def test_direct_matching_is_that_of_the_real_tokens() -> None:
         ("affine", BLOCKS[0], TASK),
         ("bn_affine", BLOCKS[0], TASK),
         ("pool_linear", "bert.pooler", TASK),
-        ("pool_linear", "bert.pooler", sr.Direct()),
-        ("bn_affine", BLOCKS[0], sr.Regression(Training(epochs=1, batch=32))),
+        ("pool_linear", "bert.pooler", Direct()),
+        ("bn_affine", BLOCKS[0], Regression(Training(epochs=1, batch=32))),
     ],
     ids=["affine-task", "bn-task", "pool-task", "pool-direct", "bn-regression"],
 )
@@ -215,7 +215,7 @@ def test_batch_statistics_are_those_of_the_real_tokens() -> None:
 def test_a_regressed_residual_is_that_of_the_real_tokens() -> None:
     fit, other = texts(64, 48), texts(40, 48, first_id=1000)
     pair = halves(fit)
-    found = match(*pair, fit, matching=sr.Regression(Training(epochs=2)), held_out=other)
+    found = match(*pair, fit, matching=Regression(Training(epochs=2)), held_out=other)
     x, y = (torch.from_numpy(tokens_of(half, other)) for half in pair)
     with torch.no_grad():
         error = (found.layer.double()(x) - y).square().sum() / y.square().sum()
@@ -231,7 +231,7 @@ def test_texts_may_be_padded_on_the_left() -> None:
             order = fit.inputs["attention_mask"].argsort(dim=1, stable=True)
             inputs = {key: value.gather(1, order) for key, value in fit.inputs.items()}
             fit = replace(fit, inputs={**inputs, "position_ids": (inputs["attention_mask"].cumsum(1) - 1).clamp(min=0)})
-        joined = match(*halves(fit), fit, matching=sr.Direct())
+        joined = match(*halves(fit), fit, matching=Direct())
         found.append({key: joined.figures[key] for key in ("rows", "residual_in_sample", "residual_held_out")})
     same(found[0], found[1])
     same(found[0], found[2])
@@ -247,17 +247,17 @@ def test_texts_shown_in_another_order_are_joined_where_both_have_a_token() -> No
     fit = texts(80, 48)
     mixed = Paired(fit.take(torch.arange(80).flip(0)), fit)
     pair = halves(fit)
-    found = match(*pair, mixed, matching=sr.Direct(), held_out=texts(20, 48, first_id=1000))
+    found = match(*pair, mixed, matching=Direct(), held_out=texts(20, 48, first_id=1000))
     mask = fit.inputs["attention_mask"] > 0
     assert found.figures["rows"] == int((mask & mask.flip(0)).sum())
 
 
 def test_a_recorded_sender_leaves_padding_out() -> None:
     (a, b), found = (texts(64, length) for length in PADDINGS), []
-    found.append(match(*halves(a, (BLOCKS[0], "bert.pooler")), a, matching=sr.Direct()))
+    found.append(match(*halves(a, (BLOCKS[0], "bert.pooler")), a, matching=Direct()))
     sender, receiver = halves(b, (BLOCKS[0], "bert.pooler"))
     again, shown = replay(sender, b, collect(sender, b))
-    found.append(match(again, receiver, shown, matching=sr.Direct()))
+    found.append(match(again, receiver, shown, matching=Direct()))
     same(*map(numbers, found))
 
 
@@ -273,7 +273,7 @@ def test_stitches_that_would_mix_padding_in_are_refused() -> None:
     with pytest.raises(MatchError, match=r"padding has no place.*'regression'"):
         match(*halves(fit), fit, matching=matchings.make("embedding_mapping"))
     # Vectors are not padded, and texts of one length need no padding.
-    match(*halves(fit, ("bert.pooler", "bert.pooler")), fit, stitch="flatten_linear", matching=sr.Direct())
+    match(*halves(fit, ("bert.pooler", "bert.pooler")), fit, stitch="flatten_linear", matching=Direct())
     whole = replace(fit, inputs={**fit.inputs, "attention_mask": torch.ones(64, 49, dtype=torch.int64)})
     joined = match(*halves(whole, (BLOCKS[0], "bert.pooler")), whole, stitch="flatten_linear", matching=TASK)
     with pytest.raises(MatchError, match=r"'flatten_linear'"):
@@ -315,7 +315,7 @@ def test_a_detector_reads_the_real_tokens() -> None:
 def test_an_energy_detector_does_not_read_padding() -> None:
     fit, test = texts(60, 48), texts(40, 48, first_id=1000)
     found = sr.audit(
-        *halves(fit), fit, test, seeds=(0,), matching=sr.Direct(), controls=("self",), interventions=(),
+        *halves(fit), fit, test, seeds=(0,), matching=Direct(), controls=("self",), interventions=(),
         audits=(Distribution(detector="energy"),),
     )  # fmt: skip
     assert "Use the detector 'fast'" in found.skipped["distribution"]
@@ -328,7 +328,7 @@ def test_stored_activations_know_their_padding(tmp_path: Any) -> None:
     samples = texts(40, 48)
     for half, name in zip(halves(samples), "xy", strict=True):
         collect(half, samples).save(tmp_path / f"{name}.safetensors")
-    x, y = (sr.load_activations(tmp_path / f"{name}.safetensors") for name in "xy")
+    x, y = (sr.Activations.load(tmp_path / f"{name}.safetensors") for name in "xy")
     by_position, by_sample = (pair_activations(x, y, sampling=sampling) for sampling in ("positions", "pool"))
     rows = [tokens_of(half, samples) for half in halves(samples)]
     np.testing.assert_allclose(by_position.every.x.rows, rows[0], atol=1e-5)
@@ -410,7 +410,7 @@ def test_positions_that_are_not_the_tokens_make_no_rows() -> None:
     samples = texts(40, 48)
     half = sr.split(Latents().eval(), "read", samples.batch(slice(0, 2)))
     with pytest.raises(DataError, match=r"'read' has 6 tokens, so it cannot be told which of its positions count"):
-        match(half, half, samples, matching=sr.Direct())
+        match(half, half, samples, matching=Direct())
     with pytest.raises(MeasureError, match=r"has other positions.*Leave that cut out"):
         compare(half.model, half.model, samples, sender_cuts=["read"], receiver_cuts=["read"])
     # A stitch that maps each position by itself makes no rows of them.

@@ -26,104 +26,57 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seamripper.activations import Activations as Activations
-    from seamripper.activations import collect as collect
-    from seamripper.activations import load_activations as load_activations
-    from seamripper.audits import Audit as Audit
-    from seamripper.audits import Audited as Audited
-    from seamripper.audits import Verdict as Verdict
-    from seamripper.audits import audit as audit
-    from seamripper.audits.interventions import Intervention as Intervention
-    from seamripper.comparing import Comparison as Comparison
-    from seamripper.comparing import compare as compare
-    from seamripper.comparing import load_comparison as load_comparison
-    from seamripper.controls import Case as Case
-    from seamripper.controls import Control as Control
-    from seamripper.cut import Cut as Cut
-    from seamripper.cut import Split as Split
-    from seamripper.cut import cuts as cuts
-    from seamripper.cut import split as split
-    from seamripper.data import Samples as Samples
-    from seamripper.data import clustered_noise as clustered_noise
-    from seamripper.data import load_data as load_data
+    from seamripper.activations import Activations as Activations, collect as collect
+    from seamripper.audits import Audited as Audited, Verdict as Verdict, audit as audit
+    from seamripper.comparing import Comparison as Comparison, compare as compare
+    from seamripper.cut import Cut as Cut, Split as Split, cuts as cuts, split as split
+    from seamripper.data import Samples as Samples, load_data as load_data
     from seamripper.errors import SeamripperError as SeamripperError
     from seamripper.estimate import Estimate as Estimate
-    from seamripper.experiment import Experiment as Experiment
-    from seamripper.experiment import Store as Store
-    from seamripper.experiment import plan as plan
-    from seamripper.experiment import run as run
-    from seamripper.matching import Direct as Direct
-    from seamripper.matching import Functional as Functional
-    from seamripper.matching import Match as Match
-    from seamripper.matching import Regression as Regression
-    from seamripper.matching import Task as Task
-    from seamripper.matching import evaluate as evaluate
-    from seamripper.matching import load_match as load_match
-    from seamripper.matching import match as match
-    from seamripper.measures import Measure as Measure
-    from seamripper.measures import Pair as Pair
-    from seamripper.measures import score as score
-    from seamripper.models import Model as Model
-    from seamripper.models import Training as Training
-    from seamripper.models import load as load
-    from seamripper.models import train as train
+    from seamripper.experiment import Experiment as Experiment, Store as Store, plan as plan, run as run
+    from seamripper.matching import Functional as Functional, Match as Match, evaluate as evaluate, match as match
+    from seamripper.measures import Pair as Pair, score as score
+    from seamripper.models import Model as Model, Training as Training, load as load, train as train
     from seamripper.report import Run as Run
 
-_HOME = {
-    "Activations": "activations",
-    "Audit": "audits",
-    "Audited": "audits",
-    "Case": "controls",
-    "Comparison": "comparing",
-    "Control": "controls",
-    "Cut": "cut",
-    "Direct": "matching",
-    "Estimate": "estimate",
-    "Experiment": "experiment",
-    "Functional": "matching",
-    "Intervention": "audits.interventions",
-    "Match": "matching",
-    "Measure": "measures",
-    "Model": "models",
-    "Pair": "measures",
-    "Regression": "matching",
-    "Run": "report",
-    "Samples": "data",
-    "SeamripperError": "errors",
-    "Split": "cut",
-    "Store": "experiment",
-    "Task": "matching",
-    "Training": "models",
-    "Verdict": "audits",
-    "audit": "audits",
-    "clustered_noise": "data",
-    "collect": "activations",
-    "compare": "comparing",
-    "cuts": "cut",
-    "evaluate": "matching",
-    "load": "models",
-    "load_activations": "activations",
-    "load_comparison": "comparing",
-    "load_data": "data",
-    "load_match": "matching",
-    "match": "matching",
-    "plan": "experiment",
-    "run": "experiment",
-    "score": "measures",
-    "split": "cut",
-    "train": "models",
+_NAMES = {
+    "activations": ("Activations", "collect"),
+    "audits": ("Audited", "Verdict", "audit"),
+    "comparing": ("Comparison", "compare"),
+    "cut": ("Cut", "Split", "cuts", "split"),
+    "data": ("Samples", "load_data"),
+    "errors": ("SeamripperError",),
+    "estimate": ("Estimate",),
+    "experiment": ("Experiment", "Store", "plan", "run"),
+    "matching": ("Functional", "Match", "evaluate", "match"),
+    "measures": ("Pair", "score"),
+    "models": ("Model", "Training", "load", "train"),
+    "report": ("Run",),
 }
-"""Where each public name lives. Imported when first used: `import seamripper` does nothing, and takes no time."""
+"""The public names by module, each imported when it is first used: `import seamripper` takes no time.
 
+Everything else is reached through its package: `seamripper.matching.Task`, `seamripper.measures.Measure`.
+"""
+
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        from seamripper._words import did_you_mean
-
-        raise AttributeError(f"seamripper has no {name!r}: {did_you_mean(name, list(_HOME))}")
+        raise AttributeError(f"seamripper has no {name!r}: {_advice(name)}")
     return getattr(importlib.import_module(f"seamripper.{_HOME[name]}"), name)
+
+
+def _advice(name: str) -> str:
+    """Where a name is that only a package has, or the nearest public name."""
+    from seamripper._words import did_you_mean
+
+    if not name.startswith("_"):
+        for package in ("matching", "stitches", "measures", "controls", "audits", "audits.interventions", "data"):
+            if name in importlib.import_module(f"seamripper.{package}").__all__:
+                return f"it is seamripper.{package}.{name}."
+    return did_you_mean(name, __all__)
 
 
 def __dir__() -> list[str]:

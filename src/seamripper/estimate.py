@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri, stdtrit
 
 from seamripper._notebook import card, facts, short
-from seamripper.figures import Strip
-from seamripper.figures import plot as plot_figure
+from seamripper.figures import Strip, plot as plot_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,6 +9,7 @@ import seamripper as sr
 from seamripper.activations import collect
 from seamripper.activations.recorded import replay
 from seamripper.errors import DataError
+from seamripper.matching import Direct, Regression, Task
 from seamripper.models import Architecture
 
 
@@ -34,8 +35,8 @@ def test_the_head_is_not_run_and_the_model_is_the_same(halves: tuple[sr.Split, s
     assert not torch.equal(found.values[:3], handed), "a copy is handed on"
 
 
-@pytest.mark.parametrize("matching", [sr.Direct(), sr.Task(sr.Training(epochs=2), init="direct"), sr.Regression()])
-def test_a_match_is_the_same(halves: tuple[sr.Split, sr.Split], matching: sr.Direct) -> None:
+@pytest.mark.parametrize("matching", [Direct(), Task(sr.Training(epochs=2), init="direct"), Regression()])
+def test_a_match_is_the_same(halves: tuple[sr.Split, sr.Split], matching: Direct) -> None:
     sender, receiver = halves
     fit, test = (sr.load_data("digits/digit", split, n=256) for split in ("train", "test"))
     plain = sr.match(sender, receiver, fit, matching=matching)

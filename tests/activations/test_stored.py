@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from seamripper._files import read_record, save_tensors
-from seamripper.activations import Activations, collect, load_activations
+from seamripper.activations import Activations, collect
 from seamripper.cut import Cut, split
 from seamripper.data import Samples
 from seamripper.errors import DataError, FileError
@@ -31,7 +31,7 @@ def some(n: int = 6, *, dtype: torch.dtype = torch.float32) -> Activations:
 def test_what_was_saved_comes_back(tmp_path: Path, dtype: torch.dtype) -> None:
     saved = some(dtype=dtype)
     saved.save(tmp_path / "a.safetensors")
-    found = load_activations(tmp_path / "a.safetensors")
+    found = Activations.load(tmp_path / "a.safetensors")
     assert torch.equal(found.values, saved.values)
     assert found.values.dtype == dtype
     assert torch.equal(found.labels, saved.labels)
@@ -45,7 +45,7 @@ def test_what_passes_beside_the_cut_is_saved_too(tmp_path: Path) -> None:
     mask = torch.ones(6, 3, dtype=torch.int64)
     plain = some()
     Activations(plain.cut, plain.values, plain.labels, plain.ids, {"mask": mask}).save(tmp_path / "a.safetensors")
-    assert torch.equal(load_activations(tmp_path / "a.safetensors").context["mask"], mask)
+    assert torch.equal(Activations.load(tmp_path / "a.safetensors").context["mask"], mask)
 
 
 def test_collected_ones_say_what_they_are_of(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_collected_ones_say_what_they_are_of(tmp_path: Path) -> None:
     assert kind == "set of activations"
     assert record["cut"] == {"name": "1", "shape": [4], "layout": "nd"}
     assert record["made_from"] == {"model": half.model.source, "data": "toy"}
-    found = load_activations(tmp_path / "a.safetensors")
+    found = Activations.load(tmp_path / "a.safetensors")
     assert found.ids.tolist() == list(range(30, 39))
     torch.testing.assert_close(found.values, half.head(data.inputs))
 
@@ -65,7 +65,7 @@ def test_collected_ones_say_what_they_are_of(tmp_path: Path) -> None:
 def test_an_array_is_read_by_its_axes(tmp_path: Path, shape: tuple[int, ...], layout: str) -> None:
     array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     np.save(tmp_path / "a.npy", array)
-    found = load_activations(tmp_path / "a.npy")
+    found = Activations.load(tmp_path / "a.npy")
     assert (found.cut.layout, found.cut.shape, found.cut.name) == (layout, shape[1:], "a")
     assert torch.equal(found.values, torch.from_numpy(array))
     assert set(found.ids.tolist()) == set(found.labels.tolist()) == {-1}
@@ -91,7 +91,7 @@ def test_an_array_is_read_by_its_axes(tmp_path: Path, shape: tuple[int, ...], la
 def test_numbers_of_any_kind(tmp_path: Path, dtype: str, kept: torch.dtype, order: str) -> None:
     array = np.array([[0, 1, 1], [1, 0, 1]], dtype=dtype, order=order)  # type: ignore[call-overload]
     np.save(tmp_path / "a.npy", array)
-    found = load_activations(tmp_path / "a.npy").values
+    found = Activations.load(tmp_path / "a.npy").values
     assert found.dtype == kept
     assert found.tolist() == [[0, 1, 1], [1, 0, 1]]
 
@@ -110,9 +110,9 @@ def test_no_pickle_is_opened(tmp_path: Path) -> None:
     np.save(tmp_path / "bomb.npy", np.array([Bomb(tmp_path / "burst")], dtype=object), allow_pickle=True)
     (tmp_path / "bare.npy").write_bytes(pickle.dumps(Bomb(tmp_path / "burst")))
     with pytest.raises(FileError, match=r"bomb.npy holds pickled Python objects. It was not opened"):
-        load_activations(tmp_path / "bomb.npy")
+        Activations.load(tmp_path / "bomb.npy")
     with pytest.raises(FileError, match=r"bare.npy is not a .npy file"):
-        load_activations(tmp_path / "bare.npy")
+        Activations.load(tmp_path / "bare.npy")
     assert not (tmp_path / "burst").exists()
     np.load(tmp_path / "bomb.npy", allow_pickle=True)[0].close()
     assert (tmp_path / "burst").exists()
@@ -183,13 +183,13 @@ def shelf(folder: Path) -> None:
 def test_a_file_that_is_not_what_it_says(tmp_path: Path, name: str, says: str) -> None:
     shelf(tmp_path)
     with pytest.raises(FileError, match=says):
-        load_activations(tmp_path / name)
+        Activations.load(tmp_path / name)
 
 
 def test_the_good_ones_of_that_shelf_are_read(tmp_path: Path) -> None:
     shelf(tmp_path)
-    assert len(load_activations(tmp_path / "good.npy")) == 20
-    assert len(load_activations(tmp_path / "good.safetensors")) == 6
+    assert len(Activations.load(tmp_path / "good.npy")) == 20
+    assert len(Activations.load(tmp_path / "good.safetensors")) == 6
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
@@ -198,17 +198,17 @@ def test_what_is_not_finite_is_told_with_its_sample(tmp_path: Path, bad: float) 
     array[3, 1, 2] = array[4, 0, 0] = bad
     np.save(tmp_path / "a.npy", array)
     with pytest.raises(DataError, match=r"a.npy holds NaN or Inf, first in sample 3, counted from 0"):
-        load_activations(tmp_path / "a.npy")
+        Activations.load(tmp_path / "a.npy")
     sick = some()
     sick.values[2, 0, 0, 0] = bad
     sick.save(tmp_path / "a.safetensors")
     with pytest.raises(DataError, match=r"a.safetensors holds NaN or Inf, first in sample 2 \(id 52\)"):
-        load_activations(tmp_path / "a.safetensors")
+        Activations.load(tmp_path / "a.safetensors")
 
 
 def test_saving_is_whole_or_not_at_all(tmp_path: Path) -> None:
     some(3).save(tmp_path / "a.safetensors")
     with pytest.raises(FileError, match="Could not write"):
         some().save(tmp_path / "a.safetensors" / "b.safetensors")
-    assert len(load_activations(tmp_path / "a.safetensors")) == 3
+    assert len(Activations.load(tmp_path / "a.safetensors")) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["a.safetensors"]

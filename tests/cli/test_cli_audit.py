@@ -284,7 +284,7 @@ def compared(run: Run, pair: tuple[str, str], folder: str, *words: object) -> sr
     models = [name.rpartition("@")[0] for name in pair]
     ran = run("compare", *models, "--data", "digits/digit", "--n", 96, "--batch", 16, "--out", folder, *words)
     assert ran.code == 0
-    return sr.load_comparison(folder)
+    return sr.Comparison.load(folder)
 
 
 def test_the_matrices_of_a_folder_are_put_to_identification(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OWN = """
 import math
 from dataclasses import dataclass
-from seamripper import Measure
+from seamripper.measures import Measure
 from seamripper.measures import Claims
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def test_the_installed_command_compares(shell: Run, pair: tuple[str, str], tmp_p
     assert "Which layers of “colour-0” and “digit-0” are alike?" in (tmp_path / "run" / "report.html").read_text()
     (result,) = sr.Run.open(tmp_path / "run").results
     assert (result.kind, result.pair) == ("compare", "colour-0 → digit-0")
-    found = sr.load_comparison(tmp_path / "run")
+    found = sr.Comparison.load(tmp_path / "run")
     expected = [row for name in ("linear_cka", "opd") for row in found[name].values]
     assert cells(ran.out) == [[f"{value:.3f}" for value in row] for row in expected]
 
@@ -131,7 +131,7 @@ def test_with_many_measures_a_file_has_the_rest(run: Run, pair: tuple[str, str],
     few = (*DATA, "--cuts", "layer3,layer4", "--no-interval")
     ran = run("compare", *pair, *few, "-m", "all", "--out", "run")
     assert ran.code == 0
-    found = sr.load_comparison(tmp_path / "run")
+    found = sr.Comparison.load(tmp_path / "run")
     assert len(found.matrices) >= len(measures)
     assert ran.out.count("samples of digits/digit, sampling positions") == 4
     assert f"\nall {len(found.matrices)} matrices written to run/comparison.json\nreport: run/report.html\n" in ran.out
@@ -162,7 +162,7 @@ def test_functional_matrices(run: Run, pair: tuple[str, str], tmp_path: Path) ->
         f"task_functional, a similarity: stitched on 40 samples {others}",
         "linear_cka, a similarity: 96 samples of digits/digit, sampling positions, 96 to 1,536 rows, 5 folds",
     ]
-    found = sr.load_comparison(tmp_path / "run")
+    found = sr.Comparison.load(tmp_path / "run")
     assert found.record["functional"]["task_functional"]["training"]["epochs"] == 1
     assert cells(ran.out)[0] == [_digits(value) for value in found["direct_functional"].values[0]]
     assert len(list((tmp_path / "run" / "cells").iterdir())) == 8

@@ -124,7 +124,7 @@ def test_if_none_can_be_computed_it_is_an_error(run: Run) -> None:
 OWN = """
 import math
 from dataclasses import dataclass
-from seamripper import Measure
+from seamripper.measures import Measure
 from seamripper.measures import Claims
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def test_a_file_of_activations_says_what_it_is_of(run: Run, networks: dict[str, 
     ran = run(*words, "--out", "a.safetensors", "--json")
     assert (ran.code, ran.err) == (0, "")
     assert ran.json["file"] == "a.safetensors"
-    found = sr.load_activations("a.safetensors")
+    found = sr.Activations.load("a.safetensors")
     samples = sr.load_data("digits/digit", "train", n=20)
     assert found.made_from == ran.json["activations"]["made_from"]
     assert found.made_from == {

@@ -13,7 +13,7 @@ import torch
 
 import seamripper as sr
 from seamripper.cli.stitch_command import _matching
-from seamripper.matching import EmbeddingMapping, Matching, matchings
+from seamripper.matching import Direct, EmbeddingMapping, Matching, Regression, Task, matchings
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -49,8 +49,8 @@ def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], mat
     sender, receiver = (sr.split(sr.load(path), cut) for path, _, cut in (name.rpartition("@") for name in pair))
     training = sr.Training(epochs=2)
     mapping = EmbeddingMapping(replace(EmbeddingMapping().training, epochs=2))
-    ways: dict[str, Matching] = {"task": sr.Task(training), "direct": sr.Direct(), "embedding_mapping": mapping}
-    way = ways.get(matching, sr.Regression(training))
+    ways: dict[str, Matching] = {"task": Task(training), "direct": Direct(), "embedding_mapping": mapping}
+    way = ways.get(matching, Regression(training))
     found = sr.match(sender, receiver, sr.load_data("digits/correlated", "train", n=200), matching=way)
     test, own = (sr.load_data(f"digits/{kind}", "test", n=100) for kind in ("correlated", "digit"))
     assert ran.json["result"] == sr.evaluate(found, test, own=own).as_record()
@@ -89,7 +89,7 @@ def test_a_written_match_is_the_same_network(run: Run, pair: tuple[str, str], ma
     few = SOLVED if matching == "direct" else FEW
     ran = run("stitch", *pair, *few, "--matching", matching, "--out", "match.safetensors", "--json")
     assert ran.json["file"] == "match.safetensors"
-    loaded = sr.load_match("match.safetensors")
+    loaded = sr.Match.load("match.safetensors")
     test, own = (sr.load_data(f"digits/{kind}", "test", n=100) for kind in ("correlated", "digit"))
     assert sr.evaluate(loaded, test, own=own).as_record() == ran.json["result"]
     assert json.loads(json.dumps(loaded.as_record())) == ran.json["match"]
@@ -156,7 +156,7 @@ def test_the_help_knows_the_defaults_of_a_training(run: Run) -> None:
     for default in (usual.epochs, usual.lr, usual.batch, usual.optimiser):
         assert f"Default: the matching's own; task and regression: {default}." in said
     assert f"Default: {usual.schedule}." in said
-    assert f"Default: {sr.Task().init}." in said
+    assert f"Default: {Task().init}." in said
 
 
 @pytest.mark.parametrize("command", ["stitch", "audit"])
@@ -203,7 +203,7 @@ def test_a_ridge_is_for_direct_matching_and_finite(run: Run) -> None:
 
 def test_direct_matching_has_a_batch_of_its_own() -> None:
     none = dict.fromkeys(("epochs", "lr", "batch", "optimiser", "schedule", "init", "ridge"))
-    assert _matching({**none, "matching_name": "direct", "batch": 17}) == sr.Direct(batch=17)
+    assert _matching({**none, "matching_name": "direct", "batch": 17}) == Direct(batch=17)
 
 
 def test_a_ridge_damps(run: Run, pair: tuple[str, str]) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 import seamripper as sr
 from seamripper._progress import Progress
-from seamripper.comparing import Rule, Sums, compare, load_comparison
+from seamripper.comparing import Comparison, Rule, Sums, compare
 from seamripper.comparing.accumulate import accumulate
 from seamripper.comparing.comparison import FILE
 from seamripper.comparing.forms import forms
@@ -318,7 +318,7 @@ class OfNumpy(Faulty):
 def test_a_number_of_numpys_can_be_saved(tmp_path: Path) -> None:
     cuts = {"sender_cuts": ["layer1"], "receiver_cuts": ["layer1"]}
     compare(net(0), net(1), images(), measures=[OfNumpy()], rule=QUICK, **cuts).save(tmp_path)
-    assert load_comparison(tmp_path).score("of_numpy", "layer1", "layer1").value == 0.5
+    assert Comparison.load(tmp_path).score("of_numpy", "layer1", "layer1").value == 0.5
 
 
 def test_a_fault_of_ones_own_measure_does_not_take_the_others_along() -> None:
@@ -331,7 +331,7 @@ def test_a_fault_of_ones_own_measure_does_not_take_the_others_along() -> None:
 def test_saved_and_read_back(found: sr.Comparison, tmp_path: Path) -> None:
     path = found.save(tmp_path / "run")
     assert path == tmp_path / "run" / FILE
-    again = load_comparison(tmp_path / "run")
+    again = Comparison.load(tmp_path / "run")
     assert again.as_record() == found.as_record()
     assert again.score("linear_cka", "layer1", "layer1") == found.score("linear_cka", "layer1", "layer1")
 
@@ -457,16 +457,16 @@ def test_a_division_by_zero_inside_a_model_names_layer_and_sample(optimise: bool
 
 def test_files_that_are_no_comparison(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="Could not read"):
-        load_comparison(tmp_path)
+        Comparison.load(tmp_path)
     (tmp_path / FILE).write_text("{")
     with pytest.raises(FileError, match="damaged, or no comparison"):
-        load_comparison(tmp_path)
+        Comparison.load(tmp_path)
     (tmp_path / FILE).write_text(json.dumps({"kind": "match"}))
     with pytest.raises(FileError, match="no comparison of seamripper's"):
-        load_comparison(tmp_path)
+        Comparison.load(tmp_path)
     (tmp_path / FILE).write_text(json.dumps({"kind": "comparison", "matrices": 3}))
     with pytest.raises(FileError, match="damaged"):
-        load_comparison(tmp_path)
+        Comparison.load(tmp_path)
 
 
 def test_names_that_a_comparison_does_not_have(found: sr.Comparison) -> None:

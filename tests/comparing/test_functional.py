@@ -16,8 +16,7 @@ from torch.nn import functional as F
 
 import seamripper as sr
 from seamripper._progress import Progress
-from seamripper.comparing import Rule, Stitching, compare, functional
-from seamripper.comparing import stitched as stitched_column
+from seamripper.comparing import Rule, Stitching, compare, functional, stitched as stitched_column
 from seamripper.comparing.forms import forms
 from seamripper.comparing.functional import fit_and_held_out
 from seamripper.comparing.order import order_of
@@ -177,7 +176,7 @@ def test_beside_other_measures_and_back_from_a_file(tmp_path: Path) -> None:
     found = stitched(f"linear_cka,{DIRECT}")
     assert list(found.matrices) == ["linear_cka", DIRECT]
     found.save(tmp_path)
-    assert sr.load_comparison(tmp_path).score(DIRECT, "c", "a") == found.score(DIRECT, "c", "a")
+    assert sr.Comparison.load(tmp_path).score(DIRECT, "c", "a") == found.score(DIRECT, "c", "a")
 
 
 @pytest.mark.parametrize(("small", "large"), [((2, 3), (5, 7)), ((1, 1), (4, 4)), ((3, 3), (3, 8))])

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seamripper.controls import Case, controls
-from seamripper.controls import clustered_noise as module
+from seamripper.controls import Case, clustered_noise as module, controls
 from seamripper.controls.clustered_noise import SWEEP, ClusteredNoise, places
 from seamripper.data import clustered_noise
 from seamripper.errors import AuditError, InapplicableError

@@ -15,7 +15,7 @@ from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut import split
 from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, InapplicableError
-from seamripper.matching import load_match
+from seamripper.matching import Match
 
 RANDOM = RandomSender()
 
@@ -59,7 +59,7 @@ def test_outcomes_use_the_seed_for_the_sender_and_the_stitch(case: Case) -> None
 def test_a_match_with_it_can_be_kept(tmp_path, maps: Case) -> None:
     outcome = next(RANDOM.outcomes(maps))
     outcome.match.save(tmp_path / "m.safetensors")
-    again = load_match(tmp_path / "m.safetensors")
+    again = Match.load(tmp_path / "m.safetensors")
     assert again.sender.fingerprint == outcome.match.sender.fingerprint
     inputs = maps.test.receiver.batch(slice(0, 3))
     assert torch.equal(again(inputs), outcome.match(inputs))

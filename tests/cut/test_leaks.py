@@ -13,8 +13,7 @@ import pytest
 import torch
 from cut_models import Case, Parts, case, noise, planted
 from cut_proofs import assert_apart, assert_whole
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch import Tensor, nn
 
 from seamripper.cut import Cut, cuts, split

@@ -20,6 +20,7 @@ from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.parts.audit import audit_output
 from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Worker
+from seamripper.matching import Direct
 
 STUDY = """
 [data]
@@ -92,7 +93,7 @@ class Bench:
         )
         fit = self.worker.samples(job.content["fit"])
         sender, receiver = (self.worker.half(job.content[role], "layer2", fit) for role in ("sender", "receiver"))
-        match = sr.match(sender, receiver, fit, matching=sr.Direct(), seed=0)
+        match = sr.match(sender, receiver, fit, matching=Direct(), seed=0)
         with torch.no_grad():
             inputs = shown.batch(slice(None))
             return receiver.answer(inputs).argmax(1), match(inputs).argmax(1)

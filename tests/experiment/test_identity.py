@@ -15,9 +15,7 @@ from PIL import Image
 from torch import nn
 
 from seamripper.errors import CutError, ExperimentError
-from seamripper.experiment import Experiment, Network
-from seamripper.experiment import identity as identity_module
-from seamripper.experiment import job as job_module
+from seamripper.experiment import Experiment, Network, identity as identity_module, job as job_module
 from seamripper.experiment.identity import Identities, identity_of
 from seamripper.experiment.plan import expand
 from seamripper.models import Model, load
@@ -31,6 +29,7 @@ import torch
 from torch.nn import functional as F
 
 import seamripper as sr
+from seamripper.measures import Measure
 
 
 class Net(torch.nn.Module):
@@ -48,7 +47,7 @@ def net():
 
 
 @dataclass(frozen=True)
-class Mine(sr.Measure):
+class Mine(Measure):
     name = "mine"
     paper = "nobody 2025"
 

@@ -37,6 +37,7 @@ from seamripper.experiment.parts.base import rank_rows
 from seamripper.experiment.plan import expand
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.worker import Worker
+from seamripper.matching import Direct, Task
 from seamripper.report.sections.table import table as all_figures
 
 STUDY = """
@@ -155,7 +156,7 @@ def from_noise(receiver: sr.Split, *, radius: float, classes: int, **more: Any) 
         parts.append(Paired(noise, replace(images, labels=noise.labels, ids=noise.ids, classes=classes)))
     fit, test = parts
     sender = sr.split(nn.Sequential(Copy(), nn.Flatten()), "0", fit.sender.batch(slice(0, 2)))
-    given: dict[str, Any] = {"matching": sr.Task(sr.Training(epochs=8, lr=0.01, batch=64)), **more}
+    given: dict[str, Any] = {"matching": Task(sr.Training(epochs=8, lr=0.01, batch=64)), **more}
     return sr.match(sender, receiver, fit, **given), test
 
 
@@ -508,7 +509,7 @@ def test_controls_that_ran_alone_are_what_a_case_gives(done: Study) -> None:
 
     fit, test = (sr.load_data("digits/digit", split, n=n) for split, n in (("train", 200), ("test", 150)))
     sender, receiver = (sr.split(done.network(seed), "layer2", fit.batch(slice(0, 2))) for seed in (1, 0))
-    case = Case(sender, receiver, fit, test, sr.Direct(), seeds=(0,))
+    case = Case(sender, receiver, fit, test, Direct(), seeds=(0,))
     for name in ("random_sender", "shuffled"):
         (alone,) = controls.make(name).outcomes(case)
         (ours,) = done.of("control", control=name).record["outcomes"]

@@ -20,6 +20,7 @@ from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.parts.base import loss_rows
 from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Matched, Worker
+from seamripper.matching import Direct, Task
 
 STUDY = """
 [data]
@@ -155,7 +156,7 @@ def test_a_training_is_that_of_train(bench: Bench) -> None:
 @pytest.mark.parametrize("matching", ["direct", "fast"])
 def test_a_stitch_is_that_of_match(bench: Bench, matching: str) -> None:
     sender, receiver, fit, test = halves(bench, "layer1")
-    way: Any = sr.Direct() if matching == "direct" else sr.Task(sr.Training(epochs=1, lr=0.01), init="direct")
+    way: Any = Direct() if matching == "direct" else Task(sr.Training(epochs=1, lr=0.01), init="direct")
     alone = sr.evaluate(
         sr.match(sender, receiver, fit, matching=way), test, own=sr.load_data("digits/digit", "test", n=80)
     )
@@ -207,7 +208,7 @@ def test_the_receiver_before_its_statistics_adapted_is_told(bench: Bench) -> Non
 
 def test_a_control_is_that_of_the_case(bench: Bench) -> None:
     sender, receiver, fit, test = halves(bench, "layer1")
-    case = Case(sender, receiver, fit, test, sr.Direct(), seeds=(0,))
+    case = Case(sender, receiver, fit, test, Direct(), seeds=(0,))
     for name in ("random_sender", "shuffled"):
         (alone,) = controls.make(name).outcomes(case)
         _, found = bench.of("control", control=name, matching="direct")
@@ -252,7 +253,7 @@ def test_an_audit_is_that_of_audit(bench: Bench) -> None:
         fit,
         test,
         conflict=sr.load_data("digits/digit", "test", n=80),
-        matching=sr.Task(sr.Training(epochs=1, lr=0.01), init="direct"),
+        matching=Task(sr.Training(epochs=1, lr=0.01), init="direct"),
         seeds=(0,),
         controls=["self", "random_sender"],
         audits=["margin", "conflict"],

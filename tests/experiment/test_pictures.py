@@ -31,7 +31,7 @@ from seamripper.experiment.parts.pictures import (
 )
 from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Worker
-from seamripper.matching import ClassMapping
+from seamripper.matching import ClassMapping, Direct, Task
 from seamripper.models import predict
 
 STUDY = """
@@ -179,7 +179,7 @@ def test_two_autoencoders(bench: Bench) -> None:
     assert {(row.dtype, tuple(row.shape)) for row in tensors.values()} == {(torch.uint8, (8, 3, 28, 28))}
     assert set(tensors) == set(rows)
     sender, receiver, fit, test = bench.halves(job)
-    match = sr.match(sender, receiver, fit, matching=sr.Direct())
+    match = sr.match(sender, receiver, fit, matching=Direct())
     shown = test.batch(slice(None))
     assert isinstance(shown, torch.Tensor)
     with torch.no_grad():
@@ -214,7 +214,7 @@ def test_what_arrives_at_a_first_layer(bench: Bench, matching: str) -> None:
     assert (found.record["rows"], found.record["n"]) == (["input", "stitched"], 5)
     assert found.record["shows"] == "arrival"
     sender, receiver, fit, test = bench.halves(job)
-    way: Any = sr.Direct() if matching == "direct" else sr.Task(sr.Training(epochs=1), init="direct")
+    way: Any = Direct() if matching == "direct" else Task(sr.Training(epochs=1), init="direct")
     match = sr.match(sender, receiver, fit, matching=way, seed=2)
     shown = test.batch(slice(None))
     assert isinstance(shown, torch.Tensor)
@@ -558,7 +558,7 @@ def test_an_image_of_another_size_has_no_error() -> None:
     half = sr.split(net, "0", torch.zeros(2, 1, 8, 8))
     pixels = torch.randn(20, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     samples = sr.Samples("grey", pixels, torch.arange(20) % 2, torch.arange(20), classes=2)
-    rows = image_rows(sr.match(half, half, samples, matching=sr.Direct()), samples, samples, "arrival", apart=False)
+    rows = image_rows(sr.match(half, half, samples, matching=Direct()), samples, samples, "arrival", apart=False)
     assert [tuple(row.shape) for row in rows.values()] == [(20, 1, 8, 8), (20, 3, 3, 3)]
     assert image_error(rows, samples) is None
 

@@ -27,7 +27,6 @@ from seamripper.matching import (
     Task,
     Training,
     evaluate,
-    load_match,
     match,
     matchings,
 )
@@ -111,7 +110,7 @@ def test_zoo_models_load_by_name_alone(make, tmp_path: Path, stitch: str, freeze
     choice = stitches.make("low_rank", rank=3) if stitch == "low_rank" else stitch
     found = match(sender, receiver, fit, stitch=choice, matching=Task(QUICK), freeze=freeze)
     found.save(tmp_path / "match.safetensors")
-    same(load_match(tmp_path / "match.safetensors"), found, make.images(20, seed=3).batch(slice(None)))
+    same(Match.load(tmp_path / "match.safetensors"), found, make.images(20, seed=3).batch(slice(None)))
 
 
 @pytest.mark.parametrize("stitch", ["identity", "affine", "bn_affine", "conv", "orthogonal"])
@@ -122,7 +121,7 @@ def test_loading_leaves_the_global_generator_alone(make, tmp_path: Path, stitch:
     for seed in (5, 6):
         torch.manual_seed(seed)
         before = torch.get_rng_state()
-        load_match(tmp_path / "match.safetensors")
+        Match.load(tmp_path / "match.safetensors")
         assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -133,7 +132,7 @@ def test_timm_models_load_by_name_alone(make, tmp_path: Path) -> None:
     )
     found = match(sender, receiver, fit, matching=Direct())
     found.save(tmp_path / "match.safetensors")
-    same(load_match(tmp_path / "match.safetensors"), found, make.images(20, seed=3, side=32).batch(slice(None)))
+    same(Match.load(tmp_path / "match.safetensors"), found, make.images(20, seed=3, side=32).batch(slice(None)))
 
 
 def test_a_zoo_sender_into_a_timm_vit(make, tmp_path: Path) -> None:
@@ -147,7 +146,7 @@ def test_a_zoo_sender_into_a_timm_vit(make, tmp_path: Path) -> None:
     doubles = Samples("doubles", inputs, fit.labels, fit.ids, classes=3)
     found = match(split(resnet, "layer1", inputs), split(vit, "blocks.1", inputs), doubles, matching=Direct())
     found.save(tmp_path / "match.safetensors")
-    loaded = load_match(tmp_path / "match.safetensors")
+    loaded = Match.load(tmp_path / "match.safetensors")
     assert loaded(inputs).dtype == torch.float64
     same(loaded, found, inputs)
 
@@ -156,12 +155,12 @@ def test_bare_modules_are_given(make, tmp_path: Path, stitched: Match) -> None:
     path = tmp_path / "match.safetensors"
     stitched.save(path)
     with pytest.raises(FileError, match=r"sender that seamripper cannot build by itself \(Sequential\): give it"):
-        load_match(path)
+        Match.load(path)
     given = make.mlp(55), make.mlp(56)
-    with pytest.raises(FileError, match=r"load_match\(path, receiver=model\)"):
-        load_match(path, sender=given[0])
+    with pytest.raises(FileError, match=r"Match.load\(path, receiver=model\)"):
+        Match.load(path, sender=given[0])
     states = [copy.deepcopy(net.state_dict()) for net in given]
-    loaded = load_match(path, sender=given[0], receiver=Model(given[1], "mine"))
+    loaded = Match.load(path, sender=given[0], receiver=Model(given[1], "mine"))
     same(loaded, stitched, make.blobs(30, seed=4).inputs)
     for net, state in zip(given, states, strict=True):
         assert all(torch.equal(state[k], v) for k, v in net.state_dict().items()), "the given module was changed"
@@ -171,7 +170,7 @@ def test_bare_modules_are_given(make, tmp_path: Path, stitched: Match) -> None:
 def test_bare_modules_that_do_not_fit(make, tmp_path: Path, stitched: Match) -> None:
     stitched.save(tmp_path / "match.safetensors")
     with pytest.raises(CheckpointError, match=r"do not fit Sequential.*of another shape: 0\.weight"):
-        load_match(tmp_path / "match.safetensors", sender=make.mlp(0, width=12), receiver=make.mlp(1))
+        Match.load(tmp_path / "match.safetensors", sender=make.mlp(0, width=12), receiver=make.mlp(1))
 
 
 def test_regression_and_label_maps_survive(make, pair, tmp_path: Path) -> None:
@@ -185,12 +184,12 @@ def test_regression_and_label_maps_survive(make, pair, tmp_path: Path) -> None:
         found = match(*pair, fit, matching=way)
         found.save(tmp_path / "match.safetensors")
         given = {"sender": make.mlp(0), "receiver": make.mlp(1)}
-        same(load_match(tmp_path / "match.safetensors", **given), found, fit.inputs)
+        same(Match.load(tmp_path / "match.safetensors", **given), found, fit.inputs)
 
 
 def test_a_loaded_match_still_knows_its_samples(make, tmp_path: Path, stitched: Match) -> None:
     stitched.save(tmp_path / "match.safetensors")
-    loaded = load_match(tmp_path / "match.safetensors", sender=make.mlp(0), receiver=make.mlp(1))
+    loaded = Match.load(tmp_path / "match.safetensors", sender=make.mlp(0), receiver=make.mlp(1))
     with pytest.raises(DataError, match="50 of the 50 samples"):
         evaluate(loaded, make.blobs(50))
     assert evaluate(loaded, make.blobs(50, seed=3, first_id=7000)).n == 50
@@ -215,7 +214,7 @@ def test_a_flipped_bit_is_refused(saved: Path, tensor: str) -> None:
     raw[8 + length + header[tensor]["data_offsets"][0]] ^= 1
     saved.write_bytes(raw)
     with pytest.raises(FileError, match="is not as it was written: its tensors or its record were changed"):
-        load_match(saved)
+        Match.load(saved)
 
 
 def test_a_changed_record_is_refused(saved: Path) -> None:
@@ -224,7 +223,7 @@ def test_a_changed_record_is_refused(saved: Path) -> None:
     assert forged != raw
     saved.write_bytes(forged)
     with pytest.raises(FileError, match="is not as it was written"):
-        load_match(saved)
+        Match.load(saved)
 
 
 def forge(path: Path, change: Callable[[dict, dict], None]) -> None:
@@ -237,13 +236,13 @@ def forge(path: Path, change: Callable[[dict, dict], None]) -> None:
 def test_other_weights_than_the_match_was_made_with(saved: Path) -> None:
     forge(saved, lambda tensors, record: tensors["sender.conv1.weight"].add_(1e-3))
     with pytest.raises(FileError, match=r"sender's weights in .* are not those that the match was made with"):
-        load_match(saved)
+        Match.load(saved)
 
 
 def test_weights_that_are_missing(saved: Path) -> None:
     forge(saved, lambda tensors, record: tensors.pop("receiver.fc.bias"))
     with pytest.raises(CheckpointError, match=r"1 missing: fc\.bias"):
-        load_match(saved)
+        Match.load(saved)
 
 
 def test_a_file_cut_short(saved: Path) -> None:
@@ -251,22 +250,22 @@ def test_a_file_cut_short(saved: Path) -> None:
     for keep in (0, 5, 100, len(whole) // 2, len(whole) - 1):
         saved.write_bytes(whole[:keep])
         with pytest.raises(FileError, match=r"cut short|not a safetensors file"):
-            load_match(saved)
+            Match.load(saved)
 
 
 def test_other_kinds_of_files(make, tmp_path: Path) -> None:
     file = tmp_path / "other.safetensors"
     save_tensors(file, {"w": torch.zeros(2)}, {}, kind="model")
     with pytest.raises(FileError, match="to hold a match, but it holds a model"):
-        load_match(file)
+        Match.load(file)
     save_file({"w": torch.zeros(2)}, file)
     with pytest.raises(FileError, match="a safetensors file that seamripper did not write"):
-        load_match(file)
+        Match.load(file)
     file.write_bytes(b"PK\x03\x04 not at all" * 10)
     with pytest.raises(FileError, match="is not a safetensors file"):
-        load_match(file)
+        Match.load(file)
     with pytest.raises(FileError, match="There is no file"):
-        load_match(tmp_path / "nothing.safetensors")
+        Match.load(tmp_path / "nothing.safetensors")
 
 
 # ---- nothing that a file names is run ----
@@ -293,9 +292,9 @@ def test_a_file_of_code_is_not_run_on_load(make, pair, tmp_path: Path, evil: tup
     found.save(tmp_path / "match.safetensors")
     mark.unlink()
     with pytest.raises(FileError, match=r"cannot build by itself \(.*nets\.py:make\): give it"):
-        load_match(tmp_path / "match.safetensors")
+        Match.load(tmp_path / "match.safetensors")
     assert not mark.exists()
-    loaded = load_match(tmp_path / "match.safetensors", sender=factory, receiver=factory)
+    loaded = Match.load(tmp_path / "match.safetensors", sender=factory, receiver=factory)
     same(loaded, found, fit.inputs)
     assert not mark.exists()
 
@@ -316,7 +315,7 @@ def test_a_forged_recipe_is_not_followed(saved: Path, evil: tuple[Path, Path], r
     named = recipe.format(file=file, folder=file.parent)
     forge(saved, lambda tensors, record: record["sender"].update(recipe=named))
     with pytest.raises(FileError, match="sender that seamripper cannot build by itself"):
-        load_match(saved)
+        Match.load(saved)
     assert not mark.exists()
 
 
@@ -375,5 +374,5 @@ def test_an_unknown_source_is_given_too(make, tmp_path: Path) -> None:
     found = match(make.halves(Model(net, "memory"), "2", fit), make.halves(net, "2", fit), fit, matching=Direct())
     found.save(tmp_path / "match.safetensors")
     with pytest.raises(FileError, match=r"\(memory\): give it"):
-        load_match(tmp_path / "match.safetensors")
-    same(load_match(tmp_path / "match.safetensors", sender=net, receiver=net), found, fit.inputs)
+        Match.load(tmp_path / "match.safetensors")
+    same(Match.load(tmp_path / "match.safetensors", sender=net, receiver=net), found, fit.inputs)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import seamripper as sr
 from seamripper.audits.rule import NOT_STITCHABLE
+from seamripper.matching import Direct
 from seamripper.matching.evaluate import functional
 
 
@@ -137,12 +138,12 @@ def test_an_audit_goes_by_the_receivers_own_answers_where_accuracy_is_unreadable
     data = sr.Samples("vectors", inputs, cycle(600, 5), torch.arange(600), 20)
     fit, test = data.take(slice(0, 400)), data.take(slice(400, 600))
     receiver, other = (sr.split(Net(seed), "front", inputs[:2]) for seed in (0, 1))
-    audited = sr.audit(receiver, receiver, fit, test, matching=sr.Direct(), seeds=(0,), audits=["margin", "symmetry"])
+    audited = sr.audit(receiver, receiver, fit, test, matching=Direct(), seeds=(0,), audits=["margin", "symmetry"])
     assert audited.judgement.figures["own_answers"].value == 1.0
     assert audited.judgement.figures["stitched"].value < 0.5  # accuracy, which tells nothing here
     assert not audited.verdicts
     assert all("Accuracy is unreadable" in audited.skipped[name] for name in ("margin", "symmetry"))
-    judged = sr.audit(other, receiver, fit, test, matching=sr.Direct(), seeds=(0,), audits=["margin"])
+    judged = sr.audit(other, receiver, fit, test, matching=Direct(), seeds=(0,), audits=["margin"])
     assert judged.conclusion == NOT_STITCHABLE
     assert "receiver's own answers above chance" in judged.judgement.reason
     assert "Accuracy is unreadable" in judged.judgement.reason

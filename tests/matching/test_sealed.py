@@ -14,6 +14,7 @@ import seamripper as sr
 from seamripper._fingerprint import tensors_of
 from seamripper.cut.frozen import seal
 from seamripper.errors import CutError, FrozenError, MatchError
+from seamripper.matching import Direct, Regression, Task
 
 EXAMPLE = torch.randn(2, 6, generator=torch.Generator().manual_seed(0))
 
@@ -125,8 +126,8 @@ def drifting(what: str) -> sr.Split:
 
 
 CALLS: dict[str, Callable[[sr.Split], object]] = {
-    "match": lambda half: sr.match(half, other(), samples(), matching=sr.Direct()),
-    "receiver of a match": lambda half: sr.match(other(), half, samples(), matching=sr.Direct()),
+    "match": lambda half: sr.match(half, other(), samples(), matching=Direct()),
+    "receiver of a match": lambda half: sr.match(other(), half, samples(), matching=Direct()),
     "collect": lambda half: sr.collect(half, samples()),
     "audit": lambda half: sr.audit(half, other(), samples(), samples(first=1000), seeds=(0,)),
 }
@@ -152,7 +153,7 @@ def test_the_seal_names_a_buffer_a_mode_and_what_is_not_registered(what: str) ->
 
 @pytest.mark.parametrize("what", NAMES)
 def test_evaluate_and_a_called_match_are_sealed(what: str) -> None:
-    first, second = (sr.match(drifting(what), other(), samples(60), matching=sr.Direct()) for _ in range(2))
+    first, second = (sr.match(drifting(what), other(), samples(60), matching=Direct()) for _ in range(2))
     with pytest.raises(FrozenError) as caught:
         sr.evaluate(first, samples(first=1000))
     assert NAMES[what] in caught.value.changed
@@ -176,7 +177,7 @@ def test_compare_is_sealed() -> None:
 
 
 def test_three_evaluations_give_the_same() -> None:
-    match = sr.match(other(), halves(Net()), samples(), matching=sr.Direct())
+    match = sr.match(other(), halves(Net()), samples(), matching=Direct())
     results = [sr.evaluate(match, samples(first=1000)) for _ in range(3)]
     assert results[0] == results[1] == results[2]
 
@@ -190,11 +191,11 @@ def test_a_branch_that_only_real_data_takes_is_refused(at: str, scale: float, ro
     branching = halves(Branches(at))
     pair = (branching, other()) if role == "sender" else (other(), branching)
     with pytest.raises(CutError, match=rf"halves of the {role} .* answer depends"):
-        sr.match(*pair, samples(scale=scale), matching=sr.Direct())
+        sr.match(*pair, samples(scale=scale), matching=Direct())
 
 
 def test_evaluate_looks_at_its_own_first_batch() -> None:
-    match = sr.match(halves(Branches("batch")), other(), samples(60), matching=sr.Direct())
+    match = sr.match(halves(Branches("batch")), other(), samples(60), matching=Direct())
     with pytest.raises(CutError, match="answer depends"):
         sr.evaluate(match, samples(first=1000))
 
@@ -221,7 +222,7 @@ def test_functional_matrices_look_at_real_data() -> None:
 
 def test_a_model_that_keeps_a_memory_nobody_sees_is_refused() -> None:
     with pytest.raises(CutError, match="what it was shown before"):
-        sr.match(halves(Forgets(), way="hooks"), other(), samples(), matching=sr.Direct())
+        sr.match(halves(Forgets(), way="hooks"), other(), samples(), matching=Direct())
 
 
 # Fingerprints are of what runs
@@ -236,7 +237,7 @@ def test_a_fingerprint_tells_of_an_edited_weight() -> None:
     assert half.fingerprint != before[0]
     assert model.fingerprint != before[1]
     edited = half.fingerprint
-    assert sr.match(half, other(), samples(), matching=sr.Direct()).made_from["sender"] == edited
+    assert sr.match(half, other(), samples(), matching=Direct()).made_from["sender"] == edited
 
 
 def test_unregistered_parameters_are_part_of_a_fingerprint_and_get_no_gradient() -> None:
@@ -263,8 +264,8 @@ def test_a_stitch_that_no_gradient_reaches_is_an_error_that_advises_direct() -> 
     half = halves(quantised(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))), "1")
     sender = halves(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)), "1")
     with pytest.raises(MatchError, match=r"no gradient reached the stitch.*'direct'"):
-        sr.match(sender, half, samples(), matching=sr.Task(training=sr.Training(epochs=2)))
-    assert sr.match(sender, half, samples(), matching=sr.Direct()).status == "ok"
+        sr.match(sender, half, samples(), matching=Task(training=sr.Training(epochs=2)))
+    assert sr.match(sender, half, samples(), matching=Direct()).status == "ok"
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -279,7 +280,7 @@ def test_packed_weights_are_fingerprinted() -> None:
 def test_a_loss_that_runs_away_is_diverged() -> None:
     training = sr.Training(optimiser="sgd", lr=0.05, momentum=0.0, weight_decay=0.0, epochs=2, batch=100)
     wild = samples(scale=30.0)
-    match = sr.match(halves(Net(1), "front"), halves(Net(), "front"), wild, matching=sr.Regression(training=training))
+    match = sr.match(halves(Net(1), "front"), halves(Net(), "front"), wild, matching=Regression(training=training))
     assert match.status.startswith("diverged: the loss rose from")
     assert match.diverged
 
@@ -287,6 +288,6 @@ def test_a_loss_that_runs_away_is_diverged() -> None:
 def test_a_task_loss_that_runs_away_is_diverged_too() -> None:
     training = sr.Training(optimiser="sgd", lr=1e20, momentum=0.0, weight_decay=0.0, epochs=1, batch=100)
     wild = samples(scale=30.0)
-    match = sr.match(halves(Net(1), "front"), halves(Net(), "front"), wild, matching=sr.Task(training=training))
+    match = sr.match(halves(Net(1), "front"), halves(Net(), "front"), wild, matching=Task(training=training))
     assert match.figures["loss_end"] > 1e20
     assert match.diverged

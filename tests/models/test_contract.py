@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 import seamripper as sr
 from seamripper.errors import DataError
+from seamripper.matching import Direct
 from seamripper.models.contract import InputContract, UnknownInputsWarning
 from seamripper.models.running import use_seed
 
@@ -188,7 +189,7 @@ def test_inputs_take_the_precision_of_the_model() -> None:
     model = sr.Model(tiny().double(), "tiny")
     half = sr.split(model, "1", torch.zeros(2, 3, 8, 8, dtype=torch.float64))
     samples = pictures(40)
-    match = sr.match(half, half, samples, matching=sr.Direct())
+    match = sr.match(half, half, samples, matching=Direct())
     assert match.layer.map()[0].dtype == torch.float64  # type: ignore[operator]
     assert sr.collect(half, samples).values.dtype == torch.float64
 
@@ -201,7 +202,7 @@ def test_each_is_shown_its_own_from_the_same_picture() -> None:
     a, b = (sr.Model(tiny(k), f"tiny {k}", wants=wants) for k, wants in enumerate(ones))
     sender, receiver = (sr.split(model, "1", torch.zeros(2, 3, side, side)) for model, side in ((a, 8), (b, 6)))
     fit, test = pictures(60), dataclasses.replace(pictures(40), ids=torch.arange(100, 140))
-    match = sr.match(sender, receiver, fit, matching=sr.Direct())
+    match = sr.match(sender, receiver, fit, matching=Direct())
     # By hand: each front on pictures brought to it by hand, joined by the stitch.
     with torch.no_grad():
         sent = a.module[:2](a.present(test).batch(slice(0, 40)))
@@ -240,7 +241,7 @@ def test_an_audit_shows_changed_pictures_to_each_in_its_own_way() -> None:
     labelled = dataclasses.replace(pictures(300), labels=answers)
     fit, test = labelled.take(slice(0, 100)), labelled.take(slice(100, 300))
     found = sr.audit(
-        sender, receiver, fit, test, matching=sr.Direct(), seeds=(0,), interventions=["greyscale", "channel_swap"]
+        sender, receiver, fit, test, matching=Direct(), seeds=(0,), interventions=["greyscale", "channel_swap"]
     )
     assert found.verdicts["conflict"].observed.value >= 0.99
 
@@ -314,8 +315,8 @@ def test_a_tokenizer_is_part_of_the_contract(tmp_path: Path) -> None:
         a.present(sentences(9))
     halves = [sr.split(model, "encoder.layer.0") for model in (a, b)]
     with pytest.raises(DataError, match=r"The sender wants tokens of .* and the receiver tokens of"):
-        sr.match(*halves, sentences(), matching=sr.Direct())
-    assert sr.match(halves[0], halves[0], sentences(), matching=sr.Direct()).status
+        sr.match(*halves, sentences(), matching=Direct())
+    assert sr.match(halves[0], halves[0], sentences(), matching=Direct()).status
 
 
 def test_a_match_keeps_its_contracts(tmp_path: Path) -> None:
@@ -327,5 +328,5 @@ def test_a_match_keeps_its_contracts(tmp_path: Path) -> None:
         "digits", torch.zeros(4, 1, 28, 28, dtype=torch.uint8), torch.zeros(4).long(), torch.arange(4), 10
     )
     sr.match(half, half, samples, stitch="identity").save(tmp_path / "match.safetensors")
-    back = sr.load_match(tmp_path / "match.safetensors")
+    back = sr.Match.load(tmp_path / "match.safetensors")
     assert back.sender.model.wants == back.receiver.model.wants == model.wants

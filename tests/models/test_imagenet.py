@@ -18,7 +18,7 @@ from seamripper.controls.random_sender import reinitialise
 from seamripper.cut import cuts, split
 from seamripper.data import Samples, load_data
 from seamripper.errors import CheckpointError, ModelError, UnfetchedError
-from seamripper.matching import Direct, load_match, match
+from seamripper.matching import Direct, Match, match
 from seamripper.models import Architecture, Model, load
 from seamripper.models._published import from_keras, from_lite, read_tfjs
 from seamripper.models.checkpoint import save_checkpoint
@@ -332,7 +332,7 @@ def test_a_match_of_two_loads_by_its_name_alone(monkeypatch: pytest.MonkeyPatch,
     found.save(tmp_path / "m.safetensors")
     monkeypatch.setenv("SEAMRIPPER_CACHE", str(tmp_path / "empty"))
     with torch.random.fork_rng():
-        again = load_match(tmp_path / "m.safetensors")
+        again = Match.load(tmp_path / "m.safetensors")
     with torch.no_grad():
         assert torch.equal(again(x), found(x))
     assert again.sender.model.record == network("mobilenet_v2").record

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted_paper import decided, four_items, paper
-from planted_paper import item as planted_item
+from planted_paper import decided, four_items, item as planted_item, paper
 
 from seamripper.errors import ExperimentError, FileError
 from seamripper.papers import Item, Paper, Results, Size, choose, papers

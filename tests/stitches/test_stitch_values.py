@@ -6,8 +6,7 @@ import pytest
 import scipy.linalg
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from stitch_contract import TOL, activations, maps, tokens, vector
 from torch import Tensor, nn
 

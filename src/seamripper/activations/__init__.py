@@ -1,7 +1,7 @@
 """What heads show on given samples, kept in memory or in files, and how it becomes rows."""
 
-from seamripper.activations.collect import Activations, collect
+from seamripper.activations.activations import Activations
+from seamripper.activations.collect import collect
 from seamripper.activations.sampling import Sampling, rows_of
-from seamripper.activations.stored import load_activations
 
-__all__ = ["Activations", "Sampling", "collect", "load_activations", "rows_of"]
+__all__ = ["Activations", "Sampling", "collect", "rows_of"]

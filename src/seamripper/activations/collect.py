@@ -1,77 +1,31 @@
-"""Activations: what a head shows on given samples, computed once and kept in memory or, if large, on disk."""
+"""collect: one pass of a head over samples; the activations are kept in memory or, if they are large, on disk."""
 
 from __future__ import annotations
 
 import math
 import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from seamripper._doors import require_function, require_path, require_whole
-from seamripper._files import save_tensors
-from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
+from seamripper.activations.activations import Activations, first_bad
 from seamripper.cut.frozen import seal
-from seamripper.cut.halves import Context
 from seamripper.cut.on_data import prove_halves, views_of
-from seamripper.cut.place import Cut
 from seamripper.cut.split import Split, require_split
 from seamripper.data.padding import tokens_that_count, trim, trim_pair
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import DataError, FileError
 
-KIND = "set of activations"
-"""What a file of activations says that it holds."""
 AT_ONCE = 256
 """Samples that a network is shown at a time, unless the caller says otherwise."""
 MEMORY = 4 * 1024**3
 """Activations larger than this many bytes are kept on disk, unless the caller says otherwise."""
-
-
-@dataclass(frozen=True, eq=False)
-class Activations:
-    """Activations at one cut, a row a sample, in the order of the samples; with what passes beside the cut.
-
-    `made_from` tells what is known of the model and the data. Labels and ids of -1 are not known. `mask` (n, tokens)
-    tells which tokens of the samples count; None if all do.
-    """
-
-    cut: Cut
-    values: Tensor
-    labels: Tensor
-    ids: Tensor
-    context: Context = field(default_factory=dict)
-    kept: Literal["memory", "disk"] = "memory"
-    made_from: Mapping[str, Any] = field(default_factory=dict)
-    mask: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __repr__(self) -> str:
-        return f"Activations(at {short(str(self.cut), 120)!r}, n = {len(self)}, kept in {self.kept})"
-
-    def beside(self, index: Tensor | slice) -> Context:
-        """The context of the samples at `index`."""
-        return {name: value[index] for name, value in self.context.items()}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write them to one safetensors file, which `load_activations` reads."""
-        tensors = {"values": self.values, "labels": self.labels, "ids": self.ids}
-        tensors |= {f"context.{name}": value for name, value in self.context.items()}
-        tensors |= {} if self.mask is None else {"mask": self.mask}
-        save_tensors(path, tensors, self.as_record(), kind=KIND)
-
-    def as_record(self) -> dict[str, Any]:
-        """All that is not a tensor, as JSON has it."""
-        return {"cut": self.cut.as_record(), "n": len(self), "made_from": dict(self.made_from)}
 
 
 def collect(
@@ -152,15 +106,6 @@ def require_finite(rows: Tensor, where: str, ids: Tensor) -> None:
             f"The activations at {where!r} hold NaN or Inf, first for the sample with id {int(ids[bad])}. "
             "Look at that sample and at the weights before the layer."
         )
-
-
-def first_bad(rows: Tensor) -> int | None:
-    """The first sample with NaN or Inf, by its number; None if all are finite."""
-    # A sum is finite only if all its terms are (or two infinities cancel to NaN), and costs one pass without a mask.
-    if bool(torch.isfinite(rows.sum())):
-        return None
-    bad = (~torch.isfinite(rows).flatten(1).all(1)).nonzero()
-    return int(bad[0, 0]) if len(bad) else None
 
 
 def room(shape: tuple[int, ...], dtype: torch.dtype, folder: Path | None) -> Tensor:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from seamripper.activations.collect import Activations
+from seamripper.activations.activations import Activations
 from seamripper.cut.halves import Head
 from seamripper.cut.split import Split
 from seamripper.data.padding import MASK

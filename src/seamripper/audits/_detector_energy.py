@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seamripper._progress import Watcher
-from seamripper.activations.collect import Activations, collect
+from seamripper.activations import Activations, collect
 from seamripper.audits._detector import Detector
 from seamripper.audits._detector_auxiliary import change_activations
 from seamripper.audits._ood_figures import Array, Scores, auroc

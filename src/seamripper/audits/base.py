@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from seamripper._notebook import card, facts, line, table, text_of
 from seamripper.audits.interventions.base import Intervention
-from seamripper.controls import Case, Control, Known, Outcome
-from seamripper.controls import controls as every_control
+from seamripper.controls import Case, Control, Known, Outcome, controls as every_control
 from seamripper.data.padding import trim
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from seamripper._progress import Progress, Watcher

@@ -184,10 +184,10 @@ def _other(text: str, receiver: Split, cut: str, fit: Samples) -> Split:
 def _audit_folder(ctx: click.Context, name: str, out: Path | None, as_json: bool) -> None:
     """Put the audit `identification` to every matrix of a comparison."""
     from seamripper.audits.identification import identify
-    from seamripper.comparing import load_comparison
+    from seamripper.comparing import Comparison
 
     _require_folder(ctx, name)
-    found = load_comparison(name)
+    found = Comparison.load(name)
     verdicts: dict[str, Verdict] = {}
     skipped: dict[str, str] = {}
     for label in found.matrices:

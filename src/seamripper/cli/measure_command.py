@@ -35,12 +35,12 @@ def command(
     A (the sender) and B (the receiver) are files of `seamripper activations`, or .npy files: rows (n, d), tokens
     (n, t, d) or maps (n, c, h, w). The last two need --sampling.
     """
-    from seamripper.activations import load_activations
+    from seamripper.activations import Activations
     from seamripper.comparing import pair_activations
     from seamripper.measures import chosen
 
     asked = chosen(words)
-    both = pair_activations(load_activations(a), load_activations(b), sampling=sampling, names=(str(a), str(b)))
+    both = pair_activations(Activations.load(a), Activations.load(b), sampling=sampling, names=(str(a), str(b)))
     scored = [(measure, _scored(measure, both)) for measure in asked]
     if all(isinstance(found, str) for _, found in scored):
         raise MeasureError(" ".join(dict.fromkeys(str(found) for _, found in scored)))

@@ -5,7 +5,7 @@ the pass, `Prepared.add_to` makes the pass, or a part of it, into `Sums`, and `P
 """
 
 from seamripper.comparing.compare import Prepared, compare
-from seamripper.comparing.comparison import Comparison, Matrix, load_comparison
+from seamripper.comparing.comparison import Comparison, Matrix
 from seamripper.comparing.pairing import Pairing, pair_activations
 from seamripper.comparing.request import Request, requested_measures
 from seamripper.comparing.rule import Rule, Stitching, batch_for
@@ -22,7 +22,6 @@ __all__ = [
     "Sums",
     "batch_for",
     "compare",
-    "load_comparison",
     "pair_activations",
     "requested_measures",
 ]

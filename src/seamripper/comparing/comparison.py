@@ -115,6 +115,21 @@ class Comparison:
             file.write(json.dumps(self.as_record(), allow_nan=False).encode())
         return path
 
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Comparison:
+        """Read back what `save` wrote into the folder."""
+        path = Path(require_path(folder, "folder", error=FileError)) / FILE
+        try:
+            record = json.loads(path.read_bytes())
+            if record.get("kind") != _KIND:
+                raise FileError(f"{path} is no comparison of seamripper's.")
+            matrices = {name: _matrix(name, grid) for name, grid in record["matrices"].items()}
+            return Comparison(tuple(record["senders"]), tuple(record["receivers"]), matrices, record["record"])
+        except OSError as e:
+            raise FileError(f"Could not read {path}: {e.strerror or e}.") from e
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+            raise FileError(f"{path} is damaged, or no comparison of seamripper's: {e}") from e
+
     def plot(self, measure: str | None = None) -> Figure:
         """The matrix of a measure (the first, if none is named), as a matplotlib figure: bright is similar.
 
@@ -165,21 +180,6 @@ class Comparison:
         some = f"{all_of} cuts" if f"{rows} × {columns}" == all_of else f"{rows} × {columns} of {all_of} cuts"
         n = text_of(self.record.get("n"))
         return f"{data}, n = {n}; {some}: the sender's in rows, the receiver's in columns"
-
-
-def load_comparison(folder: str | os.PathLike[str]) -> Comparison:
-    """Read back what `Comparison.save` wrote."""
-    path = Path(require_path(folder, "folder", error=FileError)) / FILE
-    try:
-        record = json.loads(path.read_bytes())
-        if record.get("kind") != _KIND:
-            raise FileError(f"{path} is no comparison of seamripper's.")
-        matrices = {name: _matrix(name, grid) for name, grid in record["matrices"].items()}
-        return Comparison(tuple(record["senders"]), tuple(record["receivers"]), matrices, record["record"])
-    except OSError as e:
-        raise FileError(f"Could not read {path}: {e.strerror or e}.") from e
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-        raise FileError(f"{path} is damaged, or no comparison of seamripper's: {e}") from e
 
 
 def _share(value: float, low: float, high: float, direction: str) -> float:

@@ -170,9 +170,9 @@ class Worker:
         """Activations that a job of the store has computed; None if no such job was planned for this one."""
         if key not in self.inputs:
             return None
-        from seamripper.activations import load_activations
+        from seamripper.activations import Activations
 
-        return load_activations(self.tensor(key, "activations"))
+        return Activations.load(self.tensor(key, "activations"))
 
     def tensor(self, key: str, role: str) -> Path:
         """A whole file that a job which this one needs has written."""

@@ -5,7 +5,6 @@ from seamripper.matching.class_mapping import ClassMapping
 from seamripper.matching.direct import Direct
 from seamripper.matching.embedding_mapping import EmbeddingMapping
 from seamripper.matching.evaluate import Functional, evaluate
-from seamripper.matching.load import load_match
 from seamripper.matching.match import Match, match
 from seamripper.matching.regression import Regression
 from seamripper.matching.task import Task
@@ -22,7 +21,6 @@ __all__ = [
     "Task",
     "Training",
     "evaluate",
-    "load_match",
     "match",
     "matchings",
 ]

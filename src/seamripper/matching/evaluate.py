@@ -123,7 +123,7 @@ def evaluate(
     What is known of the receiver need not be found again: its answers to the samples, as `answers_of` gives them, and
     its accuracy on its own task in the place of `own`.
     """
-    advice = "`match` finds one, and `load_match` reads one from a file."
+    advice = "`match` finds one, and `Match.load` reads one from a file."
     require(match, Match, "match", error=MatchError, advice=advice)
     pair = Paired.of(samples)
     if own is not None and not isinstance(own, Estimate):

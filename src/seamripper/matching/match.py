@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Mapping
@@ -11,32 +12,38 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 from torch import Tensor, nn
 
-from seamripper._doors import require, require_function
-from seamripper._files import save_tensors
+from seamripper._doors import require, require_function, require_path
+from seamripper._files import load_tensors, save_tensors, understood
 from seamripper._notebook import card, choice, facts, one_line, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import shape_text, word_list
 from seamripper.activations.collect import AT_ONCE
 from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.on_data import prove_halves, views_of
-from seamripper.cut.split import Split, require_split
+from seamripper.cut.split import Split, as_model, require_split, split
 from seamripper.data.base import check_seed
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
-from seamripper.errors import DataError, MatchError, StitchError
+from seamripper.errors import DataError, FileError, MatchError, StitchError
 from seamripper.estimate import Estimate
 from seamripper.figures import Strip, Words, curves, plot
 from seamripper.matching.base import Ending, Matching, Problem, matchings
 from seamripper.matching.descent import DIVERGED
 from seamripper.matching.padding import require_no_padding, tokens_carried, without_padding
 from seamripper.matching.task import Task
+from seamripper.models import Model, load
+from seamripper.models.contract import InputContract
 from seamripper.models.running import use_seed
+from seamripper.models.spec import Spec
+from seamripper.models.weights import load_weights
 from seamripper.stitches import Layer, Stitch, auto, stitches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HELD_OUT = 0.2
+_BUILDABLE = ("zoo", "timm", "torchvision")
+"""Models that are built on a file's word: those of packages. A file must not name code that is then run."""
 _NOTHING = Ending("nothing to find: the stitch has no parameters")
 
 
@@ -104,13 +111,31 @@ class Match:
         """Write the match, and both models' weights, to one safetensors file.
 
         The file loads by its name alone where the models' architectures can be built again from what they were asked
-        for by ("zoo:resnet18", "timm:…", "torchvision:…"); others must be given to `load_match`.
+        for by ("zoo:resnet18", "timm:…", "torchvision:…"); others must be given to `Match.load`.
         """
         tensors = {f"stitch.{k}": v for k, v in self.layer.state_dict().items()}
         tensors |= {f"curve.{k}": v for k, v in self.curves.items()} | {"fitted": self.fitted}
         for role, half in (("sender", self.sender), ("receiver", self.receiver)):
             tensors |= {f"{role}.{k}": v for k, v in half.model.module.state_dict().items()}
         save_tensors(path, tensors, self.as_record(), kind="match")
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        sender: nn.Module | Model | str | None = None,
+        receiver: nn.Module | Model | str | None = None,
+    ) -> Match:
+        """Read a match back.
+
+        Models that the file cannot name (bare modules, a `FILE.py:FUNCTION`) are given here, with any weights: they are
+        copied, and the copy's weights come from the file. Nothing that a file names is run. PyTorch's global generator
+        is left as it was.
+        """
+        path = require_path(path, "path", error=FileError)
+        with understood(path):
+            return _read(path, sender, receiver)
 
     def as_record(self) -> dict[str, Any]:
         """All that is not a tensor, as JSON has it."""
@@ -285,3 +310,66 @@ def _list_kinds(kinds: dict[str, str]) -> str:
 def _as_json(figure: Any) -> Any:
     """JSON knows no NaN and no infinity: such a figure becomes null."""
     return None if isinstance(figure, float) and not math.isfinite(figure) else figure
+
+
+def _read(path: str, sender: nn.Module | Model | str | None, receiver: nn.Module | Model | str | None) -> Match:
+    tensors, record = load_tensors(path, kind="match")
+    halves = {}
+    for role, given in (("sender", sender), ("receiver", receiver)):
+        weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
+        halves[role] = _half(role, record[role], weights, given, path)
+    choice = stitches.from_record(record["stitch"])
+    # Whatever a layer draws when it is built is then read from the file.
+    with use_seed(0):
+        layer = build_layer(choice, halves["sender"], halves["receiver"])
+    layer.load_state_dict({k.removeprefix("stitch."): v for k, v in tensors.items() if k.startswith("stitch.")})
+    layer.eval().requires_grad_(False)
+    return Match(
+        halves["sender"],
+        halves["receiver"],
+        choice,
+        layer,
+        matchings.from_record(record["matching"]),
+        record["freeze"],
+        record["status"],
+        record["figures"],
+        {k.removeprefix("curve."): v for k, v in tensors.items() if k.startswith("curve.")},
+        record["made_from"],
+        tensors["fitted"],
+    )
+
+
+def _half(
+    role: str,
+    record: Mapping[str, Any],
+    weights: dict[str, Tensor],
+    given: nn.Module | Model | str | None,
+    path: Any,
+) -> Split:
+    if given is None and not _buildable(record["recipe"]):
+        raise FileError(
+            f"{path} was made with a {role} that seamripper cannot build by itself ({record['source']}): "
+            f"give it, Match.load(path, {role}=model)."
+        )
+    if isinstance(given, nn.Module):
+        given = Model(given, record["source"])
+    base = load(record["recipe"]) if given is None else as_model(given, role)
+    module = base.module if given is None else copy.deepcopy(base.module)
+    load_weights(module, weights, origin=os.fspath(path))
+    # Once more, now that all is known to fit: to take the weights in the precision that they were saved in.
+    module.load_state_dict(weights, strict=False, assign=True)
+    shape = tuple(record["input"])
+    wants = record.get("wants") and InputContract.from_record(record["wants"])
+    model = Model(module, record["source"], shape, record["classes"], record["record"], wants)
+    half = split(model, record["cut"]["name"], model.example(2, input=shape), way=record["way"])
+    if half.fingerprint != record["fingerprint"]:
+        raise FileError(f"The {role}'s weights in {path} are not those that the match was made with: it was changed.")
+    return half
+
+
+def _buildable(recipe: str | None) -> bool:
+    """Whether a model may be built on a file's word: by a package, and without its asking for further files."""
+    if recipe is None:
+        return False
+    spec = Spec.parse(recipe)
+    return spec.scheme in _BUILDABLE and spec.architecture == recipe

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from seamripper.activations.collect import Activations, activations_of, require_finite
+from seamripper.activations.activations import Activations
+from seamripper.activations.collect import activations_of, require_finite
 from seamripper.cut.fast import Fast, fast, plain
 from seamripper.cut.frozen import adapting
 from seamripper.data.paired import Paired

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import ALL, EVEN, ODD, Array, clone, lib, oracle, sim_index, tensor
-from .base import centred as about_mean
+from .base import ALL, EVEN, ODD, Array, centred as about_mean, clone, lib, oracle, sim_index, tensor
 
 
 @oracle("linear_cka", by="ckatorch", each=[{"method": "fro_norm"}, {"method": "hsic"}])
