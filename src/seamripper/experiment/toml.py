@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
 import types
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -19,17 +21,6 @@ M = TypeVar("M", bound=BaseModel)
 Where = tuple[str | int, ...]
 """The way to a key: ("stitch", 0, "cuts")."""
 
-_DOTTED = r"""((?:[\w-]+|"(?:\\.|[^"\\])*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"(?:\\.|[^"\\])*"|'[^']*'))*)"""
-_HEADER = re.compile(rf"^\s*(\[\[?)\s*{_DOTTED}\s*\]\]?\s*(#.*)?$")
-_KEY = re.compile(rf"^\s*{_DOTTED}\s*=")
-_CLOSING = {
-    '"': re.compile(r'(?:\\.|[^"\\])*"'),
-    "'": re.compile(r"[^']*'"),
-    # A long string may end in quotes of its own.
-    '"""': re.compile(r'(?:\\.|[^\\])*?"{3,5}'),
-    "'''": re.compile(r".*?'{3,5}"),
-}
-"""From within a string to its end, by how it began."""
 _KINDS = {
     "string_type": "a string",
     "int_type": "a whole number",
@@ -168,7 +159,7 @@ def place_of(where: Where, file: str = "") -> str:
     """
     try:
         line = line_of(Path(file).read_text(encoding="utf-8"), where) if file else 0
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         line = 0
     return f"{file}, line {line}: {_place(where)}" if line else _place(where)
 
@@ -202,82 +193,37 @@ def _table(kind: Any) -> Any:
 
 
 def line_of(text: str, where: Where) -> int:
-    """The line, from 1, at which the key stands; that of its table, if it is not in the text by itself.
+    """The line, from 1, at which the key is set; that of its table, if the table does not have the key.
 
     >>> line_of("threads = 1\\n[models.digit]\\nepoch = 2\\n", ("models", "digit", "epoch"))
     3
     """
-    lines = _lines(text)
-    for length in range(len(where), 0, -1):
-        if where[:length] in lines:
-            return lines[where[:length]]
-    return 1
+    lines = text.split("\n")
+    known = where[: _depth(tomllib.loads(text), where)]
+
+    def is_set(n: int) -> bool:
+        """Whether the key is set by the end of the statement that line n belongs to."""
+        return _depth(_parse_start(lines, n), known) == len(known)
+
+    return bisect_left(range(len(lines)), True, lo=1, key=is_set) if known else 1
 
 
-def _lines(text: str) -> dict[Where, int]:
-    """Every key and table of the text, with the line of its first mention. Values are passed over, not read."""
-    places: dict[Where, int] = {}
-    counts: dict[Where, int] = {}
-    table: Where = ()
-    depth, quote = 0, ""
-    # Not splitlines: to TOML, and to an editor, a line ends nowhere else.
-    for number, line in enumerate(text.split("\n"), 1):
-        if depth == 0 and not quote:
-            header, key = _HEADER.match(line), _KEY.match(line)
-            if header:
-                table = _words(header.group(2))
-                if header.group(1) == "[[":
-                    counts[table] = counts.get(table, -1) + 1
-                    table = (*table, counts[table])
-                else:
-                    table = _numbered(table, counts)
-                for end in range(1, len(table) + 1):
-                    places.setdefault(table[:end], number)
-                continue
-            if key:
-                words = _words(key.group(1))
-                for end in range(1, len(words) + 1):
-                    places.setdefault((*table, *words[:end]), number)
-                line = line[key.end() :]
-        depth, quote = _open(line, depth, quote)
-    return places
+def _depth(value: Any, where: Where) -> int:
+    """How many keys of a path, from its beginning, a value has."""
+    for depth, key in enumerate(where):
+        try:
+            value = value[key]
+        except (LookupError, TypeError):
+            return depth
+    return len(where)
 
 
-def _numbered(table: Where, counts: Mapping[Where, int]) -> Where:
-    """[stitch.data] after [[stitch]] belongs to the last of them."""
-    for end in range(1, len(table)):
-        if table[:end] in counts:
-            return (*table[:end], counts[table[:end]], *table[end:])
-    return table
-
-
-def _words(dotted: str) -> Where:
-    """The keys of a dotted one, as TOML itself reads them: those in quotes without these."""
-    keys: list[str | int] = []
-    value: Any = tomllib.loads(f"{dotted} = 0")
-    while isinstance(value, dict):
-        ((key, value),) = value.items()
-        keys.append(key)
-    return tuple(keys)
-
-
-def _open(line: str, depth: int, quote: str) -> tuple[int, str]:
-    """How many brackets, and which long string, are open at the end of a line."""
-    at = 0
-    while at < len(line):
-        if quote:
-            end = _CLOSING[quote].match(line, at)
-            if end is None:
-                return depth, quote if len(quote) == 3 else ""
-            at, quote = end.end(), ""
+def _parse_start(lines: Sequence[str], n: int) -> dict[str, Any]:
+    """What the first n lines say, and as many more as their last statement takes."""
+    for end in range(n, len(lines)):
+        # A statement of several lines ends in one of these marks: others need not be tried, and a list may be long.
+        if end > n and not any(mark in lines[end - 1] for mark in ("]", '"""', "'''")):
             continue
-        mark = line[at]
-        if mark == "#":
-            break
-        if mark in "\"'":
-            quote = mark * 3 if line.startswith(mark * 3, at) else mark
-            at += len(quote)
-            continue
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark, 0)
-        at += 1
-    return max(depth, 0), quote if len(quote) == 3 else ""
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads("\n".join(lines[:end]) + "\n")
+    return tomllib.loads("\n".join(lines))
