@@ -21,7 +21,7 @@ from seamripper.experiment import (
 from seamripper.experiment.expansion import Expansion
 from seamripper.experiment.experiment import Resources
 from seamripper.experiment.identity import Identities
-from seamripper.experiment.records import plain
+from seamripper.experiment.result import plain
 from seamripper.matching import Direct, Regression, Task, Training
 
 PAIR: dict[str, Any] = {"senders": ("digit",), "receivers": ("colour",)}

@@ -17,9 +17,8 @@ from seamripper.errors import ExperimentError
 from seamripper.estimate import over_seeds, proportion
 from seamripper.experiment import Experiment, Local, Store, parts, run, table
 from seamripper.experiment.identity import Identities
-from seamripper.experiment.images import as_bytes, resize_to
+from seamripper.experiment.images import FIGURES, as_bytes, nearest, resize_to
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.judge import FIGURES, nearest
 from seamripper.experiment.parts.pictures import (
     image_error,
     image_rows,

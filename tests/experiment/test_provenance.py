@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from seamripper.experiment import Experiment, Local, Store, run
-from seamripper.experiment.provenance import provenance, revision
+from seamripper.experiment.runs import provenance, revision
 
 
 def git(folder: Path, *words: str) -> str:
@@ -73,7 +73,7 @@ def test_a_repository_without_a_commit_has_no_revision(tmp_path: Path) -> None:
 
 def test_the_code_s_own_commit_is_told_wherever_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And an environment that lies, untracked, in somebody's repository is not taken for a checkout."""
-    import seamripper.experiment.provenance as module
+    import seamripper.experiment.runs as module
 
     monkeypatch.chdir(tmp_path)
     assert provenance()["git"] is None

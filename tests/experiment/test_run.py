@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from seamripper.experiment import Experiment, Local, Store, Summary, run
-from seamripper.experiment._processes import born, process_alive
 from seamripper.experiment.engines import Terms
+from seamripper.experiment.runs import born, process_alive
 
 REAL = """
 [data]

@@ -18,9 +18,8 @@ import pytest
 
 from seamripper.errors import StoreError
 from seamripper.experiment import Store
-from seamripper.experiment._processes import born, process_alive
 from seamripper.experiment.result import Result
-from seamripper.experiment.runs import SILENCE, RunFiles
+from seamripper.experiment.runs import SILENCE, RunFiles, born, process_alive
 
 KEYS = [f"{k:08x}" * 8 for k in range(20)]
 

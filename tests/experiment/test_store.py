@@ -18,9 +18,9 @@ import pytest
 from seamripper.errors import StoreError
 from seamripper.experiment import Experiment, Local, Store, plan, run
 from seamripper.experiment.job import Graph, Job
+from seamripper.experiment.reading import status
 from seamripper.experiment.result import Result
 from seamripper.experiment.runs import SILENCE
-from seamripper.experiment.status import status
 from seamripper.experiment.store import FORMAT
 from seamripper.experiment.upkeep import check, gc
 

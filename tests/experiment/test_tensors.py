@@ -17,7 +17,7 @@ import torch
 
 from seamripper._files import load_tensors, save_tensors
 from seamripper.errors import DamagedError, FileError, StoreError
-from seamripper.experiment.tensors import Tensors, whole
+from seamripper.experiment.tensors import Tensors
 
 
 @pytest.fixture
@@ -200,17 +200,3 @@ def test_a_full_disk_leaves_nothing_of_it(disk: Callable[..., Path]) -> None:
     assert list(tensors.names()) == [name]
     assert tensors.get(name)
     assert files(place) == [f"{name}.safetensors"]
-
-
-def test_a_file_for_others_is_whole_or_not_there(disk: Callable[..., Path]) -> None:
-    place = disk(64 << 10)
-    (place / "table.csv").write_bytes(b"old")
-
-    def write() -> None:
-        with whole(place / "table.csv") as file:
-            file.write(b"x" * 100_000)
-
-    with pytest.raises(StoreError, match="The disk is full"):
-        write()
-    assert (place / "table.csv").read_bytes() == b"old"
-    assert files(place) == ["table.csv"]

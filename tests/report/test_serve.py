@@ -26,9 +26,8 @@ import pytest
 
 from seamripper.errors import ExperimentError, FileError
 from seamripper.experiment import Experiment, Local, Store, run
-from seamripper.experiment._processes import born
 from seamripper.experiment.job import Graph
-from seamripper.experiment.provenance import provenance
+from seamripper.experiment.runs import born, provenance
 from seamripper.report import serve as module
 from seamripper.report.runs import settled, stamp
 from seamripper.report.serve import RunServer

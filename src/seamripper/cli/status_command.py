@@ -20,7 +20,7 @@ from seamripper.cli._study import duration, store_argument
 def command(folder: Path, tracebacks: bool, as_json: bool) -> None:
     """Say how the studies kept in STORE stand: done, running, failed and why, by which runs."""
     from seamripper.experiment import Store
-    from seamripper.experiment.status import status
+    from seamripper.experiment.reading import status
 
     with Store(folder) as store:
         standing = status(store)

@@ -24,9 +24,8 @@ from seamripper.experiment.experiment import Experiment, as_experiment
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.parts.base import parts
 from seamripper.experiment.plan import Plan, plan
-from seamripper.experiment.provenance import provenance
 from seamripper.experiment.result import Result
-from seamripper.experiment.runs import new_run
+from seamripper.experiment.runs import new_run, provenance
 from seamripper.experiment.shard import parse_shard, portion
 from seamripper.experiment.store import Store
 

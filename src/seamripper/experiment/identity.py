@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from seamripper._words import did_you_mean, shape_text
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import decides, digest
-from seamripper.experiment.records import plain
+from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Network
 
 if TYPE_CHECKING:

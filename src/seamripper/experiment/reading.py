@@ -1,8 +1,9 @@
-"""Reading: an experiment of a store and its results so far: records and tensors, never a model."""
+"""Reading a store: how its experiments stand, and the results of one so far: records and tensors, never a model."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any
 from seamripper._doors import require
 from seamripper._words import did_you_mean
 from seamripper.errors import DamagedError, FileError, StoreError
+from seamripper.experiment.job import Job
 from seamripper.experiment.result import Result
-from seamripper.experiment.status import status
 from seamripper.experiment.store import Store
 from seamripper.experiment.tensors import Tensors
 
@@ -96,3 +97,33 @@ class Reading:
             f"from them is missing here ({', '.join(list(self.damage.values())[:_SHOWN])}{more}). "
             f"`seamripper store check {self.folder} --mend` takes their results back; then run the study again."
         )
+
+
+def status(store: Store) -> dict[str, Any]:
+    """Each experiment's jobs by how they stand, what failed and why, the runs, and damaged lines of the journals."""
+    states, claims, living = store.states(), store.runs.claims(), set(store.runs.living())
+    experiments, failures = [], []
+    for name in store.experiments():
+        goals = dict(store.goals(name))
+        ended = Counter(states.get(key, "left") for key in goals)
+        running = sum(key in claims and key not in states for key in goals)
+        experiments.append(
+            {
+                "name": name,
+                "goals": len(goals),
+                "done": ended["done"],
+                "failed": ended["failed"],
+                "running": running,
+                "left": ended["left"] - running,
+            }
+        )
+        failures += [_failure(store, key, goals[key]) for key in goals if states.get(key) == "failed"]
+    did = Counter(attempt["run"] for attempt in store.attempts())
+    runs = [{**run, "alive": run["id"] in living, "did": did[run["id"]]} for run in store.runs.all()]
+    return {"experiments": experiments, "failures": failures, "runs": runs, "damage": store.damage}
+
+
+def _failure(store: Store, key: str, labels: dict[str, Any]) -> dict[str, Any]:
+    result = store.result(key)
+    assert result is not None
+    return {"key": key, "job": str(Job(result.kind, {}, labels)), **result.record}

@@ -9,26 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seamripper._files import atomic
 from seamripper._words import did_you_mean, need
-from seamripper.errors import ExperimentError, StoreError
+from seamripper.errors import ExperimentError, FileError, StoreError
 from seamripper.experiment.parts.base import Row, parts
-from seamripper.experiment.records import require_json
+from seamripper.experiment.result import require_json
 from seamripper.experiment.store import Store
-from seamripper.experiment.tensors import whole
 
 FIRST = ("experiment", "kind", "state")
 LAST = ("measure", "figure", "value", "low", "high", "n", "unit", "status", "sampling", "error", "key")
 """Columns that stand first and last; between them are the labels, in the order in which they are met."""
-
-_NUMBERS = {
-    "value": float,
-    "low": float,
-    "high": float,
-    "n": int,
-    "seed": int,
-    "sender_seed": int,
-    "receiver_seed": int,
-}
+_REAL, _WHOLE = ("value", "low", "high"), ("n", "seed", "sender_seed", "receiver_seed")
+"""Columns of numbers, also where all of them are missing."""
 
 
 def table(store: Store, experiment: str | None = None) -> tuple[list[str], list[Row]]:
@@ -85,17 +77,12 @@ def as_pandas(store: Store, experiment: str | None = None) -> Any:
 def _column(pandas: Any, name: str, values: list[Any]) -> Any:
     """A column of one type, with missing values as missing."""
     kinds = {type(value) for value in values if value is not None}
-    kind = _NUMBERS.get(name) if kinds <= {int, float} else None
-    if kind is float:
-        return pandas.array(values, dtype="Float64")
-    if kind is int and kinds <= {int}:
-        return pandas.array(values, dtype="Int64")
-    if kinds <= {int} and kinds:
-        return pandas.array(values, dtype="Int64")
-    if kinds <= {int, float} and kinds:
-        return pandas.array([None if v is None else float(v) for v in values], dtype="Float64")
     if kinds == {bool}:
         return pandas.array(values, dtype="boolean")
+    if kinds <= {int} and (kinds or name in _WHOLE) and name not in _REAL:
+        return pandas.array(values, dtype="Int64")
+    if kinds <= {int, float} and (kinds or name in _REAL):
+        return pandas.array([None if v is None else float(v) for v in values], dtype="Float64")
     return pandas.array([None if v is None else str(v) for v in values], dtype="string")
 
 
@@ -122,14 +109,15 @@ def export(store: Store, path: str | os.PathLike[str], experiment: str | None = 
         raise ExperimentError(f"Expected the table's file to end in .csv or .parquet, but got {path.name!r}.")
     if path.suffix == ".csv":
         columns, rows = table(store, experiment)
-        with whole(path) as file:
-            file.write(as_csv(columns, rows).encode())
-        return len(rows)
-    need("pyarrow", extra="tables", what="A .parquet file")
-    arrow = as_arrow(store, experiment)
-    parquet = need("pyarrow.parquet", extra="tables", what="A .parquet file")
-    buffer = io.BytesIO()
-    parquet.write_table(arrow, buffer)
-    with whole(path) as file:
-        file.write(buffer.getvalue())
-    return int(arrow.num_rows)
+        n, data = len(rows), as_csv(columns, rows).encode()
+    else:
+        parquet = need("pyarrow.parquet", extra="tables", what="A .parquet file")
+        arrow, buffer = as_arrow(store, experiment), io.BytesIO()
+        parquet.write_table(arrow, buffer)
+        n, data = int(arrow.num_rows), buffer.getvalue()
+    try:
+        with atomic(path) as file:
+            file.write(data)
+    except FileError as e:
+        raise StoreError(str(e)) from e
+    return n

@@ -10,15 +10,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import secrets
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from seamripper.errors import StoreError
-from seamripper.experiment._processes import born, process_alive
 from seamripper.experiment.job import canonical
 from seamripper.experiment.journal import open_own, unwritable, write_whole
 
@@ -208,3 +211,84 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, float]:
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         pass
     return None, 0.0
+
+
+# ---- processes of this machine
+
+
+def born(pid: int) -> float:
+    """When a process was started, by the kernel's count: a number that is used again is then known to be another's."""
+    try:
+        return float(_stat(pid)[19])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def process_alive(pid: int, since: float) -> bool:
+    """Whether the process of this number that was started then runs on this machine."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    # One that was killed, and that its parent has not taken note of yet, has a number still.
+    with contextlib.suppress(OSError, IndexError):
+        if _stat(pid)[0] in ("Z", "X"):
+            return False
+    return born(pid) == since
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel tells of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+# ---- what a run is made with
+
+_PACKAGES = ("seamripper", "torch", "numpy", "scipy", "safetensors", "pydantic", "ray")
+
+
+def provenance(folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
+    """Versions, the git revisions of `folder` and of this package if they are in a repository, host, command line."""
+    return {
+        "python": platform.python_version(),
+        "packages": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
+        "git": revision(folder),
+        "code": _own_revision(),
+        "host": socket.gethostname(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+    }
+
+
+def revision(folder: str | os.PathLike[str]) -> str | None:
+    """The commit that a folder is at, with `+` if something in it was changed since; None outside a repository."""
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return commit + ("+" if _git(folder, "status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _own_revision() -> str | None:
+    """The commit of this very code, if it is run from a checkout: an environment inside a user's repository is none."""
+    here = Path(__file__)
+    try:
+        _git(here.parent, "ls-files", "--error-unmatch", here.name)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return revision(here.parent)
+
+
+def _git(folder: str | os.PathLike[str], *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True, timeout=5)
+    return done.stdout.strip()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 from seamripper.errors import StoreError
 from seamripper.experiment.job import Graph, Job, digest
 from seamripper.experiment.parts.base import Output
-from seamripper.experiment.provenance import provenance
-from seamripper.experiment.records import plain
-from seamripper.experiment.result import Result
-from seamripper.experiment.runs import new_run
+from seamripper.experiment.result import Result, plain
+from seamripper.experiment.runs import new_run, provenance
 from seamripper.experiment.store import Store, make_store
 from seamripper.experiment.tensors import Tensors
 

@@ -6,9 +6,8 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
 
-from seamripper._files import atomic, sha256_of
+from seamripper._files import sha256_of
 from seamripper.errors import DamagedError, FileError, StoreError
 
 TENSORS, WORK, DAMAGED = "tensors", "work", "damaged"
@@ -95,13 +94,3 @@ class Tensors:
         """What writers that were killed have left behind."""
         yield from self.folder.glob(f"draft-*{_SUFFIX}")
         yield from self.folder.glob(".draft-*.tmp")
-
-
-@contextlib.contextmanager
-def whole(path: Path) -> Iterator[IO[bytes]]:
-    """`atomic`, with the store's own word for what goes wrong."""
-    try:
-        with atomic(path) as file:
-            yield file
-    except FileError as e:
-        raise StoreError(str(e)) from e

@@ -14,8 +14,8 @@ from typing import Any
 from seamripper._files import atomic
 from seamripper.errors import DataError, ExperimentError, FileError, MissingExtraError, ModelError
 from seamripper.experiment import Engine, Standing, Store, Summary, run, table
-from seamripper.experiment.provenance import provenance
 from seamripper.experiment.reading import Reading
+from seamripper.experiment.runs import provenance
 from seamripper.experiment.store import is_store
 from seamripper.papers.claims import DecidedClaim
 from seamripper.papers.items import Item, ItemReading, Paper

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from seamripper.errors import FileError, SeamripperError, StoreError
-from seamripper.experiment.status import status
+from seamripper.experiment.reading import status
 from seamripper.experiment.store import EXPERIMENTS, JOURNALS, PARTS, STORE, Store, is_store
 
 DEPTH = 3

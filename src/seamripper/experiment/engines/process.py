@@ -5,6 +5,7 @@ That process is `python -m seamripper.experiment.engines.process TERMS NAME PARE
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import os
@@ -18,13 +19,12 @@ from typing import Any
 
 from seamripper._words import out_of_memory
 from seamripper.errors import DamagedError, ExperimentError, StoreError
-from seamripper.experiment._processes import end_with
 from seamripper.experiment.engines.base import Ending, Order, Terms
 from seamripper.experiment.parts.base import Output, parts
-from seamripper.experiment.records import require_json
-from seamripper.experiment.result import Result
+from seamripper.experiment.result import Result, require_json
 from seamripper.experiment.worker import Worker
 
+_PR_SET_PDEATHSIG = 1
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 
 
@@ -96,7 +96,7 @@ def use_threads(n: int) -> None:
 
 def main(terms: str, name: str, parent: int, orders: int, endings: int) -> None:
     """Take orders as lines from one pipe and tell on another how each ended, until the first is closed."""
-    end_with(parent)
+    _end_with(parent)
     # Ctrl-C is for the driver, which then closes the pipes.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     waiting: queue.SimpleQueue[Order] = queue.SimpleQueue()
@@ -108,6 +108,19 @@ def main(terms: str, name: str, parent: int, orders: int, endings: int) -> None:
         line = json.dumps(carry_out(waiting.get(), worker).as_record(), allow_nan=False).encode() + b"\n"
         while line:
             line = line[os.write(endings, line) :]
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent, of this number, ends, whatever it is doing then.
+
+    Linux alone has this; elsewhere nothing is done. A thread that waits for the parent's end cannot take its place: a
+    loop in C that does not let go of the interpreter keeps it from running.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    # A parent that had ended before that tells nobody any more: then this process has been handed to another.
+    if os.getppid() != parent:
+        os._exit(0)
 
 
 def _listen(orders: int, waiting: queue.SimpleQueue[Order]) -> None:

@@ -18,7 +18,7 @@ from seamripper.experiment.identity import AUDITS, CONTROLS, INTERVENTIONS
 from seamripper.experiment.images import as_bytes, is_image
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.records import plain
+from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Data, Pairs, Seeds, Some, Study, Word, Words
 
 if TYPE_CHECKING:

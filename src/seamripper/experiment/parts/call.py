@@ -15,7 +15,7 @@ from seamripper._own_code import import_file, running
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.records import plain, require_json
+from seamripper.experiment.result import plain, require_json
 from seamripper.experiment.tables import Seed, Study, Value, Word
 
 if TYPE_CHECKING:

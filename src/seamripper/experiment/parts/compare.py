@@ -11,7 +11,7 @@ from seamripper.errors import ExperimentError
 from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.records import plain
+from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Count, Pairs, Seed, Some, Study, Words
 
 if TYPE_CHECKING:

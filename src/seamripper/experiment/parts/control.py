@@ -9,7 +9,7 @@ from seamripper.errors import ExperimentError, InapplicableError
 from seamripper.experiment.identity import CONTROLS
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, functional_rows, training_cost
-from seamripper.experiment.records import plain
+from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Joining, Pairs, Some, Study
 
 if TYPE_CHECKING:

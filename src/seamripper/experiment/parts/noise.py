@@ -12,7 +12,7 @@ from pydantic import Field
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row, loss_rows, rank_rows
-from seamripper.experiment.records import plain
+from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Count, Joining, Some, Study
 
 if TYPE_CHECKING:

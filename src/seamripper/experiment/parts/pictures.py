@@ -10,11 +10,10 @@ from pydantic import Field
 from seamripper._words import shape_text
 from seamripper.errors import ExperimentError
 from seamripper.experiment.expansion import Expansion, Net, merge_needs, merge_where, pair_content, pair_labels
-from seamripper.experiment.images import as_bytes, is_image, lightness
+from seamripper.experiment.images import FIGURES, as_bytes, is_image, judge_images, lightness
 from seamripper.experiment.job import Job
-from seamripper.experiment.judge import FIGURES, judge_images
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.records import plain
+from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Data, Pairs, Seed, Some, Study, Word
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from seamripper.experiment.parts.base import (
     training_cost,
 )
 from seamripper.experiment.parts.control import control_jobs
-from seamripper.experiment.records import plain
+from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Joining, Pairs, Study, Words
 
 if TYPE_CHECKING:
