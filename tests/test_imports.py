@@ -147,6 +147,58 @@ def test_a_planted_intrusion_is_caught(text: str, caught: list[tuple[str, str]])
     assert intrusions(text, "seamripper.cut.split") == caught
 
 
+PUBLIC_CALLS_ONLY = "seamripper.experiment.parts."
+"""Modules that know of other packages what their `__init__` exports, and nothing else."""
+
+
+def exported(package: str) -> set[str]:
+    """The names that a package of ours exports; those of a module are all its own."""
+    tree = ast.parse((SOURCE / package / "__init__.py").read_text())
+    (names,) = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node).startswith("__all__")
+    ]
+    return set(ast.literal_eval(names))
+
+
+def deep_imports(text: str, module: str) -> list[str]:
+    """What a file imports from another package of ours that this package does not export."""
+    names = [name for _, name in imported(ast.parse(text), module, package=False) if name.startswith("seamripper.")]
+    return [
+        name
+        for name in names
+        if (SOURCE / name.split(".")[1]).is_dir()
+        and name.split(".")[1] != module.split(".")[1]
+        and name.split(".", 2)[-1] not in exported(name.split(".")[1])
+    ]
+
+
+def test_parts_of_a_study_know_of_other_packages_only_what_those_export() -> None:
+    read = {
+        module: deep_imports(path.read_text(), module)
+        for path, module, _ in files()
+        if module.startswith(PUBLIC_CALLS_ONLY)
+    }
+    assert len(read) >= 10
+    assert {module: names for module, names in read.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "caught"),
+    [
+        (
+            "def run():\n    from seamripper.matching.evaluate import evaluate",
+            ["seamripper.matching.evaluate.evaluate"],
+        ),
+        ("from seamripper.matching import base", ["seamripper.matching.base"]),
+        ("import seamripper.cut.frozen", ["seamripper.cut.frozen"]),
+        ("from seamripper.matching import match\nfrom seamripper._files import atomic", []),
+        ("from seamripper.experiment.job import Job\nfrom seamripper.estimate import Estimate", []),
+    ],
+)
+def test_a_planted_deep_import_is_caught(text: str, caught: list[str]) -> None:
+    assert deep_imports(text, "seamripper.experiment.parts.mine") == caught
+
+
 def test_every_part_has_its_place() -> None:
     parts = {module.split(".")[1] for _, module, _ in files()}
     assert parts <= RANK.keys()

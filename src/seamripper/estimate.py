@@ -8,17 +8,16 @@ from dataclasses import dataclass, field, fields, replace
 from statistics import fmean, stdev, variance
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import chdtri, ndtri, stdtrit
-
 from seamripper._notebook import card, facts, short
 from seamripper.figures import Strip, plot as plot_figure
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
-_Z = float(ndtri(0.975))
+_Z = 1.959963984540054
+"""The normal quantile of 0.975. NumPy and SciPy are imported where they are used: reading records needs neither."""
 _RESAMPLES = 4000
 TELLING = 0.05
 """Accuracies whose difference is not known to within this are not compared in words."""
@@ -184,10 +183,13 @@ def paired(a: NDArray[np.bool_], b: NDArray[np.bool_], figure: Callable[[Any, An
     Samples are resampled together, so what both networks find hard widens neither. All that matters of a sample is
     which of the two got it right, so the bootstrap draws the four counts from a multinomial: the same, and fast.
 
+    >>> import numpy as np
     >>> a, b = np.array([True] * 90 + [False] * 10), np.array([True] * 80 + [False] * 20)
     >>> print(paired(a, b, lambda x, y: x - y))
     0.100 [0.050, 0.160]
     """
+    import numpy as np
+
     n = len(a)
     shares = np.array([(a & b).sum(), (a & ~b).sum(), (~a & b).sum(), (~a & ~b).sum()]) / n
     draws = np.random.default_rng(seed).multinomial(n, shares, size=_RESAMPLES) / n
@@ -203,9 +205,12 @@ def paired(a: NDArray[np.bool_], b: NDArray[np.bool_], figure: Callable[[Any, An
 def bootstrap(value: float, resamples: NDArray[np.float64], n: int) -> Estimate:
     """A value of n samples with the interval that 95 % of its resamples lie in.
 
+    >>> import numpy as np
     >>> print(bootstrap(0.5, np.linspace(0, 1, 1001), 40))
     0.500 [0.025, 0.975]
     """
+    import numpy as np
+
     low, high = np.quantile(resamples, [0.025, 0.975])
     return Estimate(value, min(float(low), value), max(float(high), value), n, "samples")
 
@@ -218,8 +223,15 @@ def fold_interval(value: float, parts: Sequence[float], *, left_out: bool, withi
     """
     g, mean = len(parts), math.fsum(parts) / len(parts)
     weight = (g - 1) / g if left_out else 1 / (g * (g - 1))
-    half = float(stdtrit(g - 1, 0.975)) * math.sqrt(weight * math.fsum((part - mean) ** 2 for part in parts))
+    half = _student(g - 1) * math.sqrt(weight * math.fsum((part - mean) ** 2 for part in parts))
     return max(within[0], value - half), min(within[1], value + half)
+
+
+def _student(freedom: float) -> float:
+    """The quantile of 0.975 of Student's distribution."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
 
 
 # ---- over seeds
@@ -239,7 +251,7 @@ def over_seeds(values: Sequence[float] | Mapping[Any, float], unit: str = "seeds
     if n < 2:
         return Estimate(mean, n=n, unit=unit, values=by_unit)
     deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in numbers) / (n - 1))
-    half = float(stdtrit(n - 1, 0.975)) * deviation / math.sqrt(n)
+    half = _student(n - 1) * deviation / math.sqrt(n)
     return Estimate(mean, mean - half, mean + half, n, unit, by_unit)
 
 
@@ -249,6 +261,8 @@ def deviation_over_seeds(values: Sequence[float]) -> Estimate:
     >>> print(deviation_over_seeds([0.90, 0.92, 0.97]))
     0.036 [0.019, 0.227]
     """
+    from scipy.special import chdtri
+
     s, df = stdev(values), len(values) - 1
     low, high = (s * math.sqrt(df / float(chdtri(df, tail))) for tail in (0.025, 0.975))
     return Estimate(s, low, high, len(values), "stitch seeds")
@@ -311,7 +325,7 @@ def _welch(a: Sequence[float], b: Sequence[float]) -> Ends:
     if total == 0:
         return middle, middle
     freedom = total**2 / math.fsum(error**2 / df for error, df in errors)
-    half = float(stdtrit(freedom, 0.975)) * math.sqrt(total)
+    half = _student(freedom) * math.sqrt(total)
     return middle - half, middle + half
 
 

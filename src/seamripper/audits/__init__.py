@@ -1,7 +1,8 @@
 """Audits: a question each, put to a comparison and answered against controls. One file each."""
 
-from seamripper.audits.audit import Audited, audit, matching_of
-from seamripper.audits.base import Audit, Evidence, Verdict, audits, chosen_audits
+from seamripper.audits.agreement import answers
+from seamripper.audits.audit import Audited, audit, deciding_set, matching_of
+from seamripper.audits.base import Audit, Evidence, Verdict, audits, chosen_audits, default_controls
 from seamripper.audits.rank import ranks_behind
 from seamripper.audits.rule import Judgement
 
@@ -11,9 +12,12 @@ __all__ = [
     "Evidence",
     "Judgement",
     "Verdict",
+    "answers",
     "audit",
     "audits",
     "chosen_audits",
+    "deciding_set",
+    "default_controls",
     "matching_of",
     "ranks_behind",
 ]

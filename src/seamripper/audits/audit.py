@@ -12,7 +12,8 @@ from seamripper._doors import require, require_function
 from seamripper._files import atomic
 from seamripper._notebook import card, line, one_line, short, table
 from seamripper._progress import Progress, Watcher, nobody
-from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
+from seamripper.audits.base import Audit, Evidence, Verdict, as_json, chosen_audits, default_controls
+from seamripper.audits.conflict import Conflict
 from seamripper.audits.interventions import Intervention, chosen_interventions
 from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judge
 from seamripper.controls import Case, Control, Outcome
@@ -114,7 +115,7 @@ def audit(
     stitch: Stitch | str = "auto",
     freeze: Freeze = "all",
     seeds: Sequence[int] = (0, 1, 2),
-    controls: Sequence[Control | str] | Control | str = DEFAULT_CONTROLS,
+    controls: Sequence[Control | str] | Control | str = default_controls,
     audits: Sequence[Audit | str] | Audit | str = ("all",),
     memo: dict[str, tuple[Functional, Match]] | None = None,
     watch: Watcher = nobody,
@@ -205,3 +206,23 @@ def _record(evidence: Evidence) -> dict[str, Any]:
         "seeds": list(case.seeds),
         "versions": versions(),
     }
+
+
+def deciding_set(
+    audited: Audited,
+    test: Samples,
+    conflict: Samples | None,
+    audits: Sequence[Audit],
+    interventions: Sequence[Intervention | str] | None,
+) -> tuple[str, Samples] | None:
+    """The set that decided the audit `conflict`, by name, made as that audit makes it; None without its verdict."""
+    if "conflict" not in audited.verdicts:
+        return None
+    (chosen,) = [audit for audit in audits if isinstance(audit, Conflict)]
+    name = audited.verdicts["conflict"].figures["decided_by"]
+    if name == "conflict set":
+        assert conflict is not None
+        return name, conflict.draw(chosen.n, seed=chosen.seed)
+    changes = chosen_interventions("default" if interventions is None else interventions, test)
+    (change,) = [change for change in changes if change.label == name]
+    return name, change.apply(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Answer = Literal["yes", "no", "unknown"]
-DEFAULT_CONTROLS = ("self", "other_seed", "random_sender", "clustered_noise", "shifted_labels", "shuffled", "input")
+default_controls = ("self", "other_seed", "random_sender", "clustered_noise", "shifted_labels", "shuffled", "input")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Evidence:
         self,
         case: Case,
         *,
-        controls: Sequence[Control | str] | Control | str = DEFAULT_CONTROLS,
+        controls: Sequence[Control | str] | Control | str = default_controls,
         conflict: Samples | None = None,
         interventions: Sequence[Intervention] = (),
     ) -> None:

@@ -65,8 +65,7 @@ class _Judged:
 
     def results(self, folder: Path, digit: Split, conflict: Samples) -> list[Single]:
         """Both audits as a study keeps them; those with the conflict set first."""
-        from seamripper.audits import chosen_audits
-        from seamripper.experiment.parts.audit import deciding_set
+        from seamripper.audits import chosen_audits, deciding_set
         from seamripper.experiment.single import audit_result
 
         results = []

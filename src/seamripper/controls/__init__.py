@@ -1,5 +1,6 @@
 """Controls: the same comparison with a counterpart whose answer is known. One file each."""
 
 from seamripper.controls.base import Case, Control, Counterpart, Known, Outcome, controls
+from seamripper.controls.stand_in import AsTheyAre, stand_in
 
-__all__ = ["Case", "Control", "Counterpart", "Known", "Outcome", "controls"]
+__all__ = ["AsTheyAre", "Case", "Control", "Counterpart", "Known", "Outcome", "controls", "stand_in"]

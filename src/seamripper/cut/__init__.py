@@ -1,6 +1,7 @@
 """Cutting models: the legal cuts, the halves, and the proof that they are whole and frozen."""
 
+from seamripper.cut.frozen import frozen_copy, seal
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split, cuts, split
 
-__all__ = ["Cut", "Split", "cuts", "split"]
+__all__ = ["Cut", "Split", "cuts", "frozen_copy", "seal", "split"]

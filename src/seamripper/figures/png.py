@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def png(image: NDArray[Any]) -> bytes:
     """A PNG of an image (1 or 3 channels, height, width) of bytes.
 
+    >>> import numpy as np
     >>> png(np.zeros((3, 2, 2), np.uint8))[:8]
     b'\\x89PNG\\r\\n\\x1a\\n'
     """
+    import numpy as np
+
     channels, high, wide = image.shape
     rows = np.ascontiguousarray(image.transpose(1, 2, 0), dtype=np.uint8).reshape(high, wide * channels)
     # A byte before each row says how it was filtered: not at all.

@@ -1,10 +1,10 @@
 """Matching: the ways to find a stitch, a file each, and the match that comes of it."""
 
-from seamripper.matching.base import Matching, matchings
+from seamripper.matching.base import Matching, map_labels, matchings
 from seamripper.matching.class_mapping import ClassMapping
 from seamripper.matching.direct import Direct
 from seamripper.matching.embedding_mapping import EmbeddingMapping
-from seamripper.matching.evaluate import Functional, evaluate
+from seamripper.matching.evaluate import Functional, evaluate, right_of, stitched_answers
 from seamripper.matching.match import Match, match
 from seamripper.matching.regression import Regression
 from seamripper.matching.task import Task
@@ -21,6 +21,9 @@ __all__ = [
     "Task",
     "Training",
     "evaluate",
+    "map_labels",
     "match",
     "matchings",
+    "right_of",
+    "stitched_answers",
 ]

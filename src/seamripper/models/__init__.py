@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seamripper.models.architecture import Architecture
+from seamripper.models.checkpoint import save_checkpoint
 from seamripper.models.contract import InputContract, UnknownInputsWarning
 from seamripper.models.load import load
 from seamripper.models.model import Model
@@ -17,6 +18,7 @@ __all__ = [
     "UnknownInputsWarning",
     "load",
     "predict",
+    "save_checkpoint",
     "train",
     "training_for",
 ]

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from seamripper.audits import Audit, Audited
-    from seamripper.audits.interventions import Intervention
+    from seamripper.audits import Audited
     from seamripper.cut import Split
     from seamripper.data import Samples
     from seamripper.experiment.worker import Worker
@@ -116,12 +115,12 @@ class AuditPart(Pairs, Part):
                 files.update(at)
             return said
 
-        def default_controls() -> list[str]:
-            from seamripper.audits.base import DEFAULT_CONTROLS
+        def look() -> list[str]:
+            from seamripper.audits import default_controls
 
-            return list(DEFAULT_CONTROLS)
+            return list(default_controls)
 
-        controls = self.controls or identities.remember("default controls", default_controls)
+        controls = self.controls or identities.remember("default controls", look)
         changes = self.interventions
         return {
             "matching": matching,
@@ -148,12 +147,13 @@ class AuditPart(Pairs, Part):
     @classmethod
     def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
         """Audit, and keep the whole record."""
-        from seamripper.audits import audit, chosen_audits
+        from seamripper.audits import audit, chosen_audits, deciding_set
 
         fit, test = worker.samples(content["fit"]), worker.samples(content["test"])
         conflict = None if content["conflict"] is None else worker.samples(content["conflict"])
         receiver = worker.half(content["receiver"], content["receiver_cut"], fit)
-        changes = content["interventions"]
+        words = content["interventions"]
+        changes = None if words is None else list(map(worker.word, words))
         audits = chosen_audits(map(worker.word, content["audits"]))
         audited = audit(
             worker.half(content["sender"], content["sender_cut"], fit),
@@ -161,7 +161,7 @@ class AuditPart(Pairs, Part):
             fit,
             test,
             conflict=conflict,
-            interventions=None if changes is None else list(map(worker.word, changes)),
+            interventions=changes,
             others=[worker.half(other, content["receiver_cut"], fit) for other in content["others"]],
             matching=worker.matching(content["matching"]),
             stitch=worker.stitch(content["stitch"]),
@@ -211,36 +211,13 @@ def audit_output(
     return Output({**plain(audited.as_record()), "examples": about}, {"examples": name})
 
 
-def deciding_set(
-    audited: Audited,
-    test: Samples,
-    conflict: Samples | None,
-    audits: Sequence[Audit],
-    interventions: Sequence[Intervention | str] | None,
-) -> tuple[str, Samples] | None:
-    """The set that decided the audit `conflict`, by name, made as that audit makes it; None without its verdict."""
-    from seamripper.audits.conflict import Conflict
-    from seamripper.audits.interventions import chosen_interventions
-
-    if "conflict" not in audited.verdicts:
-        return None
-    (chosen,) = [audit for audit in audits if isinstance(audit, Conflict)]
-    name = audited.verdicts["conflict"].figures["decided_by"]
-    if name == "conflict set":
-        assert conflict is not None
-        return name, conflict.draw(chosen.n, seed=chosen.seed)
-    changes = chosen_interventions("default" if interventions is None else interventions, test)
-    (change,) = [change for change in changes if change.label == name]
-    return name, change.apply(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
-
-
 def _examples(
     audited: Audited, receiver: Split, name: str, samples: Samples
 ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """Examples of a set as tensors, and what the record says of them; None if they cannot be looked at."""
     import torch
 
-    from seamripper.audits.agreement import answers
+    from seamripper.audits import answers
 
     match = audited.outcomes[0].match
     if match is None or not isinstance(samples.inputs, torch.Tensor) or not is_image(samples.shape):

@@ -96,7 +96,7 @@ class NoisePart(Joining, Part):
     def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
         """Draw, match and score."""
         from seamripper.audits import ranks_behind
-        from seamripper.controls.stand_in import AsTheyAre, stand_in
+        from seamripper.controls import AsTheyAre, stand_in
         from seamripper.matching import match
 
         receiver = worker.half(content["receiver"], content["receiver_cut"], _blank(content["input"], 2))
@@ -170,17 +170,13 @@ def _noise(content: Mapping[str, Any], receiver: Split, split: str) -> Paired:
 
 def _scores(stitched: Match, test: Paired) -> dict[str, Any]:
     """Top-1 and top-5 accuracy with Wilson's intervals; no top-5 among five classes or fewer."""
-    import torch
-
-    from seamripper.activations.collect import require_finite
-    from seamripper.cut.frozen import seal
+    from seamripper.cut import seal
     from seamripper.estimate import proportion
-    from seamripper.matching import Task
+    from seamripper.matching import Task, stitched_answers
 
     wanted = stitched.matching.wanted(test) if isinstance(stitched.matching, Task) else test.labels
-    with torch.no_grad(), seal(stitched.models):
-        answers = torch.cat([stitched.answer(inputs, given) for given, inputs in test.batches(512)])
-    require_finite(answers, "the end of the stitched network", test.ids)
+    with seal(stitched.models):
+        answers = stitched_answers(stitched, test, batch=512)
     best = answers.topk(min(5, answers.shape[1])).indices == wanted[:, None]
     top1 = proportion(int(best[:, 0].sum()), len(test)).as_record()
     top5 = proportion(int(best.any(1).sum()), len(test)).as_record() if answers.shape[1] > 5 else None

@@ -242,7 +242,7 @@ def image_rows(stitched: Match, test: Samples, own: Samples, shows: Shows, *, ap
     are other samples than the sender's."""
     import torch
 
-    from seamripper.activations.collect import require_finite
+    from seamripper.activations import require_finite
 
     inputs = _inputs(test)
     with torch.no_grad():
@@ -274,9 +274,9 @@ def _judged(
     """The judge's figures over all test samples."""
     import torch
 
-    from seamripper.activations.collect import require_finite
-    from seamripper.cut.frozen import frozen_copy
-    from seamripper.matching.base import map_labels
+    from seamripper.activations import require_finite
+    from seamripper.cut import frozen_copy
+    from seamripper.matching import map_labels
 
     def images_of() -> Iterator[Tensor]:
         for start in range(0, len(test), _BATCH):

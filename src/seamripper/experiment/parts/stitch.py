@@ -159,7 +159,7 @@ def _sender(
     content: Mapping[str, Any], worker: Worker, fit: Samples, test: Samples
 ) -> tuple[Split, Samples | Paired, Samples | Paired]:
     """The sender and what it is shown: where it can be, activations of its own, so that it has nothing to compute."""
-    from seamripper.activations.recorded import replay
+    from seamripper.activations import replay
 
     model, cut = content["sender"], content["sender_cut"]
     half = worker.half(model, cut, fit)
@@ -177,8 +177,7 @@ def _evaluate(
     stitched: Match, scored: Samples | Paired, content: Mapping[str, Any], worker: Worker
 ) -> tuple[Functional, dict[str, Any]]:
     """The functional result; and, where BN statistics adapt, the receiver as it was trained."""
-    from seamripper.matching import evaluate
-    from seamripper.matching.evaluate import right_of
+    from seamripper.matching import evaluate, right_of
 
     model, own, test = content["receiver"], content["own"], worker.samples(content["test"])
     # The receiver as it is answers the same at every cut, to every sender: once is enough.

@@ -30,8 +30,7 @@ class TrainPart(Part):
     def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
         """Train, and score on the test split of the same data."""
         from seamripper.estimate import proportion
-        from seamripper.models import Architecture, Training, predict, train
-        from seamripper.models.checkpoint import save_checkpoint
+        from seamripper.models import Architecture, Training, predict, save_checkpoint, train
 
         architecture = Architecture.parse(content["architecture"])
         samples, test = worker.samples(content["data"]), worker.samples(content["test"])
