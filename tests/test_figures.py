@@ -15,7 +15,6 @@ import pytest
 
 from seamripper.estimate import Estimate
 from seamripper.figures import (
-    Cell,
     Figure,
     Grid,
     Histogram,
@@ -54,9 +53,10 @@ GRID = Grid(
     EVIL,
     ("a", "b"),
     ("a", EVIL),
-    ((Cell(Estimate(0.1, 0.0, 0.2, 9), "0-0-0"), Cell(NAN)), (Cell(Estimate(0.9)), Cell(Estimate(1.0)))),
+    ((Estimate(0.1, 0.0, 0.2, 9), NAN), (Estimate(0.9), Estimate(1.0))),
     (0.0, 1.0),
     tags={"measure": "linear_cka"},
+    key="0",
 )
 BINS = Histogram(EVIL, (0.0, 1.0, 2.0), {"native": (3, 1), "stitched": (0, 4)}, "energy")
 STRIP = Strip(EVIL, (("self", (Estimate(0.9), Estimate(0.9))), (EVIL, (Estimate(0.1, 0.0, 0.2, 4),))), Estimate(0.5, 0.4, 0.6, 4), "accuracy", {"alone": Estimate(0.8, 0.7, 0.9, 4, unit="samples")})  # fmt: skip  # noqa: E501

@@ -38,7 +38,7 @@ from seamripper.experiment.plan import expand
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.worker import Worker
 from seamripper.matching import Direct, Task
-from seamripper.report.sections.table import table as all_figures
+from seamripper.report.appendix import all_figures
 
 STUDY = """
 [data]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from seamripper.experiment.engines import engines
 from seamripper.experiment.job import Job
 from seamripper.matching import matchings
 from seamripper.registry import Registry
+from seamripper.report import page
 from seamripper.stitches import stitches
 
 PACKAGE = '''
@@ -24,6 +26,7 @@ from typing import ClassVar
 from seamripper.experiment import Local, Part
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output
+from seamripper.figures import Section, Sheet
 from seamripper.matching import Direct
 from seamripper.stitches.affine import Affine
 
@@ -49,6 +52,12 @@ class CountPart(Part):
     @classmethod
     def rows(cls, record):
         yield {"figure": "letters", "value": float(record["letters"])}
+
+    @classmethod
+    def sections(cls, results):
+        rows = tuple((result.labels["word"], result.record["letters"]) for result in results.of(cls.name))
+        if rows:
+            yield Section("letters", "How long words are", "As <b> counts.", (Sheet("Letters", ("word", "n"), rows),))
 
 
 class DataPart(CountPart):
@@ -140,6 +149,14 @@ def test_a_part_is_a_table_of_a_study_from_toml_to_its_rows(installed: Path) -> 
     assert rows == {("one", "letters"): 6.0, ("three", "letters"): 10.0}
     again = read(installed, '[[count]]\nwords = ["one"]\ntimes = 2\n')
     assert run(again, installed / "store").did == 0
+
+
+def test_a_part_brings_its_own_section_of_the_report(installed: Path) -> None:
+    run(read(installed, '[[count]]\nwords = ["one", "three"]\n'), installed / "store", engine="local?workers=1")
+    shown = page(installed / "store")
+    assert "<h2>How long words are</h2>\n  <p>As &lt;b&gt; counts.</p>" in shown
+    assert '<td>three</td><td class="number" data-value="5">5</td>' in shown
+    assert re.findall(r'<section id="(\w+)">', shown) == ["letters", "table", "provenance"]
 
 
 def test_a_slip_in_its_table_is_told_as_one_in_any_other(installed: Path) -> None:

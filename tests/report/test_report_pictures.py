@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from seamripper.experiment import Experiment, Local, run
+from seamripper.experiment import Experiment, Local, PicturesPart, run
 from seamripper.experiment.reading import Reading
 from seamripper.figures import Pictures
 from seamripper.report import page
-from seamripper.report.sections.pictures import _caption, pictures
 
 STUDY = """
 [data]
@@ -47,8 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_of_two_data_sets_and_the_word_of_a_judge(store: Path) -> None:
-    section = pictures(Reading.open(store))
-    assert section is not None
+    (section,) = PicturesPart.sections(Reading.open(store))
     (figure,) = section.figures
     assert isinstance(figure, Pictures)
     rows = {name: len(images) for name, images in figure.rows}
@@ -61,13 +61,20 @@ def test_rows_of_two_data_sets_and_the_word_of_a_judge(store: Path) -> None:
     assert "of the receiver&#39;s own test images" in written or "of the receiver's own test images" in written
 
 
-def test_a_caption_has_what_there_is() -> None:
+def test_a_caption_has_what_there_is(store: Path) -> None:
+    reading = Reading.open(store)
+    (result,) = reading.of("pictures")
+
+    def caption(**figures: Any) -> str:
+        record = {**result.record, "judged": {}, **figures}
+        (section,) = PicturesPart.sections(replace(reading, results=(replace(result, record=record),)))
+        return section.figures[0].caption
+
     half = {"value": 0.5, "interval": [0.4, 0.6], "n": 10}
     error = "Mean squared error between stitched and shown images: 0.5 [0.4, 0.6], n = 10 images."
-    assert _caption({"error": half}) == error
-    told = _caption({"error": None, "judged": {"nearest": half, "nearest_input": half}})
-    assert told == (
+    assert caption(error=half) == error
+    assert caption(error=None, judged={"nearest": half, "nearest_input": half}) == (
         "Distance to the nearest of the receiver's train images: 0.5 [0.4, 0.6], n = 10 images; of what is shown "
         "0.5 [0.4, 0.6], n = 10 images."
     )
-    assert _caption({"error": None}) == "Stitched and shown images do not have the same shape."
+    assert caption(error=None) == "Stitched and shown images do not have the same shape."

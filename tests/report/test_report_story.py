@@ -16,11 +16,11 @@ import seamripper as sr
 from seamripper.cli import main
 from seamripper.errors import FileError, StoreError
 from seamripper.estimate import Estimate, mean_over
+from seamripper.experiment.parts.base import over
+from seamripper.experiment.parts.compare import score_of
 from seamripper.experiment.reading import Reading
 from seamripper.figures import Grid, Histogram, Lines, Pictures, Sheet, Strip
 from seamripper.report import figures, page, report
-from seamripper.report.html import page_of
-from seamripper.report.sections.base import over, score_of
 from seamripper.report.story import story_of
 from seamripper.report.verdict import headline
 
@@ -36,7 +36,7 @@ def only(reading: Reading, *kinds: str) -> Reading:
 
 def test_every_section_is_there_with_figures_of_its_kind(reading: Reading) -> None:
     kinds = {section.name: {type(figure) for figure in section.figures} for section in story_of(reading).sections}
-    assert kinds == {
+    wanted = {
         "judgements": {Sheet},
         "accuracy": {Lines},
         "rank": {Lines},
@@ -49,6 +49,7 @@ def test_every_section_is_there_with_figures_of_its_kind(reading: Reading) -> No
         "table": {Sheet},
         "provenance": {Sheet},
     }
+    assert list(kinds.items()) == list(wanted.items()), "in this order"
 
 
 def test_accuracy_by_cut_is_the_mean_over_training_seeds(reading: Reading) -> None:
@@ -280,7 +281,7 @@ def test_figures_that_are_no_number_are_said_to_have_no_value(reading: Reading) 
     some = replace(reading, results=(replace(compared, record=record),), asked=1)
     assert "most alike are layer" in headline(some).verdict
     for run in (nothing, some, audits_of(reading, ("colour", 0, "digit", 0))):
-        assert ">nan" not in page_of(run).lower()
+        assert ">nan" not in page(run).lower()
     record["matrices"] = {"cka": {**record["matrices"]["linear_cka"], "scores": [[None] * 3] * 3}}
     none = headline(replace(some, results=(replace(compared, record=record),)))
     assert none.verdict == "cka could not be computed for any two layers of colour/0 → digit/0."
@@ -350,11 +351,19 @@ def test_the_report_is_written_beside_the_store_or_where_it_is_told(study: Path,
     assert report(study, tmp_path / "mine.html").read_text() == page(study)
 
 
-def test_a_report_reads_no_model(study: Path) -> None:
-    code = f"import sys; from seamripper.report import page; page({str(study)!r}); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "seamripper.models.load" not in loaded
-    assert "seamripper.matching" not in loaded
+def test_a_report_reads_no_model_and_needs_torch_for_tensors_alone(study: Path, hostile: Path) -> None:
+    code = "import sys; from seamripper.report import page; page(sys.argv[1]); print(*sys.modules)"
+    for store in (study, hostile):
+        command = [sys.executable, "-c", code, str(store)]
+        loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+        assert not {"seamripper.models.load", "seamripper.matching"} & loaded
+    assert "torch" not in loaded, "the hostile study has comparisons and calls, and so no tensors"
+
+
+def test_a_record_that_a_section_cannot_be_made_of_gets_a_sentence(reading: Reading) -> None:
+    damaged = replace(reading.of("audit")[0], record={"verdicts": {}})
+    with pytest.raises(StoreError, match=r"The part 'audit' cannot report on its results: KeyError: 'record'\. "):
+        story_of(replace(reading, results=(damaged,)))
 
 
 def test_an_experiment_that_there_is_not_gets_the_nearest(study: Path) -> None:

@@ -29,7 +29,8 @@ from seamripper.experiment import Experiment, Local, Store, run
 from seamripper.experiment.job import Graph
 from seamripper.experiment.runs import born, provenance
 from seamripper.report import serve as module
-from seamripper.report.runs import settled, stamp
+from seamripper.report.html import asset
+from seamripper.report.runs import is_settled, stamp
 from seamripper.report.serve import RunServer
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -49,7 +50,7 @@ def slow(k):
 
 def at_rest(folder: Path) -> None:
     """Wait until a store is seen to be at rest: what is read of it from then on may be kept."""
-    while not settled(stamp(folder)):
+    while not is_settled(stamp(folder)):
         time.sleep(0.01)
 
 
@@ -364,7 +365,7 @@ def test_names_that_are_markup_or_no_text_are_shown_and_nothing_more(serving: An
 
 def test_the_script_draws_rows_as_text_alone(serving: Any, runs: Path, tmp_path: Path) -> None:
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval", "Function("):
-        assert word not in module._SCRIPT
+        assert word not in asset("serve.js")
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
@@ -390,7 +391,7 @@ def test_the_script_draws_rows_as_text_alone(serving: Any, runs: Path, tmp_path:
           console.log(JSON.stringify(parts));
         };
         """
-        + module._SCRIPT
+        + asset("serve.js")
     )
     said = subprocess.run([node, "page.js"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     drawn = json.loads(said.stdout)

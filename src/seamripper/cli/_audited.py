@@ -23,7 +23,7 @@ _OF_A_SET = ("weight", "stability", "control", "kept", "nothing", "agreement", "
 
 def show_audited(found: Audited) -> None:
     """All of it, the judgement last."""
-    from seamripper.report.sections.judgements import setting
+    from seamripper.experiment.parts.audit import setting
 
     record = found.record
     title = " → ".join(f"{record[role]['source']}@{record[role]['cut']['name']}" for role in ("sender", "receiver"))
@@ -89,10 +89,9 @@ def _show_judgement(found: Audited) -> None:
 
 def figure_lines(figures: Mapping[str, Any]) -> Sequence[str]:
     """The figures of a judgement, a line each."""
-    from seamripper.report.sections.judgements import FIGURES
+    from seamripper.experiment.parts.audit import FIGURES, sorted_figures
 
-    order = [*(name for name in FIGURES if name in figures), *(name for name in figures if name not in FIGURES)]
-    return [f"{FIGURES.get(name, name)}: {_shown(figures[name])}" for name in order]
+    return [f"{FIGURES.get(name, name)}: {_shown(figures[name])}" for name in sorted_figures(figures)]
 
 
 def _shown(figure: Any) -> str:

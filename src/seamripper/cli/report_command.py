@@ -28,15 +28,14 @@ def command(
 ) -> None:
     """Write the report of the study kept in STORE: one HTML file that opens offline and is safe to mail.
 
-    Exit code 1 says that tensors of the store are gone or damaged, and what is files from them is missing.
+    Exit code 1 says that tensors of the store are gone or damaged, and what is drawn from them is missing.
     """
     from seamripper.experiment.reading import Reading
-    from seamripper.report import figures
-    from seamripper.report.html import write
+    from seamripper.report import figures, report
 
     reading = Reading.open(folder, experiment=experiment)
-    path = write(reading, out)
-    files = [] if folder_out is None else figures(folder, folder_out, format=format_, experiment=experiment)
+    path = report(reading, out)
+    files = [] if folder_out is None else figures(reading, folder_out, format=format_)
     if as_json:
         sizes = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(file) for file in files]}
         print_json({**sizes, "incomplete": reading.incomplete})

@@ -16,7 +16,7 @@ from seamripper._notebook import Html, card, line, one_line, short, spread_out, 
 from seamripper._words import did_you_mean
 from seamripper.errors import FileError, MeasureError
 from seamripper.estimate import Estimate
-from seamripper.figures import Cell, Grid, plot
+from seamripper.figures import Grid, plot
 from seamripper.measures.score import ends_of
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Comparison:
         title = f"{self._compared()}: {short(measure, 60)} ({matrix.direction})"
         scale = ends_of(matrix.measure, (value for row in matrix.values for value in row))
         missing = Estimate(math.nan)
-        cells = tuple(tuple(Cell(missing if score is None else score) for score in row) for row in matrix.scores)
+        cells = tuple(tuple(missing if score is None else score for score in row) for row in matrix.scores)
         tags = {"measure": measure}
         return Grid(title, self.senders, self.receivers, cells, scale, matrix.direction, tags=tags)
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from seamripper.errors import ExperimentError, StoreError
 
@@ -46,6 +46,16 @@ class Result:
         """The cuts: one name if both models were cut at the same place, or if there is no sender to cut."""
         a, b = self.labels.get("sender_cut"), self.labels.get("receiver_cut")
         return str(b) if a is None or a == b else f"{a} → {b}"
+
+
+class StudyResults(Protocol):
+    """The results of a study so far, as its parts read them to report on them: a `Reading` is one."""
+
+    def of(self, kind: str) -> list[Result]:
+        """The results of one kind that were done."""
+
+    def tensor(self, result: Result, role: str, kind: str) -> dict[str, Any] | None:
+        """The tensors of a result under a role; None if there are none, or they cannot be read any more."""
 
 
 def named(labels: Mapping[str, Any], role: str) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from seamripper.figures.paper import plot
-from seamripper.figures.png import png
 from seamripper.figures.scene import Mark, Scene, scene, standalone
 from seamripper.figures.svg import document, fragment, style
 from seamripper.figures.values import (
-    Cell,
     Figure,
     Grid,
     Histogram,
@@ -15,16 +13,17 @@ from seamripper.figures.values import (
     Lines,
     Picture,
     Pictures,
+    Section,
     Series,
     Sheet,
     Strip,
     Words,
     curves,
     describe,
+    png,
 )
 
 __all__ = [
-    "Cell",
     "Figure",
     "Grid",
     "Histogram",
@@ -34,6 +33,7 @@ __all__ = [
     "Picture",
     "Pictures",
     "Scene",
+    "Section",
     "Series",
     "Sheet",
     "Strip",

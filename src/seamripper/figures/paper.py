@@ -20,13 +20,13 @@ _PIXELS = 100
 
 def plot(figure: Figure) -> Canvas:
     """A matplotlib figure of it, with title and legend; pyplot is left alone."""
-    drawn = standalone(scene(figure))
-    size = drawn.width / _PIXELS, drawn.height / _PIXELS
+    picture = standalone(scene(figure))
+    size = picture.width / _PIXELS, picture.height / _PIXELS
     canvas: Canvas = need("matplotlib.figure", extra="report", what="A plot").Figure(figsize=size)
     axes = canvas.add_axes((0, 0, 1, 1))
-    for order, mark in enumerate(drawn.marks):
+    for order, mark in enumerate(picture.marks):
         _draw(axes, mark, order + 2)
-    axes.set(xlim=(0, drawn.width), ylim=(drawn.height, 0), aspect="auto")
+    axes.set(xlim=(0, picture.width), ylim=(picture.height, 0), aspect="auto")
     axes.set_axis_off()
     # A notebook shows figures by itself only once pyplot was imported; this one shows itself.
     canvas._repr_png_ = functools.partial(_png, canvas)  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,47 +64,39 @@ class Scene:
 
 def scene(figure: Figure) -> Scene:
     """The scene of a figure; a table has none."""
-    if isinstance(figure, Lines):
-        drawn = _lines(figure)
-    elif isinstance(figure, Grid):
-        drawn = _grid(figure)
-    elif isinstance(figure, Histogram):
-        drawn = _histogram(figure)
-    elif isinstance(figure, Strip):
-        drawn = _strip(figure)
-    elif isinstance(figure, Pictures):
-        drawn = _pictures(figure)
-    elif isinstance(figure, Words):
-        drawn = Scene(_WIDE, 120, tuple(_text_lines(figure.sentence, _WIDE / 2, 30, role="tick")))
-    else:
-        raise TypeError(f"A figure of the kind {figure.kind!r} is not drawn.")
-    return replace(drawn, title=figure.title, about=describe(figure))
+    return replace(_scene(figure), title=figure.title, about=describe(figure))
+
+
+@functools.singledispatch
+def _scene(figure: Figure) -> Scene:
+    raise TypeError(f"A figure of the kind {figure.kind!r} is not drawn.")
 
 
 def standalone(scene: Scene) -> Scene:
     """The scene with its title above and its legend below, as marks: for a figure that stands alone."""
     title = list(_text_lines(scene.title, 8, 18, role="title", width=scene.width))
     top = 10 + 16 * len(title)
-    marks = [*title, *(_moved(mark, 0, top) for mark in scene.marks)]
+    marks = [*title, *(_move(mark, 0, top) for mark in scene.marks)]
     x, y = 8.0, scene.height + top + 6
     for name, parts in scene.legend:
         wide = 46 + _LETTER * len(name)
         if x > 8 and x + wide > scene.width:
             x, y = 8.0, y + 18
-        marks += [_moved(part, x, y) for part in parts]
+        marks += [_move(part, x, y) for part in parts]
         marks.append(Mark("text", ((x + 36, y + 11),), "tick", text=name))
         x += wide
     height = y + 22 if scene.legend else scene.height + top
     return Scene(scene.width, height, tuple(marks), about=scene.about, grows=scene.grows)
 
 
-def _moved(mark: Mark, x: float, y: float) -> Mark:
+def _move(mark: Mark, x: float, y: float) -> Mark:
     return replace(mark, points=tuple((a + x, b + y) for a, b in mark.points))
 
 
 # ---- figures
 
 
+@_scene.register
 def _lines(figure: Lines) -> Scene:
     low, high = figure.bounds or _bounds((p for s in figure.series for p in s.points), log=figure.log)
     count = len(figure.places)
@@ -167,6 +160,7 @@ def _box_key(role: str, colour: str) -> Mark:
     return Mark("rect", ((3, 1), (27, 13)), role, colour)
 
 
+@_scene.register
 def _grid(figure: Grid) -> Scene:
     left, top = (_room(names) for names in (figure.rows, figure.columns))
     size = max(18, min(48, 520 / max(len(figure.columns), 1)))
@@ -184,7 +178,7 @@ def _grid(figure: Grid) -> Scene:
 
 def _cell(figure: Grid, i: int, j: int, corner: tuple[float, float], size: float) -> Mark:
     (x, y), cell = corner, figure.cells[i][j]
-    row, column, value = figure.rows[i], figure.columns[j], cell.point.value
+    row, column, value = figure.rows[i], figure.columns[j], cell.value
     what = figure.tags.get("measure", figure.title)
     colour = "none" if math.isnan(value) else shade(value, figure.scale, reverse=figure.direction == "distance")
     text = ""
@@ -195,9 +189,9 @@ def _cell(figure: Grid, i: int, j: int, corner: tuple[float, float], size: float
         ((x + 1, y + 1), (x + size - 1, y + size - 1)),
         "same" if row == column else "cell",
         colour,
-        f"{row} × {column}: {what} {cell.point.describe()}",
+        f"{row} × {column}: {what} {cell.describe()}",
         text,
-        cell.key,
+        figure.key and f"{figure.key}-{i}-{j}",
     )
 
 
@@ -213,6 +207,7 @@ def _scale_bar(scale: tuple[float, float], direction: str, top: float) -> Iterat
     yield Mark("text", ((8, top + 30),), "axis", text="rows: sender's cuts, columns: receiver's cuts")
 
 
+@_scene.register
 def _histogram(figure: Histogram) -> Scene:
     most = max((count for counts in figure.counts.values() for count in counts), default=1)
     x, y = _Axis(figure.edges[0], figure.edges[-1], _LEFT, _WIDE - _RIGHT), _Axis(0, most, _HIGH - _BOTTOM, _TOP)
@@ -226,6 +221,7 @@ def _histogram(figure: Histogram) -> Scene:
     return Scene(_WIDE, _HIGH, tuple(marks), legend, grows=True)
 
 
+@_scene.register
 def _strip(figure: Strip) -> Scene:
     """Controls in rows, the observed value as a line through all of them, baselines dashed, each with its interval."""
     points = [point for _, group in figure.groups for point in group]
@@ -282,6 +278,7 @@ def _through(x: _Axis, point: Interval, bottom: float, name: str, role: str, col
     yield Mark("line", ((at, 22), (at, bottom)), role, "" if role == "base" else colour, sentence)
 
 
+@_scene.register
 def _pictures(figure: Pictures) -> Scene:
     marks, wide = list[Mark](), max((len(images) for _, images in figure.rows), default=1)
     for i, (name, images) in enumerate(figure.rows):
@@ -295,6 +292,11 @@ def _pictures(figure: Pictures) -> Scene:
                 place = 182 + 80 * k, top + 74 + 10 * n
                 marks.append(Mark("text", (place,), "value", colour, text=part, anchor="middle"))
     return Scene(150 + 80 * wide, 8 + 92 * len(figure.rows), tuple(marks))
+
+
+@_scene.register
+def _words(figure: Words) -> Scene:
+    return Scene(_WIDE, 120, tuple(_text_lines(figure.sentence, _WIDE / 2, 30, role="tick")))
 
 
 # ---- axes and text

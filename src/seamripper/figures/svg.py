@@ -33,13 +33,13 @@ def style() -> str:
 
 def fragment(figure: Figure) -> str:
     """A figure to stand in a page that has the style and the title, with its legend as a list."""
-    drawn = scene(figure)
+    picture = scene(figure)
     entries = "".join(
         f'<li><svg class="seam mark" viewBox="0 0 30 14" aria-hidden="true">{"".join(map(_mark, marks))}</svg>'
         f"{escape(name)}</li>"
-        for name, marks in drawn.legend
+        for name, marks in picture.legend
     )
-    return _frame(drawn) + (f'<ul class="legend">{entries}</ul>' if entries else "")
+    return _frame(picture) + (f'<ul class="legend">{entries}</ul>' if entries else "")
 
 
 def document(figure: Figure) -> str:
@@ -50,13 +50,13 @@ def document(figure: Figure) -> str:
     return head + _frame(standalone(scene(figure)), text, 'xmlns="http://www.w3.org/2000/svg" ')
 
 
-def _frame(drawn: Scene, inside: str = "", more: str = "") -> str:
+def _frame(picture: Scene, inside: str = "", more: str = "") -> str:
     """An SVG that is as wide as its place allows; a matrix never wider than it is, lines hardly."""
-    limit = 1.2 * drawn.width if drawn.grows else drawn.width
-    about = escape(drawn.about)
+    limit = 1.2 * picture.width if picture.grows else picture.width
+    about, size = escape(picture.about), f"{picture.width:.0f} {picture.height:.0f}"
     return (
-        f'<svg {more}class="seam" viewBox="0 0 {drawn.width:.0f} {drawn.height:.0f}" role="img" aria-label="{about}" '
-        f'style="max-width:{limit:.0f}px"><title>{about}</title>{inside}{"".join(map(_mark, drawn.marks))}</svg>'
+        f'<svg {more}class="seam" viewBox="0 0 {size}" role="img" aria-label="{about}" '
+        f'style="max-width:{limit:.0f}px"><title>{about}</title>{inside}{"".join(map(_mark, picture.marks))}</svg>'
     )
 
 

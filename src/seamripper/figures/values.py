@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @runtime_checkable
@@ -58,26 +63,20 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One cell of a matrix; `key` is what a click on it opens."""
-
-    point: Interval
-    key: str = ""
-
-
-@dataclass(frozen=True)
 class Grid:
     """A matrix of scores, sender's cuts (rows) × receiver's (columns), on a scale that it shares with others."""
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[Interval, ...], ...]
     scale: tuple[float, float]
     direction: str = "similarity"
     caption: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     """What a switch chooses it by: measure, sampling, seed."""
+    key: str = ""
+    """Where a click on the cell in row i and column j opens something: the detail `KEY-i-j`."""
     kind: Literal["grid"] = "grid"
 
 
@@ -117,6 +116,29 @@ class Picture:
     apart: bool = False
 
 
+def png(image: NDArray[Any]) -> bytes:
+    """A PNG of an image (1 or 3 channels, height, width) of bytes.
+
+    >>> import numpy as np
+    >>> png(np.zeros((3, 2, 2), np.uint8))[:8]
+    b'\\x89PNG\\r\\n\\x1a\\n'
+    """
+    import numpy as np
+
+    channels, high, wide = image.shape
+    rows = np.ascontiguousarray(image.transpose(1, 2, 0), dtype=np.uint8).reshape(high, wide * channels)
+    # A byte before each row says how it was filtered: not at all.
+    filtered = np.concatenate([np.zeros((high, 1), np.uint8), rows], axis=1).tobytes()
+    kind = {1: 0, 3: 2}[channels]
+    header = struct.pack(">IIBBBBB", wide, high, 8, kind, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(filtered, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in parts)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
 @dataclass(frozen=True)
 class Pictures:
     """Rows of images, each with a name."""
@@ -149,6 +171,21 @@ class Words:
 
 
 Figure = Lines | Grid | Histogram | Strip | Pictures | Sheet | Words
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page. `switches` are what its figures can be chosen by; `details` are what cells open."""
+
+    name: str
+    title: str
+    text: str
+    figures: tuple[Figure, ...]
+    switches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    place: int = 100
+    """Where it stands: a page has its sections in the order of their places. Those of seamripper have 10, 20 … 90."""
+
 
 _STRETCHES = 50
 """A curve of more steps is drawn by means over equal stretches of steps."""
@@ -211,7 +248,7 @@ def describe(figure: Figure) -> str:
 
 
 def _extremes(figure: Grid) -> str:
-    cells = [(cell.point.value, i, j) for i, row in enumerate(figure.cells) for j, cell in enumerate(row)]
+    cells = [(cell.value, i, j) for i, row in enumerate(figure.cells) for j, cell in enumerate(row)]
     known = [cell for cell in cells if not math.isnan(cell[0])]
     if not known:
         return "No cell has a value."

@@ -10,13 +10,12 @@ from typing import Any
 
 from seamripper._files import atomic
 from seamripper.estimate import Estimate
-from seamripper.figures import Figure, Lines, Sheet, describe
+from seamripper.figures import Figure, Lines, Section, Sheet, describe
 from seamripper.papers.checks import FAILS, HOLDS, OPEN
 from seamripper.papers.claims import claims_sheet
 from seamripper.papers.reproduce import ItemReport, Reproduction
 from seamripper.report.html import cell, lay_out
 from seamripper.report.paper import write_figures
-from seamripper.report.sections.base import Section
 from seamripper.report.story import Story
 from seamripper.report.verdict import Headline
 

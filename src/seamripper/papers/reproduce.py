@@ -13,7 +13,7 @@ from typing import Any
 
 from seamripper._files import atomic
 from seamripper.errors import DataError, ExperimentError, FileError, MissingExtraError, ModelError
-from seamripper.experiment import Engine, Standing, Store, Summary, run, table
+from seamripper.experiment import Engine, PicturesPart, Standing, Store, Summary, run, table
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.runs import provenance
 from seamripper.experiment.store import is_store
@@ -21,7 +21,6 @@ from seamripper.papers.claims import DecidedClaim
 from seamripper.papers.items import Item, ItemReading, Paper
 from seamripper.papers.profiles import PROFILES
 from seamripper.papers.results import Results
-from seamripper.report.sections.pictures import pictures
 
 RECORD = "reproduction.json"
 
@@ -177,8 +176,8 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
     errors = [str(row["error"]) for row in rows if row["state"] == "failed"]
     errors += [f"{result.record['error']}: {result.record['message']}" for result in results]
     failed = list(dict.fromkeys(errors))[:3]
-    section = pictures(Reading.open(folder, experiment=name))
-    images = () if section is None else section.figures
+    sections = PicturesPart.sections(Reading.open(folder, experiment=name))
+    images = tuple(figure for section in sections for figure in section.figures)
     try:
         reading = paper.read(item, Results(rows, images), profile)  # type: ignore[arg-type]
     except ExperimentError as e:

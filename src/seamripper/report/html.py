@@ -10,40 +10,38 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from seamripper._files import atomic
 from seamripper.experiment.reading import Reading
-from seamripper.figures import Figure, describe, fragment, style
-from seamripper.report.story import Story, story_of
+from seamripper.figures import describe, fragment, style
+from seamripper.report.story import Story, reading_of, story_of
 
 FILE = "report.html"
 
 
 def report(
-    folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, experiment: str | None = None
+    run: Reading | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    experiment: str | None = None,
 ) -> Path:
-    """Write the report of a store; by default as report.html in its folder. The path that was written."""
-    return write(Reading.open(folder, experiment=experiment), out)
+    """Write the report of a store or of a reading of it; by default as report.html in its folder. Where it is.
 
-
-def write(run: Reading, out: str | os.PathLike[str] | None = None) -> Path:
-    """Write the report of a run. Afterwards `run.damage` says which of its tensors could not be read."""
+    Afterwards `incomplete` of the reading says which of its tensors could not be read.
+    """
+    run = reading_of(run, experiment)
     path = run.folder / FILE if out is None else Path(out)
-    text = page_of(run)
+    text = page(run)
     with atomic(path) as file:
         file.write(text.encode())
     return path
 
 
-def page(folder: str | os.PathLike[str], *, experiment: str | None = None) -> str:
-    """The report of a store, as text."""
-    return page_of(Reading.open(folder, experiment=experiment))
-
-
-def page_of(run: Reading) -> str:
-    """The report of a run, as text."""
+def page(run: Reading | str | os.PathLike[str], *, experiment: str | None = None) -> str:
+    """The report of a store or of a reading of it, as text."""
+    run = reading_of(run, experiment)
     story = story_of(run)
     # After the story: which tensors are damaged is known only once they have been read.
     return lay_out(story, f"from {len(run.results)} of {run.asked} results", incomplete=run.incomplete)
@@ -51,38 +49,35 @@ def page_of(run: Reading) -> str:
 
 def lay_out(story: Story, made: str, *, incomplete: str | None = None) -> str:
     """A story as a page; `made` says what it was made from, and `incomplete` what is missing in it."""
-    css, script = Markup(f"{style()}\n{_file('report.css')}"), Markup(_file("report.js"))
+    css, script = Markup(f"{style()}\n{asset('report.css')}"), Markup(asset("report.js"))
     details = {key: value for section in story.sections for key, value in section.details.items()}
     facts = {"story": story, "made": made, "incomplete": incomplete, "details": details}
-    return str(_template("report.html").render(**facts, style=css, script=script))
+    return template("report.html").render(**facts, style=css, script=script)
 
 
 def card(run: Reading) -> str:
     """The first screen alone, for a notebook."""
-    return str(_template("card.html").render(run=run, story=story_of(run)))
+    return template("card.html").render(run=run, story=story_of(run))
 
 
 @functools.cache
-def _template(name: str) -> Any:
-    # Whatever the file is called: everything that is not marked as safe is escaped.
+def template(name: str) -> Template:
+    """A template of ours. Whatever its file is called, everything that is not marked as safe is escaped."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(draw=draw, describe=describe, data_url=data_url, cell=cell)
-    return environment.from_string(_file(name))
+    environment.globals.update(
+        draw=lambda figure: Markup(fragment(figure)), describe=describe, data_url=_data_url, cell=cell
+    )
+    return environment.from_string(asset(name))
 
 
 @functools.cache
-def _file(name: str) -> str:
+def asset(name: str) -> str:
+    """A template, style or script of ours, as text."""
     return (files("seamripper.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def draw(figure: Figure) -> Markup:
-    """A figure as SVG, in which every name is escaped."""
-    return Markup(fragment(figure))
-
-
-def data_url(data: bytes) -> str:
-    """A PNG as an address that holds it."""
-    return f"data:image/png;base64,{base64.b64encode(data).decode()}"
+def _data_url(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def cell(value: Any) -> str:

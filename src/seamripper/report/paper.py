@@ -12,20 +12,24 @@ from seamripper._words import need, word_list
 from seamripper.errors import FileError
 from seamripper.experiment.reading import Reading
 from seamripper.figures import Figure, document, plot
-from seamripper.report.story import Story, story_of
+from seamripper.report.story import Story, reading_of, story_of
 
 FORMATS = ("png", "pdf", "svg")
 
 
 def figures(
-    folder: str | os.PathLike[str], out: str | os.PathLike[str], *, format: str = "png", experiment: str | None = None
+    run: Reading | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    format: str = "png",
+    experiment: str | None = None,
 ) -> list[Path]:
-    """Write every figure of a store's report into the folder `out`, one file each; return the paths."""
+    """Write every figure of the report of a store, or of a reading of it, into the folder `out`; return the paths."""
     if format not in FORMATS:
         raise FileError(f"Expected the format of figures to be {word_list(FORMATS, last='or')}, but got {format!r}.")
     if format != "svg":
         need("matplotlib", extra="report", what=f"A figure as {format.upper()}")
-    return write_figures(story_of(Reading.open(folder, experiment=experiment)), out, format=format)
+    return write_figures(story_of(reading_of(run, experiment)), out, format=format)
 
 
 def write_figures(story: Story, out: str | os.PathLike[str], *, format: str = "png") -> list[Path]:

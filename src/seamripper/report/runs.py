@@ -32,7 +32,7 @@ def stamp(folder: Path) -> Stamp:
     return tuple((path.name, *_changed(path)) for path in files)
 
 
-def settled(stamp: Stamp) -> bool:
+def is_settled(stamp: Stamp) -> bool:
     """Whether the next write will change the stamp: two writes within a moment may bear the same time."""
     return time.time_ns() - max(changed for _, changed, _ in stamp) > _MOMENT
 
@@ -116,7 +116,7 @@ class Runs:
             # Whatever a damaged file makes a reader stumble over, the other runs are listed.
             rows, alive = [self._row(name, "damaged", f"It cannot be read: {type(e).__name__}: {e}")], False
         # A run that is killed changes no file.
-        if not alive and settled(before):
+        if not alive and is_settled(before):
             self._known[name] = before, rows
         return rows
 

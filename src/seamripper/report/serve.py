@@ -19,6 +19,7 @@ import socket
 import socketserver
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,14 +27,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from jinja2 import Environment
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from seamripper.errors import ExperimentError, SeamripperError
 from seamripper.experiment.results import as_csv, table
 from seamripper.experiment.store import Store
-from seamripper.report.html import page
-from seamripper.report.runs import Runs, Stamp, address, settled, stamp
+from seamripper.report.html import asset, page, template
+from seamripper.report.runs import RunRow, Runs, Stamp, address, is_settled, stamp
 
 PORT = 8642
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -47,104 +47,7 @@ MOST = 64
 """Connections that are held at once. A browser opens about six; each takes a thread."""
 _TABLE = "results.csv"
 
-_STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #8886; vertical-align: top; }
-td { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
-progress { width: 8rem; margin-right: .6rem; accent-color: #0072b2; }
-.note { display: block; font-size: .875rem; opacity: .8; }
-.failed, .damaged { color: #d55e00; }
-"""
-_SCRIPT = """
-"use strict";
-(() => {
-  const body = document.querySelector("tbody"), said = document.getElementById("said");
-  let shown = "";
-  const made = (tag, text) => {
-    const element = document.createElement(tag);
-    if (text !== undefined) element.textContent = text;
-    return element;
-  };
-  const row = run => {
-    const line = made("tr"), name = made("td"), link = made("a", run.name), state = made("td", run.state);
-    link.setAttribute("href", run.url);
-    name.append(link);
-    state.className = run.state.split(" ").pop();
-    if (run.note) { const note = made("span", run.note); note.className = "note"; state.append(note); }
-    const progress = made("td"), bar = made("progress");
-    bar.max = Math.max(run.asked, 1);
-    bar.value = run.done;
-    progress.append(bar, run.done + " of " + run.asked);
-    line.append(name, made("td", run.experiment), state, progress, made("td", run.started), made("td", run.engine));
-    return line;
-  };
-  const look = async () => {
-    try {
-      const answer = await fetch("/runs.json");
-      if (!answer.ok) throw new Error(answer.statusText);
-      const text = await answer.text();
-      if (text !== shown) {
-        const runs = JSON.parse(text).runs;
-        body.replaceChildren(...runs.map(row));
-        document.getElementById("none").hidden = runs.length > 0;
-        shown = text;
-      }
-      said.textContent = "";
-    } catch {
-      said.textContent = "No answer: seamripper serve has ended, or is busy. What is shown is as it was.";
-    }
-    setTimeout(look, 2000);
-  };
-  setTimeout(look, 2000);
-})();
-"""
-
-_PAGES = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_FRAME = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{{ title }}</title>
-<link rel="icon" href="data:,">
-<style>{{ style|safe }}</style>
-%s</body>
-</html>
-"""
-_LIST = _PAGES.from_string(
-    _FRAME
-    % """<noscript><meta http-equiv="refresh" content="2"></noscript>
-</head>
-<body>
-<h1>Runs in {{ folder }}</h1>
-<p id="said" role="status"></p>
-<table>
-<thead><tr><th>run</th><th>experiment</th><th>state</th><th>done</th><th>started</th><th>engine</th></tr></thead>
-<tbody>
-{% for run in runs %}
-<tr><td><a href="{{ run.url }}">{{ run.name }}</a></td><td>{{ run.experiment }}</td>
-<td class="{{ run.state.split(" ")[-1] }}">{{ run.state }}
-{%- if run.note %}<span class="note">{{ run.note }}</span>{% endif %}</td>
-<td><progress max="{{ [run.asked, 1]|max }}" value="{{ run.done }}"></progress>{{ run.done }} of {{ run.asked }}</td>
-<td>{{ run.started }}</td><td>{{ run.engine }}</td></tr>
-{% endfor %}
-</tbody>
-</table>
-<p id="none"{{ " hidden" if runs else "" }}>There is none yet: <code>seamripper run STUDY.toml</code> makes one.</p>
-<script>{{ script|safe }}</script>
-"""
-)
-_SENTENCE = _PAGES.from_string(
-    _FRAME
-    % """</head>
-<body>
-<h1>{{ title }}</h1>
-<p>{{ sentence }}</p>
-<p><a href="/">All runs</a></p>
-"""
-)
+_STYLE, _SCRIPT = asset("serve.css"), asset("serve.js")
 
 
 def _hash(text: str) -> str:
@@ -156,6 +59,12 @@ _NOTHING = "default-src 'none'; img-src data:; base-uri 'none'; frame-ancestors 
 _OWN = f"{_NOTHING}; form-action 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; connect-src 'self'"
 _REPORT = f"{_NOTHING}; form-action 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A report is one file with its styles and scripts in it: it may use them, and close its dialogs, and reach nothing."""
+
+
+def _page(title: str, *, runs: Sequence[RunRow] = (), sentence: str = "") -> str:
+    """A page of this server's own: the list of runs, or a sentence."""
+    facts = {"title": title, "runs": runs, "sentence": sentence}
+    return template("serve.html").render(**facts, style=Markup(_STYLE), script=Markup(_SCRIPT))
 
 
 class _RefusedError(Exception):
@@ -281,7 +190,7 @@ class RunServer(ThreadingHTTPServer):
                 # The page names the store as the folder of runs was given.
                 text = page(path, experiment=experiment).replace(escape(str(path)), escape(str(self.runs.given / name)))
             self._pages.pop((name, experiment), None)
-            if settled(now):
+            if is_settled(now):
                 self._pages[name, experiment] = now, states, text
             while len(self._pages) > _KEPT:
                 del self._pages[next(iter(self._pages))]
@@ -346,8 +255,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/":
             rows = self.server.runs.rows()
             folder = str(self.server.runs.given)
-            text = _LIST.render(title=f"Runs in {folder}", folder=folder, runs=rows, style=_STYLE, script=_SCRIPT)
-            self._send(text, "text/html")
+            self._send(_page(f"Runs in {folder}", runs=rows), "text/html")
         elif path == "/runs.json":
             self._send(json.dumps({"runs": [asdict(row) for row in self.server.runs.rows()]}), "application/json")
         elif path.startswith("/run/"):
@@ -380,7 +288,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(HTTPStatus(code), "Expected a request as browsers send it, but this one cannot be read.")
 
     def _say(self, status: HTTPStatus, sentence: str) -> None:
-        text = _SENTENCE.render(title=f"{status.value} {status.phrase}", sentence=sentence, style=_STYLE)
+        text = _page(f"{status.value} {status.phrase}", sentence=sentence)
         more = {"Allow": "GET, HEAD"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
         self._send(text, "text/html", more, status=status)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from seamripper.errors import StoreError
+from seamripper.experiment import parts
 from seamripper.experiment.reading import Reading
-from seamripper.figures import Figure
-from seamripper.report.sections import SECTIONS
-from seamripper.report.sections.base import Section
+from seamripper.figures import Figure, Section
+from seamripper.report.appendix import all_figures, provenance
 from seamripper.report.verdict import Headline, headline
 
 
@@ -26,8 +29,26 @@ class Story:
         return [(section.name, figure) for section in self.sections for figure in section.figures]
 
 
+def reading_of(run: Reading | str | os.PathLike[str], experiment: str | None) -> Reading:
+    """A reading as it is, or that of a store's experiment: by default of the one that was run last."""
+    return run if isinstance(run, Reading) else Reading.open(run, experiment=experiment)
+
+
 def story_of(run: Reading) -> Story:
-    """The story of a run, without the sections that have nothing to say."""
-    sections = (make(run) for make in SECTIONS)
+    """The story of a run: the sections of its parts in the order of their places, then the table and the provenance."""
+    sections = sorted(_part_sections(run), key=lambda section: section.place)
+    table = all_figures(run)
     about = str(run.description.get("about") or "")
-    return Story(run.name, about, headline(run), tuple(section for section in sections if section is not None))
+    appendix = (*([table] if table else []), provenance(run))
+    return Story(run.name, about, headline(run), (*sections, *appendix))
+
+
+def _part_sections(run: Reading) -> Iterator[Section]:
+    for name, part in parts.items():
+        try:
+            yield from part.sections(run)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as e:
+            raise StoreError(
+                f"The part {name!r} cannot report on its results: {type(e).__name__}: {e}. `seamripper results` has "
+                "their figures; `seamripper store check --mend` takes back records that are damaged."
+            ) from e

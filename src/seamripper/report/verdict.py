@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from seamripper.estimate import TELLING, Estimate
+from seamripper.experiment.parts.audit import cues_of
+from seamripper.experiment.parts.base import groups_of, over
+from seamripper.experiment.parts.compare import score_of
+from seamripper.experiment.parts.control import accuracy_of
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.result import Result
-from seamripper.report.sections.base import accuracy_of, over, score_of
-from seamripper.report.sections.judgements import cues_of
 
 _NAMES = 8
 """More names than this are counted, not listed."""
@@ -51,13 +53,6 @@ def _list_of(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _grouped(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
-    groups: dict[Any, list[Result]] = defaultdict(list)
-    for result in results:
-        groups[key(result)].append(result)
-    return groups
-
-
 def _names(results: Sequence[Result], role: str) -> list[str]:
     return list(dict.fromkeys(str(result.labels[role]) for result in results))
 
@@ -74,8 +69,8 @@ def _senders(results: Sequence[Result]) -> str:
     """The senders; one with the name of its receiver is named with how their training seeds compare."""
     which = {(True,): " itself", (False,): " from another seed", (False, True): " from the same and other seeds"}
     names = []
-    for name, each in _grouped(results, lambda result: str(result.labels["sender"])).items():
-        own = [_seeds(result) for result in each if str(result.labels["receiver"]) == name]
+    for name, group in groups_of(results, lambda result: str(result.labels["sender"])).items():
+        own = [_seeds(result) for result in group if str(result.labels["receiver"]) == name]
         names.append(f"“{name}”{which.get(tuple(sorted({a == b for a, b in own})), '')}")
     return _short_list(names, "senders")
 
@@ -132,8 +127,8 @@ def _share(estimate: Any) -> float:
 def _conclusions(audits: Sequence[Result]) -> str:
     """The conclusion on each pair of names, apart for each way in which the cues were set against each other."""
     ways: dict[str, list[str]] = defaultdict(list)
-    for way, each in _grouped(audits, lambda audit: cues_of(audit.record)).items():
-        ways[_conclusion(each)].append(way)
+    for way, group in groups_of(audits, lambda audit: cues_of(audit.record)).items():
+        ways[_conclusion(group)].append(way)
     if sum(map(len, ways.values())) == 1:
         return f"{_capital(next(iter(ways)))}."
     return " ".join(f"{_capital(_list_of(by))}: {conclusion}." for conclusion, by in ways.items())
@@ -141,11 +136,11 @@ def _conclusions(audits: Sequence[Result]) -> str:
 
 def _conclusion(audits: Sequence[Result]) -> str:
     """The conclusions, each with the pairs that it is about, by how many audits said what."""
-    by_pair = _grouped(audits, _pair_of_names)
+    by_pair = groups_of(audits, _pair_of_names)
     short = len(_names(audits, "receiver")) == 1
     pairs: dict[str, list[str]] = defaultdict(list)
-    for pair, each in by_pair.items():
-        conclusions = Counter(audit.record["judgement"]["conclusion"] for audit in each)
+    for pair, group in by_pair.items():
+        conclusions = Counter(audit.record["judgement"]["conclusion"] for audit in group)
         pairs[_frequencies(conclusions)].append(f"“{pair.partition(' → ')[0]}”" if short else pair)
     if len(by_pair) == 1:
         return next(iter(pairs))
@@ -200,13 +195,13 @@ _DIFFER: tuple[tuple[str, Callable[[Result], Hashable]], ...] = (
 def _disagreement(audits: Sequence[Result]) -> str:
     """Whether audits of one pair of names come to different conclusions, and what else differs between them."""
     torn = {
-        pair: each
-        for pair, each in _grouped(audits, _pair_of_names).items()
-        if len({audit.record["judgement"]["conclusion"] for audit in each}) > 1
+        pair: group
+        for pair, group in groups_of(audits, _pair_of_names).items()
+        if len({audit.record["judgement"]["conclusion"] for audit in group}) > 1
     }
     if not torn:
         return ""
-    differ = [words for words, of in _DIFFER if any(len(set(map(of, each))) > 1 for each in torn.values())]
+    differ = [words for words, of in _DIFFER if any(len(set(map(of, group))) > 1 for group in torn.values())]
     by = f", depending on {_list_of(differ)}" if differ else " when it is audited again"
     which = f"{_short_list(list(torn), 'pairs')} {'is' if len(torn) == 1 else 'are'}"
     return f"The audits do not agree: {which} judged differently{by}. See the judgements."
@@ -229,7 +224,7 @@ def _unfinished(run: Reading) -> str:
 
 def _few_networks(results: Sequence[Result]) -> str:
     """What too few trained networks leave open: counted for each pair of names, as each has a verdict of its own."""
-    seeds = {pair: len(set(map(_seeds, each))) for pair, each in _grouped(results, _pair_of_names).items()}
+    seeds = {pair: len(set(map(_seeds, group))) for pair, group in groups_of(results, _pair_of_names).items()}
     least = min(seeds.values())
     few = [pair for pair, n in seeds.items() if n == least]
     rests = "Each verdict rests" if len(few) == len(seeds) else f"The verdict on {few[0]} rests"
@@ -253,8 +248,8 @@ def _of_stitches(run: Reading, stitches: Sequence[Result]) -> Headline:
     readable = [stitch for stitch in scored if not stitch.record["result"].get("unreadable")]
     if not readable:
         return _unreadable(run, question, scored)
-    settings = _grouped(readable, _setting)
-    alike = max(settings.values(), key=lambda each: math.fsum(map(_top1, each)) / len(each))
+    settings = groups_of(readable, _setting)
+    alike = max(settings.values(), key=lambda group: math.fsum(map(_top1, group)) / len(group))
     # Of several stitch seeds the median, as the best of them is the best by luck.
     best = sorted(alike, key=_top1)[(len(alike) - 1) // 2]
     verdict, works = _compared_with_receiver(best, seeds=len(alike), several=len(settings) > 1)

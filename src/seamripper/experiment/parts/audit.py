@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.expansion import (
     DataSetRef,
     Expansion,
@@ -17,9 +21,11 @@ from seamripper.experiment.expansion import (
 from seamripper.experiment.identity import AUDITS, CONTROLS, INTERVENTIONS
 from seamripper.experiment.images import as_bytes, is_image
 from seamripper.experiment.job import Job
-from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.result import plain
+from seamripper.experiment.parts.base import Output, Part, Row, cuts_of, figure_row, groups_of, training_cost
+from seamripper.experiment.parts.control import accuracy_of, controls_section
+from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Data, Pairs, Seeds, Some, Study, Word, Words
+from seamripper.figures import Figure, Histogram, Lines, Picture, Pictures, Section, Series, Sheet, Strip, png
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +40,23 @@ if TYPE_CHECKING:
 
 _EXAMPLES, _APART = 12, 8
 """How many examples are kept, and how many of them at most on which receiver and stitched network disagree."""
+_HISTOGRAMS, _CONFLICTS = 12, 8
+"""Of how many audits a report shows the histogram, and what was seen where the cues disagree."""
+FIGURES = {
+    "stitched": "accuracy of the stitched network",
+    "receiver": "accuracy of the receiver alone",
+    "self": "accuracy of the receiver stitched to itself",
+    "chance": "chance",
+    "own_answers": "the receiver's own answers that the stitched network gives",
+    "own_answers_by_chance": "of these by chance",
+    "recovered": "recovered of what the receiver does above chance",
+    "margin": "margin over the best control that should fail",
+    "decided_by": "decided by",
+    "agreement": "agreement with the receiver there",
+    "kept": "kept there of the control's agreement beyond chance",
+    "score": "place between nothing learnt (0) and the control (1) where it departs most",
+}
+"""The figures of a judgement in words, in the order of the argument."""
 
 
 class AuditPart(Pairs, Part):
@@ -41,11 +64,9 @@ class AuditPart(Pairs, Part):
 
     `others` names networks trained as the receiver was: of each, those seeds that neither side has.
 
-    Content of a job: `sender`, `receiver` and their cuts, `others` (models), `fit`, `test`, `conflict` (fingerprints),
-    `matching`, `stitch`, `freeze`, `interventions`, `controls`, `audits` (words), `seeds`, `threads`. The tensor
-    `examples` holds images of the set that decided the audit `conflict`, with their `labels` and the answers of the
-    `receiver` and of the `stitched` network of the first seed: where they disagree first. There is none, and null in
-    the record, where that audit has no verdict or the inputs are no images.
+    The tensor `examples` holds images of the set that decided the audit `conflict`, with their `labels` and the answers
+    of the `receiver` and of the `stitched` network of the first seed: where they disagree first. There is none, and
+    null in the record, where that audit has no verdict or the inputs are no images.
     """
 
     name: ClassVar[str] = "audit"
@@ -108,12 +129,12 @@ class AuditPart(Pairs, Part):
         files |= where | place
 
         def words(place: str, given: Sequence[str], groups: Sequence[str] = ()) -> list[str]:
-            said = []
+            contents = []
             for word in given:
-                content, at = (word, {}) if word in groups else identities.word(place, word, also=groups)
-                said.append(content)
-                files.update(at)
-            return said
+                content, where = (word, {}) if word in groups else identities.word(place, word, also=groups)
+                contents.append(content)
+                files.update(where)
+            return contents
 
         def look() -> list[str]:
             from seamripper.audits import default_controls
@@ -177,9 +198,8 @@ class AuditPart(Pairs, Part):
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
         """A stitch for each seed, and about as many for each control."""
-        epochs = content["matching"].get("training", {}).get("epochs", 1)
-        samples = content["n"] * (1 + epochs) + content["n_test"]
-        return float(samples * len(content["seeds"]) * (1 + len(content["controls"])))
+        stitch = training_cost(content, content["n"], content["n_test"])
+        return stitch * len(content["seeds"]) * (1 + len(content["controls"]))
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
@@ -191,6 +211,25 @@ class AuditPart(Pairs, Part):
         judgement = record["judgement"]
         recovered = judgement["figures"]["recovered"]
         yield from figure_row("recovered", recovered, audit="rule", status=judgement["conclusion"])
+
+    @classmethod
+    def sections(cls, results: StudyResults) -> Iterator[Section]:
+        """What was judged and why, the evidence of the single audits, and the controls around what was observed."""
+        audits = results.of(cls.name)
+        if not audits:
+            return
+        yield _judgements_section(audits)
+        yield from controls_section(map(_controls, audits))
+        ranked, distributed, conflicting = (
+            [audit for audit in audits if name in audit.record["verdicts"]]
+            for name in ("rank", "distribution", "conflict")
+        )
+        if ranked:
+            yield _rank_section(ranked)
+        if distributed:
+            yield _distribution_section(distributed)
+        if conflicting:
+            yield _conflict_section(results, conflicting[:_CONFLICTS])
 
 
 def audit_output(
@@ -246,3 +285,202 @@ def _example_rows(apart: NDArray[Any]) -> NDArray[Any]:
 
     first = np.flatnonzero(apart)[:_APART]
     return np.concatenate([first, np.flatnonzero(~apart)[: _EXAMPLES - len(first)]])
+
+
+# ---- sections: judgements
+
+
+def _judgements_section(audits: Sequence[Result]) -> Section:
+    """A row for each audit, and a row for each figure that it rests on."""
+    known = any("known" in audit.labels for audit in audits)
+    columns = ("audit", "judged", *(["what is known"] if known else []), "accuracy", "agreement where cues disagree")
+    settings = dict.fromkeys("; ".join(setting(audit.record["record"])) for audit in audits)
+    caption = " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in settings)
+    figures = (
+        Sheet(
+            "1 judgement" if len(audits) == 1 else f"{len(audits)} judgements",
+            columns,
+            tuple(_judgement_row(audit, known) for audit in audits),
+            caption,
+        ),
+        Sheet("Why", ("audit", "reason", "what would change it", "not done"), tuple(map(_reasons, audits))),
+        Sheet(
+            "What they rest on",
+            ("audit", "figure", "value", "low", "high", "n", "of"),
+            tuple(row for audit in audits for row in _figure_rows(audit)),
+        ),
+    )
+    text = "One rule judges every audit, in one of five answers, with its reason and what would change it."
+    return Section("judgements", "What was judged, and why", text, figures, place=10)
+
+
+def cues_of(record: Mapping[str, Any]) -> str:
+    """How an audit has set cues that agree in the data against each other."""
+    ways = ["a conflict set"] if "conflict" in record["record"]["data"] else []
+    ways += ["interventions"] if record["record"]["interventions"] else []
+    return f"with {' and '.join(ways)}" if ways else "with nothing on which cues disagree"
+
+
+def _title(audit: Result) -> str:
+    return f"{audit.pair} at {audit.cut}, {cues_of(audit.record)}"
+
+
+def _judgement_row(audit: Result, known: bool) -> tuple[Any, ...]:
+    judgement, conflict = audit.record["judgement"], audit.record["verdicts"].get("conflict")
+    accuracy = Estimate.from_record(judgement["figures"].get("stitched"))
+    agreement = Estimate.from_record(conflict and conflict["observed"])
+    truth = (audit.labels.get("known") or "",) if known else ()
+    return _title(audit), judgement["conclusion"], *truth, str(accuracy), str(agreement)
+
+
+def _reasons(audit: Result) -> tuple[str, ...]:
+    judgement, skipped = audit.record["judgement"], audit.record["skipped"]
+    not_done = " ".join(f"{name}: {why}" for name, why in skipped.items())
+    return _title(audit), judgement["reason"], judgement["experiment"], not_done
+
+
+def _figure_rows(audit: Result) -> Iterator[tuple[Any, ...]]:
+    """Each figure of a judgement, with its interval; the names of controls are figures, too."""
+    figures = audit.record["judgement"]["figures"]
+    for name in sorted_figures(figures):
+        figure, words = figures[name], FIGURES.get(name, f"accuracy of {name}")
+        if not isinstance(figure, Mapping):
+            figure = {"value": figure, "interval": None, "n": None}
+        ends = figure["interval"] or (None, None)
+        yield _title(audit), words, figure["value"], *ends, figure["n"], figure.get("unit", "")
+
+
+def sorted_figures(figures: Mapping[str, Any]) -> list[str]:
+    """The names of a judgement's figures in the order of the argument; those of controls last."""
+    return [*(name for name in FIGURES if name in figures), *(name for name in figures if name not in FIGURES)]
+
+
+def setting(record: Mapping[str, Any]) -> Iterator[str]:
+    """What was compared on what, and how, in phrases; `record` is what an audit says of itself."""
+    data = {role: f"{samples['n']:,} samples of {samples['name']}" for role, samples in record["data"].items()}
+    yield f"fitted on {data['fit']}, scored on {data['test']}"
+    against = [f"conflict set: {data['conflict']}"] if "conflict" in data else []
+    against += [f"interventions: {', '.join(record['interventions'])}"] if record["interventions"] else []
+    yield "; ".join(against) or "neither a conflict set nor interventions"
+    yield f"data: {'; '.join(dict.fromkeys(samples['source'] for samples in record['data'].values()))}"
+    stitch = record["stitch"] if isinstance(record["stitch"], str) else record["stitch"]["name"]
+    matching, training = record["matching"], record["matching"].get("training")
+    how = [f"from {matching['init']}"] if matching.get("init") else []
+    if training:
+        how += [f"epochs {training['epochs']}", f"lr {training['lr']:g}", f"batch {training['batch']}"]
+    by = f"matching {matching['name']!r}" + (f" ({', '.join(how)})" if how else "")
+    seeds = ", ".join(map(str, record["seeds"]))
+    yield f"stitch {stitch!r}, {by}, freeze {record['freeze']!r}, stitch seeds {seeds}"
+
+
+# ---- sections: the evidence of single audits
+
+
+def _controls(audit: Result) -> Strip:
+    """The controls of an audit around the accuracy of the stitched network."""
+    points: dict[str, list[Estimate]] = defaultdict(list)
+    for outcome in audit.record["outcomes"]:
+        points[outcome["control"]].append(accuracy_of(outcome))
+    own, stitched = points.pop("sender", []), audit.record["judgement"]["figures"].get("stitched")
+    observed = Estimate.from_record(stitched) if stitched else own[0]
+    alone = {"receiver alone": Estimate.from_record(audit.record["outcomes"][0]["result"]["receiver_here"])}
+    groups = tuple((name, tuple(estimates)) for name, estimates in points.items())
+    return Strip(f"{audit.pair} at {audit.cut}", groups, observed, "accuracy", alone)
+
+
+def _rank_section(audits: Sequence[Result]) -> Section:
+    """How many directions the receiver's first layer sees, by cut (Smith et al. 2025, Fig. 2c)."""
+    groups = groups_of(audits, lambda audit: f"{audit.labels['sender']} → {audit.labels['receiver']}")
+    text = (
+        "Rank of the activations at the receiver's first layer behind the cut: of its own (native), of the "
+        "stitched ones, and of controls. A rank far from the native one says that the receiver is shown something "
+        "that it never makes."
+    )
+    figures = tuple(_ranks(name, group) for name, group in groups.items())
+    return Section("rank", "Rank behind the stitch", text, figures, place=30)
+
+
+def _ranks(name: str, audits: Sequence[Result]) -> Lines:
+    ranks: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for audit in audits:
+        for who, records in audit.record["verdicts"]["rank"]["figures"]["ranks"].items():
+            ranks["stitched" if who == "sender" else who][audit.cut] += [float(record["rank"]) for record in records]
+
+    def mean(values: list[float], unit: str) -> Estimate:
+        return replace(over_seeds(values, unit), note="mean over them") if values else Estimate(math.nan)
+
+    places, series = cuts_of(audits), []
+    for who, by_cut in ranks.items():
+        native = who == "native"
+        points = (mean(by_cut[place], "networks" if native else "stitches") for place in places)
+        series.append(Series(who, tuple(points), dashed=native))
+    return Lines(f"Rank by cut, {name}", places, tuple(series), "rank")
+
+
+def _distribution_section(audits: Sequence[Result]) -> Section:
+    """OOD AUROC by cut, then the detector's scores of native and of stitched activations (Balogh's Fig. 1c)."""
+    places, series = cuts_of(audits), []
+    for pair, group in groups_of(audits, lambda audit: audit.pair).items():
+        observed = {audit.cut: audit.record["verdicts"]["distribution"]["observed"] for audit in group}
+        series.append(Series(pair, tuple(Estimate.from_record(observed.get(place)) for place in places)))
+    series.append(Series("chance", tuple(Estimate(0.5) for _ in places), dashed=True))
+    figures: list[Figure] = [Lines("OOD AUROC by cut", places, tuple(series), "AUROC", bounds=(0.0, 1.0))]
+    figures += [bins for audit in audits[:_HISTOGRAMS] if (bins := _histogram(audit)) is not None]
+    text = (
+        "How well a detector tells stitched activations from the receiver's own on the same inputs: an AUROC of "
+        "0.5 says that it cannot, 1 that it always can. Controls with the same information say what a stitch does "
+        "by itself."
+    )
+    title = "Are stitched activations like native ones?"
+    return Section("distribution", title, text, tuple(figures), place=50)
+
+
+def _histogram(audit: Result) -> Histogram | None:
+    bins = audit.record["verdicts"]["distribution"]["figures"].get("histogram")
+    if not bins:
+        return None
+    counts = {name: tuple(bins[name]) for name in ("native", "stitched")}
+    caption = f"Score: {bins['score']}, the first seed; what lies beyond the ends is in the outermost bins."
+    title = f"{bins['score']}, native against stitched: {audit.pair} at {audit.cut}"
+    # Scores of a classifier are of several folds, brought to one scale.
+    unit = "energy" if bins["score"] == "energy" else f"{bins['score']}, in native standard deviations"
+    return Histogram(title, tuple(bins["edges"]), counts, unit, caption)
+
+
+def _conflict_section(results: StudyResults, audits: Sequence[Result]) -> Section:
+    """Agreement where the cues disagree, and images of that: the input, and what both networks say."""
+    figures: list[Figure] = []
+    for audit in audits:
+        figures.append(_agreements(audit))
+        images = _conflict_images(results, audit)
+        figures += [images] if images is not None else []
+    text = (
+        "Inputs on which the cues that agree in the data disagree. A stitched network that holds the receiver's "
+        "information still gives the receiver's answers there; one that follows another cue does not."
+    )
+    return Section("conflict", "Where the cues disagree", text, tuple(figures), place=70)
+
+
+def _agreements(audit: Result) -> Strip:
+    verdict = audit.record["verdicts"]["conflict"]
+    controls = tuple((name, tuple(map(Estimate.from_record, seeds))) for name, seeds in verdict["controls"].items())
+    title = f"Agreement with the receiver on the {verdict['figures']['decided_by']}: {audit.pair} at {audit.cut}"
+    observed = Estimate.from_record(verdict["observed"])
+    return Strip(title, controls, observed, "agreement with the receiver", {}, verdict["sentence"])
+
+
+def _conflict_images(results: StudyResults, audit: Result) -> Pictures | None:
+    examples = results.tensor(audit, "examples", "examples")
+    if examples is None:
+        return None
+    pictures = []
+    answers = (examples[name].tolist() for name in ("labels", "receiver", "stitched"))
+    for image, label, receiver, stitched in zip(examples["images"], *answers, strict=True):
+        caption = f"receiver {receiver}, stitched {stitched}"
+        alt = f"An input of class {label}: the receiver says {receiver}, the stitched network {stitched}"
+        pictures.append(Picture(png(image.numpy()), caption, alt, apart=receiver != stitched))
+    about = audit.record.get("examples") or {}
+    share = about.get("disagree")
+    caption = "" if share is None else f"They disagree on {share:.1%} of the set; shown are first those where they do."
+    title = f"The {about.get('set', 'set')}: {audit.pair} at {audit.cut}"
+    return Pictures(title, (("what is shown", tuple(pictures)),), caption)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from seamripper.errors import ExperimentError
+from seamripper.estimate import Estimate, over_seeds
+from seamripper.experiment.result import Result, StudyResults
 from seamripper.experiment.tables import Study, Table
+from seamripper.figures import Section
 from seamripper.registry import Registry
 
 if TYPE_CHECKING:
+    from seamripper.cut import Split
+    from seamripper.data import Paired, Samples
     from seamripper.experiment.expansion import Expansion
     from seamripper.experiment.job import Job
     from seamripper.experiment.worker import Worker
+    from seamripper.matching import Match
 
 
 @dataclass(frozen=True)
@@ -70,15 +78,37 @@ class Part(Table, abc.ABC):
         """The figures of a result, one row each."""
         yield from ()
 
+    @classmethod
+    def sections(cls, results: StudyResults) -> Iterator[Section]:
+        """What the report of a study says of the results of this kind; nothing where there is nothing to say."""
+        yield from ()
+
 
 parts: Registry[Part] = Registry(Part, "seamripper.experiment.parts", what="part of a study", error=ExperimentError)
 """Every part by name, those of third parties included. A part's name is the kind of its jobs."""
 
 
-def training_cost(content: Mapping[str, Any]) -> float:
-    """Samples shown to a network by a matching: once, and once more for each epoch; and those scored."""
+def training_cost(content: Mapping[str, Any], n: int, scored: int) -> float:
+    """Samples shown to a network by a matching: n to fit on, once and once more for each epoch; and those scored."""
     epochs = content["matching"].get("training", {}).get("epochs", 1)
-    return float(content["n"] * (1 + epochs) + content["n_test"])
+    return float(n * (1 + epochs) + scored)
+
+
+def match_for(
+    worker: Worker, content: Mapping[str, Any], sender: Split, receiver: Split, samples: Samples | Paired
+) -> Match:
+    """The match that a content asks for: with its stitch, by its matching, from its seed."""
+    from seamripper.matching import match
+
+    return match(
+        sender,
+        receiver,
+        samples,
+        stitch=worker.stitch(content["stitch"]),
+        matching=worker.matching(content["matching"]),
+        freeze=content.get("freeze", "all"),
+        seed=content["seed"],
+    )
 
 
 # ---- rows
@@ -132,3 +162,46 @@ def rank_rows(record: Mapping[str, Any]) -> Iterator[Row]:
             yield {"figure": name, "value": float(ranks["rank"]), "n": ranks["n"]}
             effective = {"value": ranks["effective"], "interval": None, "n": ranks["n"]}
             yield from figure_row(f"effective_{name}", effective)
+
+
+# ---- sections
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def groups_of(results: Iterable[Result], key: Callable[[Result], Key]) -> dict[Key, list[Result]]:
+    """The results by a key, in the order in which the keys are met."""
+    groups: dict[Key, list[Result]] = defaultdict(list)
+    for result in results:
+        groups[key(result)].append(result)
+    return dict(groups)
+
+
+def cuts_of(results: Iterable[Result]) -> tuple[str, ...]:
+    """The cuts of these results, in the order in which the experiment names them."""
+    return tuple(dict.fromkeys(result.cut for result in results))
+
+
+def over(results: Sequence[Result], figure: str) -> Estimate:
+    """A figure of functional results over training seeds, or over those of the stitch; of one, with its own interval.
+
+    The unit is a pair of networks, or the receiver where the figure is of the receiver alone: what was measured of the
+    same unit is averaged first.
+    """
+    roles = ("receiver",) if figure.startswith("receiver") else ("sender", "receiver")
+    units: dict[tuple[Any, ...], list[Estimate]] = defaultdict(list)
+    for result in results:
+        estimate = Estimate.from_record(result.record["result"][figure], note="one seed, interval over samples")
+        if not math.isnan(estimate.value):
+            units[tuple(result.labels.get(f"{role}_seed") for role in roles)].append(estimate)
+    if not units:
+        return Estimate(math.nan)
+    means = [math.fsum(estimate.value for estimate in unit) / len(unit) for unit in units.values()]
+    unit = "training seeds" if len(roles) == 1 else "pairs of training seeds"
+    if len(means) == 1:
+        (estimates,) = units.values()
+        if len(estimates) == 1 or len(roles) == 1:
+            # Several stitches into one receiver say the same of the receiver alone.
+            return estimates[0]
+        means, unit = [estimate.value for estimate in estimates], "stitch seeds"
+    return replace(over_seeds(means, unit).as_share, note="mean and interval over them")

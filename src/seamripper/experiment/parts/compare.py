@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from seamripper.errors import ExperimentError
+from seamripper.estimate import Estimate
 from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.result import plain
+from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Count, Pairs, Seed, Some, Study, Words
+from seamripper.figures import Grid, Section
 
 if TYPE_CHECKING:
     from seamripper.comparing import Prepared
@@ -27,9 +31,6 @@ class ComparePart(Pairs, Part):
     The parts are passes over some of the data each, made apart and merged, so that one big comparison spreads over
     processes and machines. They are part of the result: sums that were added up in another order differ in the last
     digits.
-
-    Content of a job: `sender`, `receiver`, `sender_cuts`, `receiver_cuts` (names, or null for every block), `measures`
-    (words), `data` (a fingerprint), `rule`, `parts`, `n`, `threads`.
     """
 
     name: ClassVar[str] = "compare"
@@ -80,8 +81,8 @@ class ComparePart(Pairs, Part):
             needs, where = merge_needs(pair), {**merge_where(samples, *pair), **files}
             passes = []
             for k in range(self.parts if self.parts > 1 else 0):
-                said = {**labels, "part": f"{k + 1}/{self.parts}"}
-                job = Job("pass", {**content, "part": k}, said, needs, where)
+                part = {**labels, "part": f"{k + 1}/{self.parts}"}
+                job = Job("pass", {**content, "part": k}, part, needs, where)
                 expansion.helpers[job.key] = job
                 passes.append(job.key)
             yield Job("compare", content, labels, (*needs, *passes), {**where, "passes": passes})
@@ -90,9 +91,9 @@ class ComparePart(Pairs, Part):
         """The measures as words of a content, in which a user's own file goes by its sha256, and where files are."""
         words, located, files = list[str](), list[str](), dict[str, Any]()
         for word in self.measures:
-            said, at, where = expansion.identities.own_file(word)
-            words.append(said)
-            located.append(at)
+            content, place, where = expansion.identities.own_file(word)
+            words.append(content)
+            located.append(place)
             files |= where
 
         def look() -> bool:
@@ -105,8 +106,6 @@ class ComparePart(Pairs, Part):
 
     def _rule(self, n: int) -> dict[str, Any]:
         """The rule of a comparison of n samples, in no more parts than it has batches."""
-        from dataclasses import asdict
-
         from seamripper.comparing import Rule, batch_for
 
         batch = self.batch or batch_for(n, self.folds)
@@ -115,9 +114,9 @@ class ComparePart(Pairs, Part):
                 f"Expected `parts` of a [[compare]] to be at most {-(-n // batch)}, the batches of {batch} that its "
                 f"{n} samples make, but got {self.parts}."
             )
-        products = "float64" if self.exact else "float32"
-        facts = (self.sampling, batch, self.folds, self.keep, self.interval, not self.exact, products, self.seed)
-        return asdict(Rule(*facts))  # type: ignore[arg-type]
+        own = self.model_dump(include={"sampling", "folds", "keep", "interval", "seed"})
+        products: Literal["float32", "float64"] = "float64" if self.exact else "float32"
+        return asdict(Rule(**own, batch=batch, optimise=not self.exact, products=products))
 
     @classmethod
     def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
@@ -158,6 +157,28 @@ class ComparePart(Pairs, Part):
                         yield {**cell, "figure": "score", "status": status}
                     else:
                         yield from figure_row("score", score, **cell, sampling=score["sampling"])
+
+    @classmethod
+    def sections(cls, results: StudyResults) -> Iterator[Section]:
+        """Every measure of every comparison side by side, on one scale (Balogh & Jelasity 2025, Fig. 2)."""
+        comparisons = results.of(cls.name)
+        scales = _scales(comparisons)
+        figures, details = list[Grid](), dict[str, dict[str, Any]]()
+        for number, comparison in enumerate(comparisons):
+            for measure, matrix in comparison.record["matrices"].items():
+                figures.append(_grid(number, comparison, measure, scales[matrix["direction"]]))
+            details |= _details(number, comparison)
+        switches = {
+            name: tuple(dict.fromkeys(grid.tags[name] for grid in figures)) for name in ("pair", "measure", "sampling")
+        }
+        text = (
+            "Each cell compares a cut of the sender (row) with one of the receiver (column). All similarities share "
+            "one scale, and so do all distances, on which alike is bright too; cells of the same name are framed. "
+            "Intervals are over samples: they say nothing about other training seeds. Choose a cell to see every "
+            "measure of that pair."
+        )
+        if comparisons:
+            yield Section("matrices", "How similar the layers are", text, tuple(figures), switches, details, place=40)
 
 
 class PassPart(Part):
@@ -205,3 +226,61 @@ def _prepare(content: Mapping[str, Any], worker: Worker) -> Prepared:
         rule=Rule(**content["rule"]),
     )
     return Prepared.of(request)
+
+
+# ---- sections
+
+
+def score_of(score: Mapping[str, Any] | None, comparison: Mapping[str, Any]) -> Estimate:
+    """A cell of a comparison. Its interval is over samples; rows may be more (positions), or fewer (those kept)."""
+    estimate, samples = Estimate.from_record(score), comparison["record"]["n"]
+    if estimate.n is None or estimate.unit != "rows":
+        return estimate
+    note = f"interval over {comparison['record']['rule']['folds']} folds of samples" if estimate.has_interval else ""
+    if estimate.n < samples:
+        return replace(estimate, note=note)
+    rows = f"{estimate.n:,} rows" if estimate.n > samples else ""
+    return replace(estimate, n=samples, unit="samples", note="; ".join(filter(None, (rows, note))))
+
+
+def _scales(comparisons: Sequence[Result]) -> dict[str, tuple[float, float]]:
+    """The ends of the scale that all similarities share, and of the one that all distances do."""
+    values: dict[str, list[float]] = {}
+    for comparison in comparisons:
+        for matrix in comparison.record["matrices"].values():
+            scores = [score for row in matrix["scores"] for score in row if score is not None]
+            values.setdefault(matrix["direction"], []).extend(s["value"] for s in scores if s["value"] is not None)
+    return {
+        direction: (min(0.0, *known, 0.0), 1.0 if max(known, default=1) <= 1 else _round_up(max(known)))
+        for direction, known in values.items()
+    }
+
+
+def _round_up(value: float) -> float:
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(k * power for k in (1, 2, 5, 10) if k * power >= value)
+
+
+def _grid(number: int, comparison: Result, measure: str, scale: tuple[float, float]) -> Grid:
+    matrix, record = comparison.record["matrices"][measure], comparison.record["record"]
+    cells = tuple(tuple(score_of(score, comparison.record) for score in row) for row in matrix["scores"])
+    tags = {"measure": measure, "sampling": record["rule"]["sampling"], "pair": comparison.pair}
+    caption = f"{matrix['direction']}, {record['n']:,} samples of {record['data']['name']}, {tags['sampling']}"
+    rows, columns = tuple(comparison.record["senders"]), tuple(comparison.record["receivers"])
+    title = f"{measure}: {comparison.pair}"
+    return Grid(title, rows, columns, cells, scale, matrix["direction"], caption, tags, str(number))
+
+
+def _details(number: int, comparison: Result) -> dict[str, dict[str, Any]]:
+    """For each pair of cuts all its measures: what opens when a cell is chosen."""
+    record, details = comparison.record, {}
+    for i, sender in enumerate(record["senders"]):
+        for j, receiver in enumerate(record["receivers"]):
+            rows = []
+            for measure, matrix in record["matrices"].items():
+                score = matrix["scores"][i][j]
+                why = matrix["failed"].get(f"{sender} × {receiver}", "")
+                value = score_of(score, record).describe() if score else f"no score: {why}"
+                rows.append([measure, matrix["direction"], value])
+            details[f"{number}-{i}-{j}"] = {"title": f"{comparison.pair}: {sender} × {receiver}", "rows": rows}
+    return details

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.errors import ExperimentError, InapplicableError
+from seamripper.estimate import Estimate
 from seamripper.experiment.identity import CONTROLS
 from seamripper.experiment.job import Job
-from seamripper.experiment.parts.base import Output, Part, Row, functional_rows, training_cost
-from seamripper.experiment.result import plain
+from seamripper.experiment.parts.base import Output, Part, Row, functional_rows, groups_of, over, training_cost
+from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Joining, Pairs, Some, Study
+from seamripper.figures import Section, Strip
 
 if TYPE_CHECKING:
     from seamripper.experiment.expansion import Expansion, Net
     from seamripper.experiment.worker import Worker
+
+_STRIPS = 16
+"""Plots that are shown; the table has all figures."""
 
 
 class ControlPart(Joining, Pairs, Part):
@@ -64,13 +69,35 @@ class ControlPart(Joining, Pairs, Part):
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
         """As a stitch."""
-        return training_cost(content)
+        return training_cost(content, content["n"], content["n_test"])
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
         """The functional result of each outcome."""
         for outcome in record["outcomes"]:
             yield from functional_rows(outcome["result"], counterpart=outcome["label"])
+
+    @classmethod
+    def sections(cls, results: StudyResults) -> Iterator[Section]:
+        """Controls around the stitches that they stand beside; where there are audits, theirs are shown instead."""
+        if results.of("audit"):
+            return
+
+        def way(result: Result) -> tuple[str, str, str]:
+            return result.pair, result.cut, str(result.labels["matching"])
+
+        controls = groups_of(results.of(cls.name), way)
+        strips = []
+        for (pair, cut, matching), stitches in groups_of(results.of("stitch"), way).items():
+            words = groups_of(controls.get((pair, cut, matching), []), lambda control: str(control.labels["control"]))
+            points = {
+                word: tuple(accuracy_of(outcome) for control in jobs for outcome in control.record["outcomes"])
+                for word, jobs in words.items()
+            }
+            alone = {"receiver alone": over(stitches, "receiver_here")}
+            title = f"{pair} at {cut}, {matching}"
+            strips += [Strip(title, tuple(points.items()), over(stitches, "top1"), "accuracy", alone)] if points else []
+        yield from controls_section(strips)
 
 
 def control_jobs(
@@ -81,11 +108,30 @@ def control_jobs(
     for word in words:
         if word.partition("?")[0] == "other_seed":
             raise ExperimentError("For networks of other seeds as senders, add a [[stitch]] with pairing = 'others'.")
-        said, files = expansion.identities.word(CONTROLS, word)
+        chosen, files = expansion.identities.word(CONTROLS, word)
         # A control that has nothing to do with the sender is the same for every sender.
         of_sender = expansion.identities.fact(CONTROLS, word, "of_sender")
         front = {} if of_sender else {"sender": receiver.ref, "sender_cut": content["receiver_cut"]}
         needs = (*(sender.needs if of_sender else ()), *receiver.needs)
-        yield Job(
-            "control", {**content, **front, "control": said}, {**labels, "control": word}, needs, {**where, **files}
-        )
+        own = {**content, **front, "control": chosen}
+        yield Job("control", own, {**labels, "control": word}, needs, {**where, **files})
+
+
+def accuracy_of(outcome: Mapping[str, Any]) -> Estimate:
+    """The accuracy of an outcome's record, with its label and seed."""
+    return Estimate.from_record(outcome["result"]["top1"], note=f"{outcome['label']}, seed {outcome['seed']}")
+
+
+def controls_section(strips: Iterable[Strip]) -> Iterator[Section]:
+    """The section of controls, as strips around what was observed."""
+    # Audits that differ in the conflict alone have the same controls.
+    figures = list[Strip]()
+    for strip in strips:
+        figures += [strip] if strip not in figures else []
+    more = f" The first {_STRIPS} of {len(figures)} are shown." if len(figures) > _STRIPS else ""
+    text = (
+        "The same comparison with counterparts whose answer is known. If a sender that has learnt nothing does as "
+        f"well, the accuracy is no evidence of similarity.{more}"
+    )
+    if figures:
+        yield Section("controls", "Beside the controls", text, tuple(figures[:_STRIPS]), place=60)

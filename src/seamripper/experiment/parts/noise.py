@@ -11,7 +11,16 @@ from pydantic import Field
 
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import Job
-from seamripper.experiment.parts.base import Output, Part, Row, figure_row, loss_rows, rank_rows
+from seamripper.experiment.parts.base import (
+    Output,
+    Part,
+    Row,
+    figure_row,
+    loss_rows,
+    match_for,
+    rank_rows,
+    training_cost,
+)
 from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Count, Joining, Some, Study
 
@@ -31,9 +40,6 @@ class NoisePart(Joining, Part):
     that there is no accuracy of the receiver beside it. `classes` are clusters; by default as many as the receiver has
     classes. `per_class` samples of each are fitted on, and `per_class_test` scored. `input` is the shape of one input
     of the receiver: by default the one it was made for.
-
-    Content of a job: `receiver`, `receiver_cut`, `input`, `radius`, `classes`, `per_class`, `per_class_test`, `stitch`,
-    `matching`, `freeze`, `seed`, `rank`, `threads`.
     """
 
     name: ClassVar[str] = "noise"
@@ -97,19 +103,11 @@ class NoisePart(Joining, Part):
         """Draw, match and score."""
         from seamripper.audits import ranks_behind
         from seamripper.controls import AsTheyAre, stand_in
-        from seamripper.matching import match
 
         receiver = worker.half(content["receiver"], content["receiver_cut"], _blank(content["input"], 2))
         fit, test = (_noise(content, receiver, split) for split in ("train", "test"))
-        stitched = match(
-            stand_in(AsTheyAre(), fit.sender.batch(slice(0, 2)), fit.sender.source),
-            receiver,
-            fit,
-            stitch=worker.stitch(content["stitch"]),
-            matching=worker.matching(content["matching"]),
-            freeze=content["freeze"],
-            seed=content["seed"],
-        )
+        sender = stand_in(AsTheyAre(), fit.sender.batch(slice(0, 2)), fit.sender.source)
+        stitched = match_for(worker, content, sender, receiver, fit)
         record = {"status": stitched.status, "figures": plain(dict(stitched.figures)), **_scores(stitched, test)}
         if content["rank"]:
             record |= plain(ranks_behind(stitched, test, native=False))
@@ -118,8 +116,8 @@ class NoisePart(Joining, Part):
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
         """Samples shown to the tail, forwards and backwards."""
-        epochs = content["matching"].get("training", {}).get("epochs", 1)
-        return float(content["classes"] * (content["per_class"] * (1 + epochs) + content["per_class_test"]))
+        classes = content["classes"]
+        return training_cost(content, classes * content["per_class"], classes * content["per_class_test"])
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
@@ -155,12 +153,12 @@ def _blank(shape: list[int], n: int, classes: int = 2) -> Samples:
 def _noise(content: Mapping[str, Any], receiver: Split, split: str) -> Paired:
     from seamripper.data import Paired, clustered_noise
 
-    each = content["per_class" if split == "train" else "per_class_test"]
+    per_class = content["per_class" if split == "train" else "per_class_test"]
     noise = clustered_noise(
         receiver.cut.shape,
         classes=content["classes"],
         radius=content["radius"],
-        per_class=each,
+        per_class=per_class,
         seed=content["seed"],
         split=split,
     )

@@ -9,12 +9,14 @@ from pydantic import Field
 
 from seamripper._words import shape_text
 from seamripper.errors import ExperimentError
+from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.expansion import Expansion, Net, merge_needs, merge_where, pair_content, pair_labels
 from seamripper.experiment.images import FIGURES, as_bytes, is_image, judge_images, lightness
 from seamripper.experiment.job import Job
-from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.result import plain
+from seamripper.experiment.parts.base import Output, Part, Row, figure_row, match_for, training_cost
+from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Data, Pairs, Seed, Some, Study, Word
+from seamripper.figures import Picture, Pictures, Section, png
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,6 +32,15 @@ MAPPINGS = ("class_mapping", "embedding_mapping")
 _BATCH = 512
 _OF_RECEIVER = ("stitched", "receiver itself")
 """The rows that are normalised as the receiver's samples are."""
+_JOBS = 24
+"""How many jobs are shown in a report."""
+_JUDGED = (
+    ("Named as the paired class by the judge", ("judged_as_paired",)),
+    ("Confidence of the judge", ("judge_confidence", "judge_confidence_own")),
+    ("Distance to the nearest of the receiver's train images", ("nearest", "nearest_own", "nearest_input")),
+    ("Contrast", ("contrast", "contrast_own")),
+)
+_WHOSE = {"own": "of the receiver's own test images ", "input": "of what is shown "}
 
 
 class PicturesPart(Pairs, Part):
@@ -41,12 +52,10 @@ class PicturesPart(Pairs, Part):
     others; the matching is then class_mapping or embedding_mapping. `judge` names a classifier of the receiver's
     samples, of the receiver's seed or its first; its word on the images of all test samples is among the figures.
 
-    Content of a job: `sender`, `sender_cut`, `receiver`, `receiver_cut`, `fit`, `test` (fingerprints), `n`, `n_test`,
-    `images` (how many), `stitch`, `matching`, `seed`, `threads`; if asked for, `receiver_fit`, `receiver_test` and
-    `judge`. The tensor `pictures` holds a row of bytes (n, c, h, w) under each of its names: `input`, `sender itself`
-    and `receiver itself` where they answer with images, `stitched`. `error` is the mean squared error between stitched
-    image and input over these images, black being 0 and white 1, before anything is clipped or rounded; null where the
-    two are not of one shape.
+    The tensor `pictures` holds a row of bytes (n, c, h, w) under each of its names: `input`, `sender itself` and
+    `receiver itself` where they answer with images, `stitched`. `error` is the mean squared error between stitched
+    image and input over these images, black being 0 and white 1, before anything is clipped or rounded; null where
+    the two are not of one shape.
     """
 
     name: ClassVar[str] = "pictures"
@@ -108,7 +117,6 @@ class PicturesPart(Pairs, Part):
     def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
         """Match, and show."""
         from seamripper._files import save_tensors
-        from seamripper.matching import match
 
         test = worker.samples(content["test"])
         own = worker.samples(content["receiver_test"]) if "receiver_test" in content else test
@@ -119,14 +127,7 @@ class PicturesPart(Pairs, Part):
         receiver = worker.half(content["receiver"], content["receiver_cut"], fit.receiver)
         answer = receiver.answer(receiver.example).shape[1:]
         shows = what_shows(answer, receiver.cut.shape, receiver.cut.name, matching=content["matching"]["name"])
-        stitched = match(
-            sender,
-            receiver,
-            fit,
-            stitch=worker.stitch(content["stitch"]),
-            matching=worker.matching(content["matching"]),
-            seed=content["seed"],
-        )
+        stitched = match_for(worker, content, sender, receiver, fit)
         apart = own is not test
         test, own = sender.model.present(test), receiver.model.present(own)
         if not apart and own.fingerprint == test.fingerprint:
@@ -136,7 +137,7 @@ class PicturesPart(Pairs, Part):
         tensors = {name: as_bytes(values, theirs if name in _OF_RECEIVER else first) for name, values in rows.items()}
         record = {"rows": list(rows), "n": len(first), "shows": shows, "status": stitched.status}
         name = worker.keep(lambda path: save_tensors(path, tensors, {"key": worker.key, **record}, kind="pictures"))
-        more = {"judged": _judged(content, worker, stitched, test, own, shows)} if "judge" in content else {}
+        more = {"judged": _judge_figures(content, worker, stitched, test, own, shows)} if "judge" in content else {}
         figures = plain(dict(stitched.figures))
         return Output(
             {**record, "figures": figures, "error": image_error(rows, first, theirs), **more}, {"pictures": name}
@@ -145,9 +146,7 @@ class PicturesPart(Pairs, Part):
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
         """As a stitch, of which some samples are shown; all of them to a judge."""
-        epochs = content["matching"].get("training", {}).get("epochs", 1)
-        scored = content["n_test"] if "judge" in content else content["images"]
-        return float(content["n"] * (1 + epochs) + scored)
+        return training_cost(content, content["n"], content["n_test"] if "judge" in content else content["images"])
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
@@ -155,6 +154,20 @@ class PicturesPart(Pairs, Part):
         yield from figure_row("reconstruction_error", record["error"], status=record["status"])
         for name in FIGURES:
             yield from figure_row(name, record.get("judged", {}).get(name), status=record["status"])
+
+    @classmethod
+    def sections(cls, results: StudyResults) -> Iterator[Section]:
+        """Reconstructions (Smith's Fig. 4), and what arrives at a layer (Hernandez' Fig. 6)."""
+        jobs = results.of(cls.name)[:_JOBS]
+        figures = tuple(rows for job in jobs if (rows := _picture_rows(results, job)) is not None)
+        text = (
+            "Each column is one sample: what is shown, what the networks themselves make of it, and what the stitched "
+            "network makes, or what arrives at the receiver's first layer."
+        )
+        if any("receiver_data" in job.labels for job in jobs):
+            text += " Where the receiver has data of its own, the receiver itself is shown the first samples of that."
+        if figures:
+            yield Section("pictures", "Images that the stitched networks make", text, figures, place=90)
 
 
 def what_shows(answer: Sequence[int], arrives: Sequence[int], cut: str, *, matching: str) -> Shows:
@@ -211,10 +224,10 @@ def require_classes_of(label_map: Sequence[int] | None, *, sender: int, receiver
     """
     paired = range(sender) if label_map is None else label_map
     if len(paired) < sender or max(paired) >= receiver:
-        said = "their own numbers" if label_map is None else f"label_map = {list(label_map)}"
+        pairing = "their own numbers" if label_map is None else f"label_map = {list(label_map)}"
         raise ExperimentError(
             f"Expected 'class_mapping' to pair each of the {sender} classes of the sender's data with one of the "
-            f"{receiver} of the receiver's (0 … {receiver - 1}), but got {said}."
+            f"{receiver} of the receiver's (0 … {receiver - 1}), but got {pairing}."
         )
 
 
@@ -248,8 +261,8 @@ def image_rows(stitched: Match, test: Samples, own: Samples, shows: Shows, *, ap
     with torch.no_grad():
         rows = {"input": inputs, "sender itself": stitched.sender.answer(inputs)}
         itself = {"receiver itself": stitched.receiver.answer(_inputs(own))}
-        made = {"stitched": _image_of(stitched, inputs, shows)}
-        rows |= made | itself if apart else itself | made
+        stitched_row = {"stitched": _image_of(stitched, inputs, shows)}
+        rows |= stitched_row | itself if apart else itself | stitched_row
     rows = {name: values for name, values in rows.items() if is_image(values.shape[1:])}
     for name, values in rows.items():
         require_finite(values, name, own.ids if name == "receiver itself" else test.ids)
@@ -268,7 +281,7 @@ def _image_of(stitched: Match, inputs: Tensor, shows: Shows) -> Tensor:
     return stitched(inputs) if shows == "answer" else stitched.layer(stitched.sender.head(inputs))
 
 
-def _judged(
+def _judge_figures(
     content: Mapping[str, Any], worker: Worker, stitched: Match, test: Samples, own: Samples, shows: Shows
 ) -> dict[str, Any]:
     """The judge's figures over all test samples."""
@@ -300,8 +313,6 @@ def _judged(
 
 def image_error(rows: Mapping[str, Tensor], test: Samples, own: Samples | None = None) -> dict[str, Any] | None:
     """The mean squared error over images with Student's interval; None where shapes differ."""
-    from seamripper.estimate import over_seeds
-
     if rows["stitched"].shape != rows["input"].shape:
         return None
     apart = lightness(rows["stitched"], own or test) - lightness(rows["input"], test)
@@ -349,3 +360,37 @@ def _shapes(expansion: Expansion, net: Net, cut: str, shape: list[int]) -> tuple
 
     answer, passes = expansion.identities.remember(["shapes", net.cuts_decided_by, cut, shape], look)
     return answer, passes
+
+
+# ---- sections
+
+
+def _picture_rows(results: StudyResults, job: Result) -> Pictures | None:
+    images_by_row = results.tensor(job, "pictures", "pictures")
+    if images_by_row is None:
+        return None
+    rows = []
+    for name in job.record["rows"]:
+        images = tuple(
+            Picture(png(image.numpy()), alt=f"{name}, sample {k + 1}, {job.pair} at {job.cut}")
+            for k, image in enumerate(images_by_row[name])
+        )
+        rows.append((name, images))
+    title = f"{job.pair} at {job.cut}, {job.labels.get('matching', '')}"
+    return Pictures(title, tuple(rows), _caption(job.record))
+
+
+def _caption(record: Mapping[str, Any]) -> str:
+    """The error, and what a judge says of the stitched images, with the same of real ones beside it."""
+
+    def words(figure: Mapping[str, Any]) -> str:
+        return Estimate.from_record(figure, unit="images").describe()
+
+    sentences, judged = [], record.get("judged", {})
+    if record.get("error") is not None:
+        sentences.append(f"Mean squared error between stitched and shown images: {words(record['error'])}.")
+    for what, names in _JUDGED:
+        figures = [_WHOSE.get(name.rpartition("_")[2], "") + words(judged[name]) for name in names if name in judged]
+        if figures:
+            sentences.append(f"{what}: {'; '.join(figures)}.")
+    return " ".join(sentences) or "Stitched and shown images do not have the same shape."

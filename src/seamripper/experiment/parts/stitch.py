@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,15 +13,20 @@ from seamripper.experiment.parts.base import (
     Output,
     Part,
     Row,
+    cuts_of,
     figure_row,
     functional_rows,
+    groups_of,
     loss_rows,
+    match_for,
+    over,
     rank_rows,
     training_cost,
 )
 from seamripper.experiment.parts.control import control_jobs
-from seamripper.experiment.result import plain
+from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Joining, Pairs, Study, Words
+from seamripper.figures import Lines, Section, Series, curves
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +37,9 @@ if TYPE_CHECKING:
     from seamripper.experiment.worker import Worker
     from seamripper.matching import Functional, Match
 
+_LOSSES = 8
+"""How many figures of losses are shown."""
+
 
 class StitchPart(Joining, Pairs, Part):
     """Stitches of every pair; and the same with every control.
@@ -39,11 +47,10 @@ class StitchPart(Joining, Pairs, Part):
     `rank` asks for the numerical rank at the receiver's first layer behind the cut, of what arrives there by the
     stitch, and of the receiver's own activations.
 
-    Content of a job: `sender`, `sender_cut`, `receiver`, `receiver_cut`, `fit`, `test`, `own` (fingerprints), `stitch`,
-    `matching`, `freeze`, `seed`, `threads`, and `rank` where ranks are asked for. The sender's activations are taken
-    from the store where a job has computed them for several stitches, and computed in the same way where not. The
-    tensor `stitch` holds weights and curves. Where BN statistics adapt, `unadapted` is the receiver as it was trained:
-    "the receiver" of the result is the one that has adapted, and may be good for little.
+    The sender's activations are taken from the store where a job has computed them for several stitches, and computed
+    in the same way where not. The tensor `stitch` holds weights and curves. Where BN statistics adapt, `unadapted` is
+    the receiver as it was trained: "the receiver" of the result is the one that has adapted, and it may be good for
+    little.
     """
 
     name: ClassVar[str] = "stitch"
@@ -62,9 +69,9 @@ class StitchPart(Joining, Pairs, Part):
         more = {"rank": True} if self.rank else {}
         for sender, receiver, content, labels, where in expansion.stitches(self, "a [[stitch]]"):
             own = None if receiver.data is None else expansion.data_set(receiver.data, "test", data.n_test, data.seed)
-            whole = {**content, **more, "own": own and own.fingerprint}
+            scored = {**content, **more, "own": own and own.fingerprint}
             places = {**where, **(own.where if own else {})}
-            yield Job("stitch", whole, labels, (*sender.needs, *receiver.needs), places)
+            yield Job("stitch", scored, labels, (*sender.needs, *receiver.needs), places)
             yield from control_jobs(self.controls, expansion, (sender, receiver), (content, labels, where))
 
     @classmethod
@@ -87,20 +94,11 @@ class StitchPart(Joining, Pairs, Part):
         """Match and evaluate."""
         from seamripper._files import save_tensors
         from seamripper.audits import ranks_behind
-        from seamripper.matching import match
 
         fit, test = worker.samples(content["fit"]), worker.samples(content["test"])
         receiver = worker.half(content["receiver"], content["receiver_cut"], fit)
         sender, pairs, scored = _sender(content, worker, fit, test)
-        stitched = match(
-            sender,
-            receiver,
-            pairs,
-            stitch=worker.stitch(content["stitch"]),
-            matching=worker.matching(content["matching"]),
-            freeze=content["freeze"],
-            seed=content["seed"],
-        )
+        stitched = match_for(worker, content, sender, receiver, pairs)
         result, unadapted = _evaluate(stitched, scored, content, worker)
         record = {
             "stitch": stitched.stitch.as_record(),
@@ -114,13 +112,13 @@ class StitchPart(Joining, Pairs, Part):
             tensors |= {f"curve.{name}": value for name, value in stitched.curves.items()}
             save_tensors(path, tensors, {"key": worker.key, **record}, kind="stitch")
 
-        whole = {"result": plain(result.as_record()), **record, **more, **unadapted}
-        return Output(whole, {"stitch": worker.keep(write)})
+        results = {"result": plain(result.as_record()), **record, **more, **unadapted}
+        return Output(results, {"stitch": worker.keep(write)})
 
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
         """Samples shown to the tail, forwards and backwards, and to the head."""
-        return training_cost(content)
+        return training_cost(content, content["n"], content["n_test"])
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
@@ -130,6 +128,28 @@ class StitchPart(Joining, Pairs, Part):
             yield from figure_row(name, record.get("unadapted", {}).get(where))
         yield from rank_rows(record)
         yield from loss_rows(record)
+
+    @classmethod
+    def sections(cls, results: StudyResults) -> Iterator[Section]:
+        """Accuracy by cut (Smith et al. 2025, Fig. 2b), and the loss curves of the stitches that were trained."""
+        stitches = results.of(cls.name)
+        groups = groups_of(stitches, lambda stitch: (stitch.labels["receiver"], stitch.labels["data"]))
+        accuracies = tuple(_accuracies(receiver, data, group) for (receiver, data), group in groups.items())
+        if accuracies:
+            text = (
+                "Accuracy of sender's front, stitch and receiver's back on samples that the stitch was not fitted on. "
+                "The dashed line is the receiver alone on the same samples. Bands are 95 % intervals over seeds where "
+                "there are several, else over samples. A stitch that works is no evidence that both networks use the "
+                "same information."
+            )
+            yield Section("accuracy", "What the stitched networks can do", text, accuracies, place=20)
+        losses = tuple(_losses(results, stitches))
+        if losses:
+            text = (
+                "The training loss of each stitch, step by step: the first seed of each, means over equal stretches of "
+                "steps."
+            )
+            yield Section("losses", "How the stitches were found", text, losses[:_LOSSES], place=80)
 
 
 def _activations(job: Job) -> dict[str, Job]:
@@ -189,3 +209,39 @@ def _evaluate(
     result = evaluate(stitched, scored, own=task)
     here = right_of(alone, test).as_record()
     return result, {"unadapted": {"here": here, "own": None if its_own is None else its_own.as_record()}}
+
+
+# ---- sections
+
+
+def _line_name(stitches: Sequence[Result]) -> Callable[[Result], str]:
+    """How a line is called among those of these stitches: by the sender, and whatever else differs."""
+    choices = ("matching", "stitch", "freeze")
+    differ = [name for name in choices if len({stitch.labels.get(name) for stitch in stitches}) > 1]
+    return lambda stitch: ", ".join(str(stitch.labels[name]) for name in ("sender", *differ))
+
+
+def _accuracies(receiver: str, data: str, stitches: Sequence[Result]) -> Lines:
+    """Accuracy by cut: one line for each sender and way, and one for the receiver alone."""
+    places, lines = cuts_of(stitches), groups_of(stitches, _line_name(stitches))
+
+    def series(name: str, members: Sequence[Result], figure: str, *, dashed: bool = False) -> Series:
+        by_cut = groups_of(members, lambda stitch: stitch.cut)
+        return Series(name, tuple(over(by_cut.get(place, []), figure) for place in places), dashed)
+
+    alone = series(f"{receiver} alone", stitches, "receiver_here", dashed=True)
+    senders = [series(name, members, "top1") for name, members in lines.items()]
+    return Lines(f"Accuracy by cut, into {receiver} on {data}", places, (*senders, alone), "accuracy")
+
+
+def _losses(results: StudyResults, stitches: Sequence[Result]) -> Iterator[Lines]:
+    """One figure for each cut and receiver, with the first seed of each sender and way."""
+    name_of = _line_name(stitches)
+    for (cut, receiver), group in groups_of(stitches, lambda stitch: (stitch.cut, stitch.labels["receiver"])).items():
+        losses = {}
+        for name, seeds in groups_of(group, name_of).items():
+            tensors = results.tensor(seeds[0], "stitch", "stitch") or {}
+            if len(tensors.get("curve.loss", ())) > 1:
+                losses[name] = tensors["curve.loss"].tolist()
+        if losses:
+            yield curves(f"Loss at {cut}, into {receiver}", losses)
