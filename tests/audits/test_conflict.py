@@ -15,7 +15,8 @@ from torch.nn import functional as F
 from seamripper.audits import Evidence
 from seamripper.audits.agreement import Agreement
 from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _position
-from seamripper.audits.interventions.base import Intervention, Kind
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.inputs import Kind
 from seamripper.controls import Case, controls
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut import Split, split

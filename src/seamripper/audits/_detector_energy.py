@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -75,7 +75,7 @@ class EnergyDetector(Detector):
     It sees no stitched activations before it scores them, and no sample that it is put to.
     """
 
-    headline: ClassVar[str] = "energy"
+    headline = "energy"
 
     def __init__(
         self,

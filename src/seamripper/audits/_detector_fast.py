@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ class FastDetector(Detector):
     column's mean, but they move the distances.
     """
 
-    headline: ClassVar[str] = "classifier"
+    headline = "classifier"
 
     def __init__(
         self, receiver: Split, samples: Samples, *, folds: int, l2: float, k: int, peers: bool, seed: int

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seamripper._options import require_options
 from seamripper.audits.agreement import Agreement, Bootstrap, answers, mean_kappa
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.controls import Outcome
 from seamripper.data.samples import Samples
-from seamripper.errors import AuditError, InapplicableError
+from seamripper.errors import InapplicableError
 from seamripper.estimate import Estimate, bootstrap, mean_over, proportion
 from seamripper.matching.match import Match
 
@@ -90,14 +89,12 @@ class Conflict(Audit):
     where no set tells. Without a control that has learnt nothing κ(nothing) is 0, and "yes" is never said.
     """
 
-    name: ClassVar[str] = "conflict"
-    question: ClassVar[str] = "Where the cues disagree, does the stitched network still answer as the receiver does?"
+    name = "conflict"
+    question = "Where the cues disagree, does the stitched network still answer as the receiver does?"
+    least = {"n": 20, "seed": 0}
 
     n: int = 1000
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        require_options(self, f"the audit {self.name!r}", error=AuditError, n=20, seed=0)
 
     def put(self, evidence: Evidence) -> Verdict:
         """What the deciding set says."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 
@@ -60,8 +60,8 @@ class Distribution(Audit):
     seamripper.errors.AuditError: Expected detector of the audit 'distribution' to be 'fast' or 'energy', but got 'fat'.
     """
 
-    name: ClassVar[str] = "distribution"
-    question: ClassVar[str] = "Are stitched activations distinguishable from the receiver's own?"
+    name = "distribution"
+    question = "Are stitched activations distinguishable from the receiver's own?"
 
     detector: Literal["fast", "energy"] = "fast"
     n: int = 1000

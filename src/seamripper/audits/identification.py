@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,8 @@ class Identification(Audit):
     the two networks if they have the same cuts with the same shapes, else on the receiver alone.
     """
 
-    name: ClassVar[str] = "identification"
-    question: ClassVar[str] = "Is each layer most similar to itself?"
+    name = "identification"
+    question = "Is each layer most similar to itself?"
 
     measures: str = "linear_cka"
     n: int = 1000

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
@@ -15,7 +14,6 @@ from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies,
 from seamripper.controls import Case, Outcome
 from seamripper.errors import InapplicableError
 from seamripper.estimate import TELLING, Estimate, difference, mean_over
-from seamripper.matching.task import Task
 
 _CLEARLY = 2.0
 """How many standard errors above chance a broken pairing must be to count as a leak."""
@@ -33,9 +31,9 @@ class Margin(Audit):
     A control whose pairing is broken must be at chance. If not, the evaluation leaks, and the answer is "unknown".
     """
 
-    name: ClassVar[str] = "margin"
-    question: ClassVar[str] = "Does the sender do better than the controls that should fail?"
-    by_accuracy: ClassVar[bool] = True
+    name = "margin"
+    question = "Does the sender do better than the controls that should fail?"
+    by_accuracy = True
 
     def put(self, evidence: Evidence) -> Verdict:
         """The margin over the best control."""
@@ -78,8 +76,7 @@ def rank_p(sender: float, controls: Sequence[float]) -> float:
 
 def chance(case: Case) -> float:
     """What saying the most frequent class at all times would give."""
-    test = case.test
-    labels = case.matching.wanted(test) if isinstance(case.matching, Task) else test.labels
+    labels = case.targets(case.test)
     return int(torch.bincount(labels).max()) / len(labels)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from seamripper._options import require_options
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
@@ -39,8 +39,8 @@ class Rank(Audit):
     There is no p: nothing here has the distribution that the rank would have under chance.
     """
 
-    name: ClassVar[str] = "rank"
-    question: ClassVar[str] = "Does the receiver's first layer use as many directions as for its own activations?"
+    name = "rank"
+    question = "Does the receiver's first layer use as many directions as for its own activations?"
 
     n: int = 2000
     threshold: float = THRESHOLD

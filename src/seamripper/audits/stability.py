@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control, by_seed
 from seamripper.controls import Outcome
@@ -23,9 +23,9 @@ class Stability(Audit):
     into one VGG of Smith et al. 2025 gave anything from 45 to 52 % over 26 restarts.
     """
 
-    name: ClassVar[str] = "stability"
-    question: ClassVar[str] = "Is the answer the same for every stitch seed?"
-    by_accuracy: ClassVar[bool] = True
+    name = "stability"
+    question = "Is the answer the same for every stitch seed?"
+    by_accuracy = True
 
     def put(self, evidence: Evidence) -> Verdict:
         """The spread, and whether the effect is larger."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -12,7 +12,7 @@ from seamripper.audits.base import Answer, Audit, Evidence, Verdict, by_seed
 from seamripper.controls import Case, Outcome
 from seamripper.errors import DataError, InapplicableError, MatchError, StitchError
 from seamripper.estimate import Estimate, difference, mean_over
-from seamripper.matching.task import Task, require_classes
+from seamripper.matching.task import require_classes
 
 _LITTLE = 0.05
 """A penalty of up to this, at the upper end of its interval, is none."""
@@ -30,9 +30,9 @@ class Symmetry(Audit):
     Colour-Only 0.985 against 0.686), and it is named: an accuracy above the receiver's is no sign of a better sender.
     """
 
-    name: ClassVar[str] = "symmetry"
-    question: ClassVar[str] = "Does it hold both ways?"
-    by_accuracy: ClassVar[bool] = True
+    name = "symmetry"
+    question = "Does it hold both ways?"
+    by_accuracy = True
 
     def put(self, evidence: Evidence) -> Verdict:
         """Both ways, side by side."""
@@ -58,11 +58,10 @@ def reverse_case(case: Case) -> Case:
         raise InapplicableError(
             "The sender is no network that looks at the inputs, so nothing can be stitched into it."
         )
-    labels = case.matching.wanted(case.test) if isinstance(case.matching, Task) else case.test.labels
     with torch.no_grad():
         answer = case.sender.answer(case.sender.model.present(case.test.receiver).batch(slice(0, 2)))
     try:
-        require_classes(labels, answer, case.test.name)
+        require_classes(case.targets(case.test), answer, case.test.name)
     except DataError as e:
         raise InapplicableError(f"The sender ({case.sender.model.source}) cannot be the receiver: {e}") from e
     return replace(case, sender=case.receiver, receiver=case.sender, others=())
