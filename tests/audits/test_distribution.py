@@ -231,8 +231,7 @@ def test_activations_that_are_not_finite_are_refused(make: Any) -> None:
     whole = make.case(seeds=(0,))
     found = whole.sender_outcome(0)
     assert found.match is not None
-    evidence = Evidence(whole, controls=())
     broken = Outcome("sender", "sender", 0, found.result, replace(found.match, layer=_Infinite()))
-    evidence._outcomes["sender"] = (broken,)
+    evidence = Evidence(whole, controls=(), outcomes={"sender": (broken,)})
     with pytest.raises(DataError, match="hold NaN or Inf, first for the sample with id 5"):
         Distribution().put(evidence)

@@ -189,7 +189,7 @@ class Distribution(Audit):
         readings_by_name = {"sender": reader.read(evidence.observed)}
         if not readings_by_name["sender"]:
             raise InapplicableError("There is no stitch here, so there are no stitched activations to look at.")
-        for outcome in evidence.known("same"):
+        for outcome in evidence.of_kind("same"):
             # These look at the inputs themselves, also where the sender is shown something else.
             readings_by_name.setdefault(outcome.control, []).extend(reader.read([outcome], native=True))
         return {name: readings for name, readings in readings_by_name.items() if readings}
