@@ -6,13 +6,13 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.audits.detectors import Detector, EnergyDetector, FastDetector, StitchedReader
-from seamripper.audits.detectors.base import DetectorReading
+from seamripper.audits.detectors.base import DetectorReading, DistributionOptions
 from seamripper.audits.detectors.scores import combined_p, histogram
 from seamripper.controls import Case
 from seamripper.data.paired import Paired
@@ -26,7 +26,7 @@ _FEWEST = 20
 
 
 @dataclass(frozen=True)
-class Distribution(Audit):
+class Distribution(DistributionOptions, Audit):
     """AUROC of a detector for stitched against native activations of the same test samples (Balogh & Jelasity 2025).
 
     A stitch that is trained on a task may solve it by activations that the receiver never produces. `detector` is
@@ -59,24 +59,6 @@ class Distribution(Audit):
     question = "Are stitched activations distinguishable from the receiver's own?"
     least = {"n": _FEWEST, "reference": _FEWEST, "seed": 0, "folds": 2, "k": 1, "epochs": 1, "tune_epochs": 1}
     between = {"l2": (0, math.inf), "width": (0, math.inf), "lr": (0, math.inf), "margin": (0, _CHANCE)}
-
-    detector: Literal["fast", "energy"] = "fast"
-    n: int = 1000
-    reference: int | None = 2000
-    margin: float = 0.05
-    seed: int = 0
-    folds: int = 5
-    l2: float = 0.01
-    k: int = 10
-    peers: bool = False
-    epochs: int | None = None
-    tune_epochs: int | None = None
-    width: float = 0.125
-    lr: float = 1e-3
-    m_in: float = -25.0
-    m_out: float = -7.0
-    outliers: Literal["inputs", "both"] = "both"
-    auxiliary: Samples | str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

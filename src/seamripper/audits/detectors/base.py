@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -16,11 +16,34 @@ from seamripper.controls import Case, Outcome
 from seamripper.cut.on_data import views_of
 from seamripper.data.padding import tokens_that_count
 from seamripper.data.paired import Paired
-from seamripper.data.samples import Inputs
+from seamripper.data.samples import Inputs, Samples
 from seamripper.estimate import Estimate
 from seamripper.matching.match import Match
 
 BATCH = 256
+
+
+@dataclass(frozen=True)
+class DistributionOptions:
+    """The options of the audit `distribution`, which explains them; its detectors are made by them."""
+
+    detector: Literal["fast", "energy"] = "fast"
+    n: int = 1000
+    reference: int | None = 2000
+    margin: float = 0.05
+    seed: int = 0
+    folds: int = 5
+    l2: float = 0.01
+    k: int = 10
+    peers: bool = False
+    epochs: int | None = None
+    tune_epochs: int | None = None
+    width: float = 0.125
+    lr: float = 1e-3
+    m_in: float = -25.0
+    m_out: float = -7.0
+    outliers: Literal["inputs", "both"] = "both"
+    auxiliary: Samples | str | None = None
 
 
 class Detector(abc.ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from seamripper._progress import Watcher, nobody
 from seamripper.activations import Activations, collect
-from seamripper.audits.detectors.base import BATCH, Detector
+from seamripper.audits.detectors.base import BATCH, Detector, DistributionOptions
 from seamripper.audits.detectors.outliers import auxiliary_samples, change_activations
 from seamripper.audits.detectors.scores import Array, Scores, auroc
 from seamripper.cut.place import Cut, Layout
@@ -25,9 +25,6 @@ from seamripper.models.running import use_seed
 from seamripper.models.training import Training
 from seamripper.models.zoo import Value
 from seamripper.models.zoo.vit import Block
-
-if TYPE_CHECKING:
-    from seamripper.audits.distribution import Distribution
 
 _WEIGHT = 0.1
 _ENOUGH = 0.8
@@ -56,7 +53,9 @@ class EnergyDetector(Detector):
 
     headline, who = "energy", "The energy detector"
 
-    def __init__(self, options: Distribution, receiver: Split, samples: Samples, watch: Watcher = nobody) -> None:
+    def __init__(
+        self, options: DistributionOptions, receiver: Split, samples: Samples, watch: Watcher = nobody
+    ) -> None:
         self.options = options
         self.auxiliary = auxiliary_samples(samples, options.auxiliary, seed=options.seed)
         usual = usual_epochs(receiver.cut.layout, len(samples))
@@ -196,11 +195,15 @@ def detector_network(native: Tensor, cut: Cut, *, classes: int, width: float, se
         network: nn.Module
         if cut.layout == "nchw":
             options: dict[str, Value] = {"channels": cut.width, "classes": classes, "width": width, "stem": "3x3"}
-            network = nn.Sequential(_Resized(), Architecture("resnet18", options).build())
+            # Bilinear resizing to the same size changes nothing.
+            resize = nn.Upsample((_SIDE, _SIDE), mode="bilinear", align_corners=False)
+            network = nn.Sequential(resize, Architecture("resnet18", options).build())
         elif cut.layout == "ntd":
             network = _Transformer(cut, classes, width)
         else:
-            network = _perceptron(cut.width, max(1, round(_HIDDEN * width)), classes)
+            d, hidden = cut.width, max(1, round(_HIDDEN * width))
+            layers = (nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes))
+            network = nn.Sequential(*layers)
         return nn.Sequential(_Standard(native, cut), network)
 
 
@@ -224,15 +227,6 @@ class _Standard(nn.Module):
         return (activations - self.centre) / self.scale
 
 
-class _Resized(nn.Module):
-    """Maps as maps of 32×32."""
-
-    def forward(self, maps: Tensor) -> Tensor:
-        if maps.shape[2:] == (_SIDE, _SIDE):
-            return maps
-        return F.interpolate(maps, size=(_SIDE, _SIDE), mode="bilinear", align_corners=False)
-
-
 class _Transformer(nn.Module):
     """Blocks on tokens; the answer is read at the first token if that is a CLS token, else at the mean of all."""
 
@@ -250,9 +244,3 @@ class _Transformer(nn.Module):
         tokens = self.norm(self.blocks(self.enter(tokens)))
         answer: Tensor = self.head(tokens[:, 0] if self.first else tokens.mean(1))
         return answer
-
-
-def _perceptron(width: int, hidden: int, classes: int) -> nn.Module:
-    return nn.Sequential(
-        nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes)
-    )

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 from seamripper._progress import Watcher, nobody
 from seamripper._words import need
 from seamripper.activations.sampling import counting, mean_token
-from seamripper.audits.detectors.base import BATCH, Detector
+from seamripper.audits.detectors.base import BATCH, Detector, DistributionOptions
 from seamripper.audits.detectors.scores import Scores
 from seamripper.controls.logistic import logistic_answers
 from seamripper.cut.place import Cut
@@ -24,9 +24,6 @@ from seamripper.data.padding import tokens_that_count
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.models.libraries import import_torchvision
-
-if TYPE_CHECKING:
-    from seamripper.audits.distribution import Distribution
 
 
 class FastDetector(Detector):
@@ -38,7 +35,9 @@ class FastDetector(Detector):
 
     headline, who = "classifier", "A two-sample classifier"
 
-    def __init__(self, options: Distribution, receiver: Split, samples: Samples, watch: Watcher = nobody) -> None:
+    def __init__(
+        self, options: DistributionOptions, receiver: Split, samples: Samples, watch: Watcher = nobody
+    ) -> None:
         self.options, self.cut, self.labels = options, receiver.cut, samples.labels
         # Texts are not a square of patches behind a CLS token, even where they happen to be as long as one.
         self.cls = isinstance(samples.inputs, Tensor)
