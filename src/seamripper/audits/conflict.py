@@ -178,7 +178,7 @@ class Conflict(Audit):
             position=position,
             agreement=mean_over(_shares(sender)).as_share,
             accuracy=mean_over(right).as_share,
-            controls={key: _shares(each) for key, each in agreements.items() if each},
+            controls={key: _shares(seeds) for key, seeds in agreements.items() if seeds},
         )
 
 

@@ -79,7 +79,7 @@ class Distribution(DistributionOptions, Audit):
         test, reference = self.split_samples(evidence.case)
         detector = self.make_detector(evidence.case, reference)
         readings = self._read(evidence, StitchedReader(evidence.case, detector, test, seed=self.seed))
-        aurocs = {name: _by_seed(each, detector.headline) for name, each in readings.items()}
+        aurocs = {name: _by_seed(seeds, detector.headline) for name, seeds in readings.items()}
         sender = aurocs.pop("sender")
         means = {name: mean_over([auroc for _, auroc in seeds]) for name, seeds in aurocs.items()}
         rival = max(means, key=lambda name: means[name].value, default=None)
@@ -93,7 +93,7 @@ class Distribution(DistributionOptions, Audit):
             f"{detector.who} tells stitched from native activations with AUROC {observed} (0.5 is chance), {those}: "
             f"{self.meaning(answer, observed, effect)}{detector.doubt} p = {p:.4f}."
         )
-        firsts = {name: each[0].scores[detector.headline] for name, each in readings.items()}
+        firsts = {name: seeds[0].scores[detector.headline] for name, seeds in readings.items()}
         figures = {
             "detector": self.detector,
             "n": len(test),
@@ -101,7 +101,7 @@ class Distribution(DistributionOptions, Audit):
             "margin": self.margin,
             "against": rival,
             "made": detector.about,
-            "scores": {name: _figures(each) for name, each in readings.items()},
+            "scores": {name: _figures(seeds) for name, seeds in readings.items()},
             "histogram": {"score": detector.headline, **histogram(firsts)},
         }
         controls = {name: tuple(auroc for _, auroc in seeds) for name, seeds in aurocs.items()}
@@ -138,7 +138,7 @@ class Distribution(DistributionOptions, Audit):
         for outcome in evidence.of_kind("same"):
             # These see the receiver's inputs, even where the sender is shown something else.
             readings.setdefault(outcome.control, []).extend(reader.read([outcome], native=True))
-        return {name: each for name, each in readings.items() if each}
+        return {name: seeds for name, seeds in readings.items() if seeds}
 
     def answer(self, observed: Estimate, effect: Estimate, doubt: str) -> Answer:
         """By the AUROC, by how far it is above that of the rival, and by whether the detector may miss differences."""

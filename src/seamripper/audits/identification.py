@@ -70,7 +70,7 @@ class Identification(Audit):
         sentence = _place(case, where) + verdict.sentence
         if where == "within" and label not in FUNCTIONAL:
             sentence += " This shows little: most measures give a layer and itself the best score by definition."
-        figures = {place: {m: _summary(v) for m, v in each.items()} for place, each in verdicts.items()}
+        figures = {place: {m: _summary(v) for m, v in by_measure.items()} for place, by_measure in verdicts.items()}
         return replace(verdict, sentence=sentence, figures={"measure": label, "where": where, **figures})
 
     def _compare(self, case: Case, samples: Samples, *, within: bool) -> Comparison:

@@ -47,7 +47,8 @@ class Margin(Audit):
         observed, groups = mean_over(figures_of(evidence.observed)), by_counterpart(nothing or broken)
         means = {name: mean_over(figures_of(outcomes)) for name, outcomes in groups.items()}
         best = max(means, key=lambda name: means[name].value)
-        effects = {name: difference(by_seed(evidence.observed), by_seed(each)) for name, each in groups.items()}
+        ours = by_seed(evidence.observed)
+        effects = {name: difference(ours, by_seed(outcomes)) for name, outcomes in groups.items()}
         leaks, rivals = _leaks(broken, evidence.case), independent(nothing)
         answer: Answer = "unknown"
         if nothing and not leaks:

@@ -47,8 +47,8 @@ class Rank(Audit):
     def put(self, evidence: Evidence) -> Verdict:
         """The ranks, and whether the sender's is beyond those of the same information."""
         case, reader = evidence.case, RankReader(self.n, self.threshold)
-        native = reader.native(case.receiver, case.test.receiver)
-        sent = [(o.seed, reader.stitched(o.match, case.test)) for o in evidence.observed if o.match]
+        native = reader.native_ranks(case.receiver, case.test.receiver)
+        sent = [(o.seed, reader.stitched_ranks(o.match, case.test)) for o in evidence.observed if o.match]
         if not sent:
             raise InapplicableError("There is no stitch here, so there is no stitched rank.")
         controls = {name: ranks for name in evidence.controls if (ranks := _control_ranks(evidence, name, reader))}
@@ -78,7 +78,9 @@ def _control_ranks(evidence: Evidence, name: str, reader: RankReader) -> _RanksB
         return []
     # An outcome does not keep its samples, and noise is shown others than the case's: they are made again.
     pairs = zip(outcomes, control.counterparts(evidence.case), strict=True)
-    return [(outcome.seed, reader.stitched(outcome.match, other.test)) for outcome, other in pairs if outcome.match]
+    return [
+        (outcome.seed, reader.stitched_ranks(outcome.match, other.test)) for outcome, other in pairs if outcome.match
+    ]
 
 
 def _estimates(ranks_by_seed: _RanksBySeed) -> BySeed:
@@ -159,8 +161,8 @@ def ranks_behind(match: Match, samples: Samples | Paired, *, native: bool = True
 
     With `native`, `rank_native` is that of the receiver's own activations for these samples.
     """
-    ranks = {"rank": vars(_SMITH.stitched(match, samples))}
+    ranks = {"rank": vars(_SMITH.stitched_ranks(match, samples))}
     if native:
         own = samples.receiver if isinstance(samples, Paired) else samples
-        ranks["rank_native"] = vars(_SMITH.native(match.receiver, own))
+        ranks["rank_native"] = vars(_SMITH.native_ranks(match.receiver, own))
     return ranks

@@ -60,12 +60,12 @@ class RankReader:
     n: int
     threshold: float
 
-    def native(self, receiver: Split, samples: Samples) -> Ranks:
+    def native_ranks(self, receiver: Split, samples: Samples) -> Ranks:
         """The ranks of the receiver's own activations."""
         view = self._draw(receiver, Paired.of(receiver.model.present(samples))).receiver
         return self._read(receiver, ((receiver.head(inputs), inputs) for inputs, _ in view.batches(_BATCH)), view)
 
-    def stitched(self, match: Match, samples: Samples | Paired) -> Ranks:
+    def stitched_ranks(self, match: Match, samples: Samples | Paired) -> Ranks:
         """The ranks of the stitched activations."""
         views = self._draw(match.receiver, views_of(samples, match.sender, match.receiver))
         sent = ((match.activations(inputs, given), inputs) for given, inputs in views.batches(_BATCH))

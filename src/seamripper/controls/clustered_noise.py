@@ -79,12 +79,12 @@ class ClusteredNoise(Control):
         used = _of_classes(samples, classes)
         most = max(2, _BYTES // (4 * math.prod(shape)))
         used = used.draw(most if self.n is None else min(most, self.n), seed=seed)
-        row, each = places(used.labels, classes)
+        rows, per_class = places(used.labels, classes)
         try:
-            noise = clustered_noise(shape, classes=classes, radius=radius, per_class=each, seed=seed, split=split)
+            noise = clustered_noise(shape, classes=classes, radius=radius, per_class=per_class, seed=seed, split=split)
         except DataError as e:
             raise InapplicableError(f"{e} Choose clustered_noise?n=… smaller.") from e
-        shown = replace(noise.take(row), ids=used.ids)
+        shown = replace(noise.take(rows), ids=used.ids)
         assert isinstance(shown.inputs, Tensor)
         values = shown.inputs.to(dtype)
         if tokens is None:

@@ -24,8 +24,8 @@ def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: in
     values in another order, its spectrum with other phases (which keeps the smoothness of an image), or uniform noise
     between the smallest and the largest value. Token ids are drawn anew from those that occur.
 
-    >>> one = Samples("toy", torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([0]), torch.tensor([0]), classes=1)
-    >>> auxiliary_samples(one, None, seed=0).inputs[0]
+    >>> toy = Samples("toy", torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([0]), torch.tensor([0]), classes=1)
+    >>> auxiliary_samples(toy, None, seed=0).inputs[0]
     tensor([3., 1., 2.])
     """
     if given is None:
