@@ -1,15 +1,15 @@
-"""Does a number tell networks of the same information from networks of another? On senders whose answer is known.
+"""Does a number tell networks with the same information from networks with another? On senders with a known answer.
 
     python benchmarks/same_information.py --check                    # MNIST, three seeds, three cuts
     python benchmarks/same_information.py --data fashion --check     # the same on Fashion-MNIST
 
-Receiver: Digit, which names the shape. Of the same information: Digit of another seed, and greyscale. Of another:
-Correlated, Colour, Colour-Only and an untrained network. All are stitched into Digit on Correlated images, on which
-shape and colour say the same. For every number that is in use, and for the conflict audit, the table has the AUROC for
-telling the two kinds apart: 1 is without error, 0.5 is chance, and below that it is inverted. Its interval is a
-bootstrap over training seeds. The audit is put twice: with the conflict set (colour drawn independently of the shape),
-and by the built-in interventions alone, all of them, the audit choosing which one decides. Trained networks are kept in
-`--out`, and are not trained again.
+The receiver is Digit, which names the shape. Digit of another seed and greyscale have the same information; Correlated,
+Colour, Colour-Only and an untrained network do not. All are stitched into Digit on Correlated images, in which shape
+and colour agree. For every number in use, and for the conflict audit, the table has the AUROC for telling the two kinds
+apart: 1 is without error, 0.5 is chance, and below that it is inverted. Its interval is a bootstrap over training
+seeds. The audit runs twice: with the conflict set (colour drawn independently of the shape), and with all built-in
+interventions instead, of which the audit chooses the one that decides. Trained networks are kept in `--out`, and are
+not trained again.
 
 `--check` ends with exit code 1 if a bound is missed: AUROC of at least 0.98 with the conflict set and 0.95 by
 interventions alone, at least 95 % of judgements right, noise never called the same and self always.
@@ -62,7 +62,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     rows, begun = [], time.perf_counter()
     for seed, cut in itertools.product(range(options.seeds), CUTS):
-        for row in _audited(options, seed, cut):
+        for row in _audit_senders(options, seed, cut):
             rows.append(row)
             print(f"{time.perf_counter() - begun:6.0f} s  {_line(row)}", flush=True)
     (options.out / f"{options.data}.json").write_text(json.dumps([vars(row) for row in rows], indent=1))
@@ -96,24 +96,24 @@ _Sender = tuple[sr.Split, sr.Samples, sr.Samples]
 
 
 def _senders(options: argparse.Namespace, case: Case, seed: int, cut: str) -> dict[str, _Sender]:
-    """Each sender, with what it is fitted and scored on."""
+    """Each sender, with the samples that it is fitted and scored on."""
     kinds = {kind: _network(options, kind, seed) for kind in ("greyscale", "correlated", "colour", "colour-only")}
     kinds["digit, other seed"] = _network(options, "digit", (seed + 1) % options.seeds)
-    found = {name: (sr.split(model, cut), case.fit, case.test) for name, model in kinds.items()}
+    senders = {name: (sr.split(model, cut), case.fit, case.test) for name, model in kinds.items()}
     # Drawn from other seeds than those of the audit's own controls.
     for name, control in (("random", "random_sender"), ("noise", "clustered_noise")):
-        one = next(iter(controls.make(control).counterparts(_with_seed(case, 1000 + seed))))
-        assert isinstance(one, Counterpart)
-        found[name] = one.sender, one.fit, one.test
-    return found | {"self": (case.receiver, case.fit, case.test)}
+        counterpart = next(iter(controls.make(control).counterparts(_with_seed(case, 1000 + seed))))
+        assert isinstance(counterpart, Counterpart)
+        senders[name] = counterpart.sender, counterpart.fit, counterpart.test
+    return senders | {"self": (case.receiver, case.fit, case.test)}
 
 
 def _with_seed(case: Case, seed: int) -> Case:
     return Case(case.sender, case.receiver, case.fit, case.test, seeds=(seed,))
 
 
-def _audited(options: argparse.Namespace, seed: int, cut: str) -> list[Row]:
-    # Shown to all networks as the set is normalised, a greyscale one included, as in Smith's code.
+def _audit_senders(options: argparse.Namespace, seed: int, cut: str) -> list[Row]:
+    # All networks, the greyscale one included, are shown the set with its own normalisation, as in Smith's code.
     fit = load_data(f"{options.data}/correlated", "train", n=options.fit, ready=True)
     test, conflict = (
         load_data(f"{options.data}/{kind}", "test", n=options.test, ready=True) for kind in ("correlated", "digit")
@@ -125,12 +125,12 @@ def _audited(options: argparse.Namespace, seed: int, cut: str) -> list[Row]:
     for name, (sender, shown, tested) in _senders(options, Case(receiver, receiver, fit, test), seed, cut).items():
         row, common = Row(name, seed, cut), {"others": [other], "seeds": [0], "controls": CONTROLS, "memo": memo}
         for how, with_set in ((SET, conflict), (ALONE, None)):
-            found = audit(sender, receiver, shown, tested, conflict=with_set, audits=["margin", "conflict"], **common)
-            row.judgements[how] = found.conclusion
-            if "conflict" in found.verdicts:
-                row.numbers[how] = found.verdicts["conflict"].figures["score"].value
-                row.decided_by[how] = found.verdicts["conflict"].figures["decided_by"]
-            row.numbers["task accuracy"] = found.outcomes[0].result.top1.value
+            result = audit(sender, receiver, shown, tested, conflict=with_set, audits=["margin", "conflict"], **common)
+            row.judgements[how] = result.conclusion
+            if "conflict" in result.verdicts:
+                row.numbers[how] = result.verdicts["conflict"].figures["score"].value
+                row.decided_by[how] = result.verdicts["conflict"].figures["decided_by"]
+            row.numbers["task accuracy"] = result.outcomes[0].result.top1.value
         if name != "noise":
             direct = sr.match(sender, receiver, shown, matching=Direct())
             row.numbers["direct accuracy"] = sr.evaluate(direct, tested).top1.value
@@ -147,7 +147,7 @@ def _line(row: Row) -> str:
 
 
 def _report(rows: list[Row], options: argparse.Namespace) -> list[str]:
-    """Print both tables; the bounds that are missed."""
+    """Print both tables; return the bounds that are missed."""
     pairs, missed = [row for row in rows if row.sender in (*SAMES, *OTHERS)], []
     print(f"\n{options.data}: {len(pairs)} pairs, {options.seeds} training seeds, cuts {', '.join(CUTS)}; "
           f"fitted on {options.fit} images, scored on {options.test}; one stitch seed")  # fmt: skip
@@ -180,8 +180,8 @@ def _auroc(rows: list[Row], name: str, seeds: int) -> tuple[float, float, float]
 
     rng = np.random.default_rng(0)
     by_seed = [[row for row in rows if row.seed == seed] for seed in range(seeds)]
-    drawn = [of([r for k in rng.integers(0, seeds, seeds) for r in by_seed[k]]) for _ in range(1000)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    resamples = [of([r for k in rng.integers(0, seeds, seeds) for r in by_seed[k]]) for _ in range(1000)]
+    low, high = np.quantile(resamples, [0.025, 0.975])
     return of(rows), float(low), float(high)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from seamripper.estimate import Estimate, fold_interval, mean_over, paired, proportion
+from seamripper.estimate import Estimate, fold_interval, mean_over, paired_estimate, proportion
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_paired_matches_a_plain_bootstrap(name: str) -> None:
     rows = rng.integers(0, 400, size=(20_000, 400))
     spread = figure(a[rows].mean(1), b[rows].mean(1))
     low, high = np.quantile(spread, [0.025, 0.975])
-    found = paired(a, b, figure)
+    found = paired_estimate(a, b, figure)
     assert found.value == pytest.approx(figure(a.mean(), b.mean()))
     assert (found.low, found.high) == (pytest.approx(low, abs=0.006), pytest.approx(high, abs=0.006))
     assert found.n == 400
@@ -58,7 +58,7 @@ def test_paired_covers_the_truth(name: str) -> None:
     rng = np.random.default_rng(2)
     figure = FIGURES[name]
     truth = figure(0.7 + 0.1, 0.7 + 0.05)
-    found = [paired(*answers(rng, 300, 0.7, 0.1, 0.05), figure) for _ in range(400)]
+    found = [paired_estimate(*answers(rng, 300, 0.7, 0.1, 0.05), figure) for _ in range(400)]
     covered = np.mean([e.low <= truth <= e.high for e in found])
     assert 0.92 <= covered <= 0.98
 
@@ -66,23 +66,23 @@ def test_paired_covers_the_truth(name: str) -> None:
 def test_pairing_narrows() -> None:
     """What both networks find hard widens neither: the same two accuracies, independent, are told apart worse."""
     rng = np.random.default_rng(3)
-    together = paired(*answers(rng, 2000, 0.7, 0.1, 0.05), FIGURES["penalty"])
-    apart = paired(rng.random(2000) < 0.8, rng.random(2000) < 0.75, FIGURES["penalty"])
+    together = paired_estimate(*answers(rng, 2000, 0.7, 0.1, 0.05), FIGURES["penalty"])
+    apart = paired_estimate(rng.random(2000) < 0.8, rng.random(2000) < 0.75, FIGURES["penalty"])
     assert together.high - together.low < 0.7 * (apart.high - apart.low)
 
 
 def test_paired_is_the_same_every_time() -> None:
     a, b = answers(np.random.default_rng(0), 100, 0.5, 0.2, 0.1)
-    assert paired(a, b, FIGURES["penalty"]) == paired(a, b, FIGURES["penalty"])
-    assert paired(a, b, FIGURES["penalty"]) != paired(a, b, FIGURES["penalty"], seed=1)
+    assert paired_estimate(a, b, FIGURES["penalty"]) == paired_estimate(a, b, FIGURES["penalty"])
+    assert paired_estimate(a, b, FIGURES["penalty"]) != paired_estimate(a, b, FIGURES["penalty"], seed=1)
     before = np.random.get_state()[1].copy()
-    paired(a, b, FIGURES["penalty"])
+    paired_estimate(a, b, FIGURES["penalty"])
     assert np.array_equal(np.random.get_state()[1], before)
 
 
 def test_a_figure_that_is_none() -> None:
     never = np.zeros(10, dtype=bool)
-    found = paired(~never, never, FIGURES["relative"])
+    found = paired_estimate(~never, never, FIGURES["relative"])
     assert np.isnan([found.value, found.low, found.high]).all()
     assert found.as_record() == {"value": None, "interval": None, "n": 10, "unit": "samples"}
 

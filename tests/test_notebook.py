@@ -351,7 +351,7 @@ def test_an_audited_comparison_is_plotted_by_what_decided(audited: Audited) -> N
     noise = replace(audited.judgement, conclusion="interchangeable here, information unknown")
     assert "margin: observed" in texts(replace(audited, judgement=noise).plot())
     nothing = replace(audited, verdicts={}, skipped={HOSTILE: HOSTILE})
-    assert "No audit could be put" in texts(nothing.plot())
+    assert "No audit applies" in texts(nothing.plot())
     assert "<script>" in read(nothing)
 
 

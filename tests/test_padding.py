@@ -20,7 +20,7 @@ from torch import Tensor, nn
 import seamripper as sr
 from seamripper.activations.collect import collect
 from seamripper.activations.recorded import replay
-from seamripper.audits._detector_fast import pooled_rows
+from seamripper.audits.detectors.fast import pooled_rows
 from seamripper.audits.distribution import Distribution
 from seamripper.comparing import Rule, Stitching, compare, pair_activations
 from seamripper.controls.linear_probe import LinearProbe

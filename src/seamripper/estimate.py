@@ -1,10 +1,10 @@
-"""A value with its 95 % interval, and the statistics that make one: every interval of the house comes from here."""
+"""Estimate: a value with its 95 % interval, and the statistics that give one. Every interval is computed here."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev, variance
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -38,14 +38,14 @@ class Estimate:
     high: float = math.nan
     n: int | None = None
     unit: str = ""
-    """What n counts, which is what the interval is over: samples, stitch seeds, rows."""
+    """What n counts, and what the interval is over: samples, stitch seeds, rows."""
     values: Mapping[Hashable, float] = field(default_factory=dict, hash=False)
-    """The value of each unit, where units of two estimates are to be paired."""
+    """The value of each unit, so that two estimates can be paired by unit."""
     note: str = ""
     lower_bound: bool = False
-    """Whether the value may yet be higher, as training had not ended."""
+    """Whether the true value may be higher, as training had not ended."""
     rule: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """How it was made: of a score the measure, the sampling, the direction, and the values of both sides."""
+    """How it was made: for a score, the measure, the sampling, the direction, and the values of both sides."""
 
     @property
     def has_interval(self) -> bool:
@@ -54,7 +54,7 @@ class Estimate:
 
     @property
     def possible(self) -> Estimate:
-        """The same, with no upper end if it is a lower bound.
+        """The same estimate, without an upper end if it is a lower bound.
 
         >>> Estimate(0.9, 0.8, 1.0, lower_bound=True).possible.high
         inf
@@ -63,7 +63,7 @@ class Estimate:
 
     @property
     def as_share(self) -> Estimate:
-        """The same, with ends between 0 and 1 where its values lie there: Student's interval does not know that."""
+        """The same estimate, its ends cut to 0 and 1 if its values lie there: Student's interval knows no bounds."""
         if not all(0 <= value <= 1 for value in (self.value, *self.values.values())):
             return self
         low, high = (end if math.isnan(end) else min(1.0, max(0.0, end)) for end in (self.low, self.high))
@@ -82,10 +82,8 @@ class Estimate:
         return f"{self.value:.{digits}f}{interval}" + (" ↑" if self.lower_bound else "")
 
     def __repr__(self) -> str:
-        known = [
-            part for part in fields(self) if part.name == "value" or getattr(self, part.name) not in ("", {}, False)
-        ]
-        return f"Estimate({', '.join(f'{part.name}={getattr(self, part.name)!r}' for part in known)})"
+        given = {name: x for name, x in vars(self).items() if name == "value" or x not in ("", {}, False)}
+        return f"Estimate({', '.join(f'{name}={x!r}' for name, x in given.items())})"
 
     def describe(self, *, note: bool = True) -> str:
         """Value, interval, n with what it counts, and the note.
@@ -99,7 +97,7 @@ class Estimate:
         return words + (f" ({self.note})" if note and self.note else "")
 
     def as_record(self) -> dict[str, Any]:
-        """The estimate as JSON has it: what is not finite is null, and what is not known is left out."""
+        """The estimate as JSON has it: numbers that are not finite are null, and empty fields are left out."""
         value, low, high = (x if math.isfinite(x) else None for x in (self.value, self.low, self.high))
         known = {name: getattr(self, name) for name in ("unit", "note", "lower_bound") if getattr(self, name)}
         rule = {name: list(x) if isinstance(x, tuple) else x for name, x in self.rule.items()}
@@ -107,7 +105,7 @@ class Estimate:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any] | None, *, unit: str = "", note: str = "") -> Estimate:
-        """The estimate of a record; one without a value for None. `unit` and `note` are for records that have none.
+        """The estimate in a record, without a value if that is None. `unit` and `note` are for records without them.
 
         >>> Estimate.from_record({"value": 0.5, "interval": [None, None], "n": 3}, unit="stitch seeds").describe()
         '0.5, n = 3 stitch seeds'
@@ -121,7 +119,7 @@ class Estimate:
         return cls(value, low, high, record["n"], **more, lower_bound=record.get("lower_bound", False), rule=rule)
 
     def minus(self, other: Estimate) -> Estimate:
-        """The difference: paired by unit if two units or more are common, else by Newcombe (1998).
+        """The difference: paired by unit if the two share two units or more, else by Newcombe (1998).
 
         It has no upper end if this one is a lower bound, and no lower end if the other one is.
 
@@ -177,15 +175,17 @@ def proportion(hits: int, n: int) -> Estimate:
     return Estimate(p, min(max(0.0, centre - half), p), max(min(1.0, centre + half), p), n, "samples")
 
 
-def paired(a: NDArray[np.bool_], b: NDArray[np.bool_], figure: Callable[[Any, Any], Any], *, seed: int = 0) -> Estimate:
+def paired_estimate(
+    a: NDArray[np.bool_], b: NDArray[np.bool_], figure: Callable[[Any, Any], Any], *, seed: int = 0
+) -> Estimate:
     """`figure(accuracy of a, accuracy of b)` for two networks on the same samples, with a paired bootstrap interval.
 
-    Samples are resampled together, so what both networks find hard widens neither. All that matters of a sample is
-    which of the two got it right, so the bootstrap draws the four counts from a multinomial: the same, and fast.
+    Samples are resampled together, so a sample that is hard for both networks widens neither. Only which of the two is
+    right matters, so the bootstrap draws the four counts from a multinomial, which is equivalent and fast.
 
     >>> import numpy as np
     >>> a, b = np.array([True] * 90 + [False] * 10), np.array([True] * 80 + [False] * 20)
-    >>> print(paired(a, b, lambda x, y: x - y))
+    >>> print(paired_estimate(a, b, lambda x, y: x - y))
     0.100 [0.050, 0.160]
     """
     import numpy as np
@@ -203,7 +203,7 @@ def paired(a: NDArray[np.bool_], b: NDArray[np.bool_], figure: Callable[[Any, An
 
 
 def bootstrap(value: float, resamples: NDArray[np.float64], n: int) -> Estimate:
-    """A value of n samples with the interval that 95 % of its resamples lie in.
+    """A value from n samples, with the interval that holds 95 % of its resamples.
 
     >>> import numpy as np
     >>> print(bootstrap(0.5, np.linspace(0, 1, 1001), 40))
@@ -218,8 +218,8 @@ def bootstrap(value: float, resamples: NDArray[np.float64], n: int) -> Estimate:
 def fold_interval(value: float, parts: Sequence[float], *, left_out: bool, within: Ends) -> Ends:
     """The interval value ± t · standard error, cut at the ends of `within`.
 
-    Where each part is the value with one of g folds `left_out`, the error is the jackknife's, √((g − 1)/g · Σ (θ₋ₖ −
-    mean)²) (Shao & Wu 1989); where it is the value of one fold, √(Σ (θₖ − mean)² / g(g − 1)).
+    If each part is the value with one of g folds `left_out`, the error is the jackknife's, √((g − 1)/g · Σ (θ₋ₖ −
+    mean)²) (Shao & Wu 1989); if it is the value of one fold, it is √(Σ (θₖ − mean)² / g(g − 1)).
     """
     g, mean = len(parts), math.fsum(parts) / len(parts)
     weight = (g - 1) / g if left_out else 1 / (g * (g - 1))
@@ -238,7 +238,7 @@ def _student(freedom: float) -> float:
 
 
 def over_seeds(values: Sequence[float] | Mapping[Any, float], unit: str = "seeds") -> Estimate:
-    """The mean over seeds, or other units, with Student's interval; of one unit there is no interval.
+    """The mean over seeds, or other units, with Student's interval; a single unit gives no interval.
 
     >>> print(over_seeds([0.90, 0.92, 0.94]))
     0.920 [0.870, 0.970]
@@ -272,10 +272,10 @@ def deviation_over_seeds(values: Sequence[float]) -> Estimate:
 
 
 def mean_over(estimates: Sequence[Estimate]) -> Estimate:
-    """The mean of estimates of several stitch seeds; its interval holds the one over seeds and the one over samples.
+    """The mean of the estimates of several stitch seeds; its interval covers those over seeds and over samples.
 
-    Of one seed it is the estimate over samples as it is. Seeds share their samples, so more of them do not make the
-    error over samples smaller: its ends are averaged. Seeds that all say 1.000 are thus not taken for certainty.
+    The estimate of a single seed is returned as it is. Seeds share their samples, so more seeds do not make the error
+    over samples smaller: the ends of those intervals are averaged. So seeds that all give 1.000 are no certainty.
 
     >>> print(mean_over([proportion(100, 100)] * 3))
     1.000 [0.963, 1.000]
@@ -288,11 +288,11 @@ def mean_over(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def difference(a: BySeed, b: BySeed) -> Estimate:
-    """mean a − mean b; its interval holds the one over seeds and the one over samples.
+    """mean a − mean b; its interval covers those over seeds and over samples.
 
-    Over seeds it is Student's for the differences seed by seed, if both have the same seeds, and else Welch's (1947).
-    Over samples it is Newcombe's (1998), which takes the two for independent. Networks on the same samples find the
-    same ones hard, so for them it is rather too wide than too narrow.
+    Over seeds it is Student's for the differences seed by seed if both have the same seeds, else Welch's (1947). Over
+    samples it is Newcombe's (1998), which takes the two as independent. Networks on the same samples find the same ones
+    hard, so for them it is too wide rather than too narrow.
 
     >>> def seeds(*values):
     ...     return [(seed, Estimate(value, value - 0.01, value + 0.01, 1000)) for seed, value in enumerate(values)]
@@ -317,7 +317,7 @@ def _by_seed(a: Mapping[int, Estimate], b: Mapping[int, Estimate]) -> Ends:
 
 
 def _welch(a: Sequence[float], b: Sequence[float]) -> Ends:
-    """Welch's interval; a side with one value counts as if it did not vary, as that cannot be seen."""
+    """Welch's interval; a side with one value counts as constant, as its variance is unknown."""
     errors = [(variance(side) / len(side), len(side) - 1) for side in (a, b) if len(side) > 1]
     if not errors:
         return math.nan, math.nan
@@ -330,7 +330,7 @@ def _welch(a: Sequence[float], b: Sequence[float]) -> Ends:
 
 
 def _newcombe(a: Sequence[Estimate], b: Sequence[Estimate]) -> Ends:
-    """Each end from the errors towards it, as intervals near 0 and 1 are uneven."""
+    """Each end from the errors in its direction, as intervals near 0 and 1 are asymmetric."""
 
     def reach(side: Sequence[Estimate], *, up: bool) -> float:
         return fmean((e.high - e.value) if up else (e.value - e.low) for e in side)
@@ -341,12 +341,12 @@ def _newcombe(a: Sequence[Estimate], b: Sequence[Estimate]) -> Ends:
 
 
 def _exact(estimate: Estimate) -> Estimate:
-    """The estimate; one without an interval (a published value, say) counts as exact."""
+    """The estimate; one without an interval, such as a published value, counts as exact."""
     return estimate if estimate.has_interval else replace(estimate, low=estimate.value, high=estimate.value)
 
 
 def _wider(value: float, seeds: Ends, samples: Ends, of: Sequence[Estimate], k: int) -> Estimate:
-    """An estimate whose interval holds both; one that is not known does not count."""
+    """An estimate whose interval covers both; an unknown one does not count."""
     known = [ends for ends in (seeds, samples) if math.isfinite(ends[0]) and math.isfinite(ends[1])]
     low, high = min((low for low, _ in known), default=math.nan), max((high for _, high in known), default=math.nan)
     note = "mean over seeds; the interval is the wider of that over samples and that over seeds" if k > 1 else ""

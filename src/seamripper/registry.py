@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import importlib
 import inspect
+import math
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,10 +48,18 @@ class Choice(abc.ABC):
     name: ClassVar[str]
     least: ClassVar[Mapping[str, float]] = {}
     """The least value that an option may have."""
+    between: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Two numbers that an option must lie between; neither of the two is allowed."""
 
     def __post_init__(self) -> None:
         # A leaf with checks of its own calls this first.
-        require_options(self, f"the {self.what} {self.name!r}", error=self.error, **self.least)
+        what = f"the {self.what} {self.name!r}"
+        require_options(self, what, error=self.error, **self.least)
+        for option, (low, high) in self.between.items():
+            value = getattr(self, option)
+            if not low < value < high:
+                upper = "" if high == math.inf else f" and below {high:g}"
+                raise self.error(f"Expected {option} of {what} to be a number above {low:g}{upper}, but got {value!r}.")
 
     @property
     def label(self) -> str:

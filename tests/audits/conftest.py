@@ -161,12 +161,21 @@ class Make:
         `planted([0.9, 0.91], random_sender=[0.4, 0.5])`; what is known of a control is what its name tells.
         """
         given = self.case(seeds=tuple(range(len(sender)))) if case is None else case
-        evidence = Evidence(given, controls=[control(name, known[name]) for name in controls])
         fields = {"n": n, "receiver": receiver}
         own = fields if agreements is None else {**fields, "agreements": agreements}
-        evidence._outcomes = {"sender": self.outcomes("sender", sender, **own)}
-        evidence._outcomes |= {name: self.outcomes(name, values, **fields) for name, values in controls.items()}
-        return evidence
+        outcomes = {"sender": self.outcomes("sender", sender, **own)}
+        outcomes |= {name: self.outcomes(name, values, **fields) for name, values in controls.items()}
+        return Evidence(given, controls=[control(name, known[name]) for name in controls], outcomes=outcomes)
+
+    @staticmethod
+    def replanted(evidence: Evidence, control: str, outcomes: Sequence[Outcome]) -> Evidence:
+        """The evidence with other outcomes of one control."""
+        others = {name: evidence.of(name) for name in evidence.controls}
+        return Evidence(
+            evidence.case,
+            controls=list(evidence.controls.values()),
+            outcomes={**others, "sender": evidence.observed, control: outcomes},
+        )
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from torch.nn import functional as F
 
 from seamripper.audits import Evidence
 from seamripper.audits.agreement import Agreement
-from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, Told, _position
-from seamripper.audits.interventions.base import Intervention, Kind
+from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, SetReading, kept_and_position
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.inputs import Kind
 from seamripper.controls import Case, controls
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut import Split, split
@@ -145,17 +146,17 @@ def test_same_is_said_by_the_set_that_could_have_told() -> None:
 def test_without_power_nothing_is_called_the_same() -> None:
     powerless = put(network("first", 1), interventions=[Nothing()])
     assert powerless.answer == "unknown"
-    assert "no set tells even a sender that has learnt nothing" in powerless.sentence
+    assert "a sender that has learnt nothing does as well on every set" in powerless.sentence
     assert powerless.figures["sets"]["nothing"]["stability"] > TELLS
     unproved = put(network("first", 1), controls=("self",), conflict=CONFLICT)
     assert unproved.answer == "unknown"
     assert "random_sender" in unproved.sentence
 
 
-def told(name: str, *, weight: float, kept: float, nothing: float) -> Told:
+def told(name: str, *, weight: float, kept: float, nothing: float) -> SetReading:
     position = (kept - nothing) / (1 - nothing)
     near = Estimate(position, position - 0.05, position + 0.05, 300)
-    return Told(name, weight, 0.9, Estimate(kept, kept - 0.05, kept + 0.05, 300), nothing, near, near, near, {})
+    return SetReading(name, weight, 0.9, Estimate(kept, kept - 0.05, kept + 0.05, 300), nothing, near, near, near, {})
 
 
 def test_the_set_with_the_largest_departure_decides_as_it_stands_to_the_controls() -> None:
@@ -172,7 +173,7 @@ def test_the_set_with_the_largest_departure_decides_as_it_stands_to_the_controls
 def test_the_best_of_the_untrained_networks_is_what_a_sender_must_beat() -> None:
     hits = {k: np.r_[np.ones(k), np.zeros(100 - k)] for k in (50, 80, 90, 95)}
     found = {k: Agreement(each, 0.0) for k, each in hits.items()}
-    _, position = _position([found[90]], [found[50], found[80]], [found[95]], seed=0)
+    _, position = kept_and_position([found[90]], [found[50], found[80]], [found[95]], seed=0)
     assert position.value == pytest.approx((0.90 - 0.80) / (0.95 - 0.80))
 
 
@@ -180,7 +181,7 @@ def test_sets_that_break_the_receiver_tell_nothing() -> None:
     for cue in ("first", "second"):
         blind = put(network(cue, 1), interventions=[Dropped(cue="first")])
         assert blind.answer == "unknown"
-        assert "no set leaves receiver and control their answers" in blind.sentence
+        assert "on no set do receiver and control keep their answers" in blind.sentence
 
 
 def test_self_is_the_same_and_the_order_of_sets_does_not_matter() -> None:
@@ -196,7 +197,7 @@ def test_a_sender_that_does_not_look_cannot_be_tested() -> None:
     base = Case(network("first", 1), network("first", 0), cues(400, agree=True), cues(300, agree=True), QUICK)
     one = next(iter(controls.make("clustered_noise").counterparts(base)))
     case = Case(noise, base.receiver, one.fit, one.test, QUICK)
-    with pytest.raises(InapplicableError, match="does not look at the inputs"):
+    with pytest.raises(InapplicableError, match="does not see the inputs"):
         Conflict().put(Evidence(case, conflict=CONFLICT))
 
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from seamripper._options import read_options
 from seamripper.audits import Evidence
-from seamripper.audits._detector import StitchedReader
-from seamripper.audits._detector_fast import FastDetector
+from seamripper.audits.detectors.base import StitchedReader
+from seamripper.audits.detectors.fast import FastDetector
 from seamripper.audits.distribution import Distribution
 from seamripper.controls import Counterpart, Outcome
 from seamripper.errors import AuditError, DataError, InapplicableError
@@ -42,11 +42,11 @@ def estimate(value: float, reach: float = 0.02) -> Estimate:
         ({"epochs": 0}, "Expected epochs .* of at least 1, but got 0"),
         ({"tune_epochs": 0}, "Expected tune_epochs .* of at least 1, but got 0"),
         ({"seed": -1}, "Expected seed .* of at least 0, but got -1"),
-        ({"l2": 0.0}, "Expected l2 of the audit 'distribution' to be above 0, but got 0.0"),
+        ({"l2": 0.0}, "Expected l2 of the audit 'distribution' to be a number above 0, but got 0.0"),
         ({"width": -1.0}, "Expected width .* above 0, but got -1.0"),
         ({"lr": math.nan}, "Expected lr .* a finite number, but got nan"),
-        ({"margin": 0.0}, "Expected margin .* to lie between 0 and 0.5, but got 0.0"),
-        ({"margin": 0.5}, "Expected margin .* to lie between 0 and 0.5, but got 0.5"),
+        ({"margin": 0.0}, "Expected margin .* to be a number above 0 and below 0.5, but got 0.0"),
+        ({"margin": 0.5}, "Expected margin .* to be a number above 0 and below 0.5, but got 0.5"),
         ({"margin": math.nan}, "Expected margin .* a finite number, but got nan"),
         ({"m_in": -7.0}, "Expected m_in .* to be below m_out, .* but got -7.0 and -7.0"),
         ({"outliers": "none"}, "Expected outliers .* to be 'inputs' or 'both', but got 'none'"),
@@ -78,9 +78,9 @@ def test_the_papers_sizes() -> None:
 @pytest.mark.parametrize(
     ("observed", "effect", "answer", "said"),
     [
-        (estimate(0.95), estimate(0.4), "yes", "they are not what the receiver makes itself"),
-        (estimate(0.50), estimate(0.0), "no", "as the receiver's own, within a margin of 0.05"),
-        (estimate(0.95), estimate(0.0), "no", "distinguishable, but no more than the same information is by such"),
+        (estimate(0.95), estimate(0.4), "yes", "not what the receiver produces itself"),
+        (estimate(0.50), estimate(0.0), "no", "like the receiver's own, within a margin of 0.05"),
+        (estimate(0.95), estimate(0.0), "no", "distinguishable, but no more than the same information is behind such"),
         # Above the control for certain, but by less than matters.
         (estimate(0.95), Estimate(0.02, 0.01, 0.04, 3), "no", "distinguishable, but no more than"),
         (
@@ -93,22 +93,22 @@ def test_the_papers_sizes() -> None:
         (estimate(0.60), estimate(-0.30), "no", "distinguishable, but no more than"),
         (estimate(0.20), estimate(-0.30), "unknown", "look more usual than the native ones"),
         # The control does the same.
-        (estimate(0.20), estimate(0.0), "no", "as the receiver's own"),
+        (estimate(0.20), estimate(0.0), "no", "like the receiver's own"),
     ],
 )
 def test_the_rule(observed: Estimate, effect: Estimate, answer: str, said: str) -> None:
     audit = Distribution()
-    found = audit._answer(observed, effect, "")
+    found = audit.answer(observed, effect, "")
     assert found == answer
-    assert said in audit._said(found, observed, effect)
+    assert said in audit.meaning(found, observed, effect)
     # A detector that may have missed something does not say that there is nothing.
-    assert audit._answer(observed, effect, "It was not trained.") == ("unknown" if answer == "no" else answer)
+    assert audit.answer(observed, effect, "It was not trained.") == ("unknown" if answer == "no" else answer)
 
 
 def test_a_wider_margin_turns_a_yes_into_a_no() -> None:
     observed, effect = estimate(0.62), estimate(0.12)
-    assert Distribution()._answer(observed, effect, "") == "yes"
-    assert Distribution(margin=0.2)._answer(observed, effect, "") == "no"
+    assert Distribution().answer(observed, effect, "") == "yes"
+    assert Distribution(margin=0.2).answer(observed, effect, "") == "no"
 
 
 # ---- controls
@@ -132,7 +132,7 @@ def test_the_control_that_is_told_best_is_the_measure(given_control: Any) -> Non
     assert (found.answer, found.figures["against"], found.effect.value) == ("no", "other", 0.0)
     assert list(found.controls) == ["self", "other"]
     assert "those of the control 'other' with" in found.sentence
-    assert "distinguishable, but no more than the same information is by such a stitch" in found.sentence
+    assert "distinguishable, but no more than the same information is behind such a stitch" in found.sentence
 
 
 @pytest.mark.parametrize(("change", "answer"), [("noise", "yes"), (None, "no")])
@@ -172,7 +172,7 @@ def test_a_trained_stitch_is_scored_seed_by_seed(make: Any, kind: Any) -> None:
 def test_scores_are_of_the_very_activations(make: Any) -> None:
     whole = make.case("vectors", seeds=(3,))
     outcome = whole.sender_outcome(3)
-    detector = FastDetector(whole.receiver, whole.fit.receiver, folds=5, l2=0.01, k=10, peers=False, seed=0)
+    detector = FastDetector(Distribution(), whole.receiver, whole.fit.receiver)
     reading = StitchedReader(whole, detector, whole.test, seed=0).read([outcome])[0]
     assert outcome.match is not None
     with torch.no_grad():
@@ -197,22 +197,22 @@ def test_a_receiver_that_adapts_has_the_same_native_activations(make: Any) -> No
 
 def test_samples_that_are_tested_make_no_detector(make: Any) -> None:
     whole = make.case("vectors", test=make.samples("vectors", 100, first_id=200))
-    test, others = Distribution(n=50)._split_samples(whole)
+    test, others = Distribution(n=50).split_samples(whole)
     assert (len(test), len(others), int(others.ids.max())) == (50, 200, 199)
     # Ids of another data set say nothing.
     foreign = replace(whole.test.receiver, name="others")
-    assert len(Distribution()._split_samples(replace(whole, test=foreign))[1]) == 240
-    assert len(Distribution(reference=30)._split_samples(whole)[1]) == 30
-    assert len(Distribution(reference=None)._split_samples(whole)[1]) == 200
+    assert len(Distribution().split_samples(replace(whole, test=foreign))[1]) == 240
+    assert len(Distribution(reference=30).split_samples(whole)[1]) == 30
+    assert len(Distribution(reference=None).split_samples(whole)[1]) == 200
 
 
 def test_too_few_samples(make: Any) -> None:
-    with pytest.raises(InapplicableError, match="on 20 test samples or more, but of clouds there are 19"):
-        Distribution()._split_samples(make.case(test=make.samples("vectors", 19, first_id=5000)))
-    with pytest.raises(InapplicableError, match="on 60 test samples or more, but of clouds there are 59"):
-        Distribution(folds=30, n=59)._split_samples(make.case())
+    with pytest.raises(InapplicableError, match="on 20 test samples or more, but clouds has 19"):
+        Distribution().split_samples(make.case(test=make.samples("vectors", 19, first_id=5000)))
+    with pytest.raises(InapplicableError, match="on 60 test samples or more, but clouds has 59"):
+        Distribution(folds=30, n=59).split_samples(make.case())
     with pytest.raises(InapplicableError, match="from 20 samples or more that are not tested on, but clouds has 10"):
-        Distribution()._split_samples(make.case(test=make.samples("vectors", 230, first_id=10)))
+        Distribution().split_samples(make.case(test=make.samples("vectors", 230, first_id=10)))
 
 
 def test_without_a_stitch_there_is_nothing_to_look_at(planted: Any) -> None:
@@ -231,8 +231,7 @@ def test_activations_that_are_not_finite_are_refused(make: Any) -> None:
     whole = make.case(seeds=(0,))
     found = whole.sender_outcome(0)
     assert found.match is not None
-    evidence = Evidence(whole, controls=())
     broken = Outcome("sender", "sender", 0, found.result, replace(found.match, layer=_Infinite()))
-    evidence._outcomes["sender"] = (broken,)
+    evidence = Evidence(whole, controls=(), outcomes={"sender": (broken,)})
     with pytest.raises(DataError, match="hold NaN or Inf, first for the sample with id 5"):
         Distribution().put(evidence)

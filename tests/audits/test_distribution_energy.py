@@ -11,11 +11,10 @@ import torch
 from planted_activations import LAYOUTS, case, receiver, samples
 from torch import nn
 
-from seamripper._progress import nobody
 from seamripper.audits import Evidence
-from seamripper.audits._detector_auxiliary import auxiliary_samples, change_activations
-from seamripper.audits._detector_energy import EnergyDetector, EnergyTraining, detector_network, energy, energy_loss
-from seamripper.audits._detector_fast import import_peers
+from seamripper.audits.detectors.energy import EnergyDetector, detector_network, energy, energy_loss
+from seamripper.audits.detectors.fast import import_peers
+from seamripper.audits.detectors.outliers import auxiliary_samples, change_activations
 from seamripper.audits.distribution import Distribution
 from seamripper.cut.place import Cut, Layout
 from seamripper.data import Samples
@@ -206,7 +205,7 @@ def test_a_detector_comes_of_its_seed_and_leaves_the_generator_alone() -> None:
     whole = case("nd", receiver("nd"))
     audit = Distribution(detector="energy", epochs=2, tune_epochs=2)
     before, seen = torch.get_rng_state(), whole.fit.receiver.inputs
-    one, again, other = (replace(audit, seed=seed)._detector(whole, whole.fit.receiver) for seed in (0, 0, 1))
+    one, again, other = (replace(audit, seed=seed).make_detector(whole, whole.fit.receiver) for seed in (0, 0, 1))
     activations = whole.receiver.head(seen)
     assert torch.equal(one.features(activations), again.features(activations))
     assert not torch.equal(one.features(activations), other.features(activations))
@@ -223,18 +222,17 @@ def test_half_of_the_outliers_are_changed_at_the_cut(
         sizes.append(len(activations))
         return change_activations(activations, *rest)
 
-    monkeypatch.setattr("seamripper.audits._detector_energy.change_activations", watched)
+    monkeypatch.setattr("seamripper.audits.detectors.energy.change_activations", watched)
     whole = case("nd", receiver("nd"))
-    Distribution(detector="energy", epochs=1, tune_epochs=1, outliers=outliers)._detector(whole, whole.fit.receiver)
+    Distribution(detector="energy", epochs=1, tune_epochs=1, outliers=outliers).make_detector(whole, whole.fit.receiver)
     assert sizes[:6] == [wanted] * (6 if wanted else 0)
 
 
 def test_a_training_that_diverges_is_told() -> None:
     whole = case("nd", receiver("nd"))
-    training = EnergyTraining(50, 50, 0.05, 1e6, -25.0, -7.0, "inputs")
-    strange = auxiliary_samples(whole.fit.receiver, None, seed=0)
+    options = Distribution(detector="energy", epochs=50, tune_epochs=50, width=0.05, lr=1e6, outliers="inputs")
     with pytest.raises(AuditError, match=r"diverged at step \d+, with learning rate .* Try a smaller one, lr="):
-        EnergyDetector(whole.receiver, whole.fit.receiver, strange, training=training, seed=0, watch=nobody)
+        EnergyDetector(options, whole.receiver, whole.fit.receiver)
 
 
 def test_a_detector_that_learnt_nothing_does_not_say_no() -> None:
@@ -244,4 +242,4 @@ def test_a_detector_that_learnt_nothing_does_not_say_no() -> None:
     found = audit.put(Evidence(same, controls=("self",)))
     assert found.observed.value == 0.5
     assert found.answer == "unknown"
-    assert "tells even the auxiliary activations of its training with AUROC 0.500 only" in found.sentence
+    assert "auxiliary activations of its training from native ones with AUROC 0.500 only" in found.sentence

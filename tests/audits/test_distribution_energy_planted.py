@@ -9,7 +9,7 @@ import pytest
 from planted_activations import CHANGES, LAYOUTS, case, changes, other_images, receiver, sender
 
 from seamripper.audits import Evidence, Verdict
-from seamripper.audits._detector_energy import EnergyDetector
+from seamripper.audits.detectors.energy import EnergyDetector
 from seamripper.audits.distribution import Distribution
 from seamripper.controls import Case
 from seamripper.cut.place import Layout
@@ -25,7 +25,7 @@ TRAINED: dict[Layout, dict[str, Any]] = {
 @functools.cache
 def trained(layout: Layout, outliers: Any) -> EnergyDetector:
     whole = case(layout, receiver(layout))
-    detector = Distribution(detector="energy", outliers=outliers, **TRAINED[layout])._detector(
+    detector = Distribution(detector="energy", outliers=outliers, **TRAINED[layout]).make_detector(
         whole, whole.fit.receiver
     )
     assert isinstance(detector, EnergyDetector)

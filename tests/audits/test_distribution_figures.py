@@ -11,8 +11,8 @@ import torch
 from scipy.stats import kstest
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from seamripper.audits._detector_fast import import_peers
-from seamripper.audits._ood_figures import Scores, aupr, auroc, combined_p, flip_p, fpr95
+from seamripper.audits.detectors.fast import import_peers
+from seamripper.audits.detectors.scores import Scores, aupr, auroc, combined_p, flip_p, fpr95
 from seamripper.errors import AuditError
 
 
@@ -54,7 +54,7 @@ def test_fpr95_counts_native_scores_in_whole_numbers() -> None:
 @pytest.mark.parametrize("figure", [auroc, aupr, fpr95, flip_p])
 def test_one_kind_alone_is_an_error(figure: Any) -> None:
     for native, stitched in ((np.zeros(0), np.zeros(3)), (np.zeros(3), np.zeros(0))):
-        with pytest.raises(AuditError, match=r"with one kind alone there is nothing to tell apart"):
+        with pytest.raises(AuditError, match=r"with one kind only there is nothing to tell apart"):
             figure(native, stitched)
 
 
@@ -117,7 +117,7 @@ def test_scores_are_compared_within_folds() -> None:
 @pytest.mark.parametrize("folds", [(), (np.arange(0, 30), np.arange(30, 60))])
 def test_a_resample_is_the_auroc_of_the_samples_drawn(folds: Any) -> None:
     native, stitched = two_kinds(4, m=60, n=60, ties=True)
-    spread = Scores(native, stitched, folds).resampled(seed=7)
+    spread = Scores(native, stitched, folds).resample(seed=7)
     counts = np.random.default_rng(7).multinomial(60, np.full(60, 1 / 60), size=1000)
     for drawn, found in list(zip(counts, spread, strict=True))[:20]:
         rows = [np.repeat(fold, drawn[fold]) for fold in (folds or (np.arange(60),))]
@@ -126,9 +126,9 @@ def test_a_resample_is_the_auroc_of_the_samples_drawn(folds: Any) -> None:
 
 def test_resamples_in_blocks_are_those_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Scores(*two_kinds(5, m=50, n=50))
-    whole, p = told.resampled(), told.p_values()
-    monkeypatch.setattr("seamripper.audits._ood_figures._AT_ONCE", 777)
-    assert np.array_equal(told.resampled(), whole)
+    whole, p = told.resample(), told.p_values()
+    monkeypatch.setattr("seamripper.audits.detectors.scores._AT_ONCE", 777)
+    assert np.array_equal(told.resample(), whole)
     # Signs are drawn in blocks too: others, but as many.
     assert told.p_values() == pytest.approx(p, abs=0.01)
 

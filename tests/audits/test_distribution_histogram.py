@@ -10,26 +10,16 @@ import pytest
 from planted_activations import case, changes, receiver, samples, sender
 
 from seamripper.audits import Evidence
-from seamripper.audits._detector import DetectorReading, histogram
-from seamripper.audits._ood_figures import Scores, bin_edges, counts_between
+from seamripper.audits.detectors.scores import Scores, histogram
 from seamripper.audits.distribution import Distribution
 from seamripper.controls import Counterpart
-from seamripper.estimate import Estimate
 
 BINS = 40
-NOTHING: dict[str, Estimate] = {}
+ENDS = np.array([-np.inf, np.inf])
 
 
 def drawn(n: int, *, seed: int, shift: float = 0.0) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.random.default_rng(seed).normal(shift, 1, n)
-
-
-def reading(native: Any, stitched: Any, folds: Any = (), seed: int = 0) -> DetectorReading:
-    return DetectorReading(seed, {"energy": Scores(np.asarray(native), np.asarray(stitched), folds)}, NOTHING)
-
-
-def told(**found: list[DetectorReading]) -> dict[str, Any]:
-    return histogram(found, "energy")
 
 
 def overlap(found: dict[str, Any], kind: str = "stitched") -> float:
@@ -41,11 +31,9 @@ def overlap(found: dict[str, Any], kind: str = "stitched") -> float:
 
 
 def test_every_score_is_counted_once() -> None:
-    found = told(
-        sender=[reading(drawn(500, seed=0), drawn(500, seed=1))],
-        other=[reading(drawn(300, seed=2), drawn(300, seed=3))],
-    )
-    assert (found["score"], len(found["edges"])) == ("energy", BINS + 1)
+    sender, other = Scores(drawn(500, seed=0), drawn(500, seed=1)), Scores(drawn(300, seed=2), drawn(300, seed=3))
+    found = histogram({"sender": sender, "other": other})
+    assert len(found["edges"]) == BINS + 1
     assert [len(found["native"]), len(found["stitched"]), len(found["controls"]["other"])] == [BINS] * 3
     assert [sum(found["native"]), sum(found["stitched"]), sum(found["controls"]["other"])] == [500, 500, 300]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -54,7 +42,7 @@ def test_every_score_is_counted_once() -> None:
 
 def test_numpy_counts_the_same() -> None:
     native, stitched = drawn(900, seed=4), drawn(900, seed=5, shift=1)
-    found = told(sender=[reading(native, stitched)])
+    found = histogram({"sender": Scores(native, stitched)})
     low, high = np.quantile(np.concatenate([native, stitched]), [0.005, 0.995])
     theirs = np.histogram(np.clip(native, low, high), BINS, (low, high))
     assert found["edges"] == pytest.approx(theirs[1].tolist())
@@ -63,36 +51,39 @@ def test_numpy_counts_the_same() -> None:
 
 def test_the_outermost_bins_take_what_lies_beyond() -> None:
     native = np.r_[np.linspace(0, 1, 998), -1e9, 1e9]
-    found = told(sender=[reading(native, np.linspace(0, 1, 1000))])
+    found = histogram({"sender": Scores(native, np.linspace(0, 1, 1000))})
     assert found["edges"][0] > -0.1
     assert found["edges"][-1] < 1.1
     assert sum(found["native"]) == sum(found["stitched"]) == 1000
     middle = np.array(found["native"])[1:-1]
     assert middle.max() - middle.min() <= 1
     assert found["native"][0] > middle.max()
-    assert counts_between(bin_edges(native), np.array([-np.inf, np.inf])) == [1, *[0] * 38, 1]
+    infinite = histogram({"sender": Scores(native, np.linspace(0, 1, 1000)), "other": Scores(ENDS, ENDS)})
+    assert infinite["controls"]["other"] == [1, *[0] * 38, 1]
 
 
-def test_only_the_first_seed_is_counted() -> None:
-    first, second = (reading(drawn(60, seed=s), drawn(60, seed=s + 1), seed=s) for s in (0, 7))
-    assert told(sender=[first, second], other=[second, first]) == told(sender=[first], other=[second])
+def test_only_the_first_seed_is_counted(make: Any) -> None:
+    audit = Distribution(n=60, reference=60)
+    one, two = (audit.put(Evidence(make.case(seeds=seeds), controls=("self",))) for seeds in ((0,), (0, 1)))
+    assert one.figures["histogram"] == two.figures["histogram"]
+    assert one.observed != two.observed
 
 
 # ---- what is seen
 
 
 def test_the_same_distribution_overlaps_and_separated_ones_do_not() -> None:
-    same = told(sender=[reading(drawn(2000, seed=0), drawn(2000, seed=1))])
-    apart = told(sender=[reading(drawn(2000, seed=0), drawn(2000, seed=1, shift=30))])
+    same = histogram({"sender": Scores(drawn(2000, seed=0), drawn(2000, seed=1))})
+    apart = histogram({"sender": Scores(drawn(2000, seed=0), drawn(2000, seed=1, shift=30))})
     assert overlap(same) > 0.9
     assert overlap(apart) == 0
-    equal = told(sender=[reading(drawn(200, seed=0), drawn(200, seed=0))])
+    equal = histogram({"sender": Scores(drawn(200, seed=0), drawn(200, seed=0))})
     assert equal["native"] == equal["stitched"]
 
 
 @pytest.mark.parametrize("value", [0.0, -3.0, 1e-9, 1e17, -2.5e300])
 def test_scores_that_are_all_the_same(value: float) -> None:
-    found = told(sender=[reading(np.full(30, value), np.full(30, value))])
+    found = histogram({"sender": Scores(np.full(30, value), np.full(30, value))})
     assert (np.diff(found["edges"]) > 0).all()
     assert found["native"] == found["stitched"]
     assert max(found["native"]) == 30
@@ -101,7 +92,7 @@ def test_scores_that_are_all_the_same(value: float) -> None:
 
 
 def test_two_values_are_in_the_two_outermost_bins() -> None:
-    found = told(sender=[reading(np.zeros(30), np.ones(30))])
+    found = histogram({"sender": Scores(np.zeros(30), np.ones(30))})
     assert (found["native"][0], found["stitched"][-1], overlap(found)) == (30, 30, 0)
 
 
@@ -115,12 +106,12 @@ def test_folds_are_brought_to_one_scale() -> None:
     """Each by a classifier of its own: one with scores a thousand times as large, one with an offset."""
     native, stitched = drawn(200, seed=0), drawn(200, seed=1, shift=3)
     scale, offset = np.r_[np.full(100, 1000.0), np.ones(100)], np.r_[np.zeros(100), np.full(100, 50.0)]
-    plain = told(sender=[reading(native, stitched, FOLDS)])
-    moved = told(sender=[reading(native * scale + offset, stitched * scale + offset, FOLDS)])
+    plain = histogram({"sender": Scores(native, stitched, FOLDS)})
+    moved = histogram({"sender": Scores(native * scale + offset, stitched * scale + offset, FOLDS)})
     assert moved["edges"] == pytest.approx(plain["edges"])
     assert (moved["native"], moved["stitched"]) == (plain["native"], plain["stitched"])
     # Without folds they are not, and nothing could be seen.
-    mixed = told(sender=[reading(native * scale + offset, stitched * scale + offset)])
+    mixed = histogram({"sender": Scores(native * scale + offset, stitched * scale + offset)})
     assert overlap(moved) < 0.3 < overlap(mixed)
 
 
@@ -138,7 +129,7 @@ def test_a_fold_whose_native_scores_are_all_the_same() -> None:
     native, stitched = Scores(np.full(200, 0.1), np.full(200, 0.6), FOLDS).on_one_scale()
     assert native == pytest.approx(0)
     assert stitched == pytest.approx(0.5)
-    found = told(sender=[reading(np.zeros(200), np.zeros(200), FOLDS)])
+    found = histogram({"sender": Scores(np.zeros(200), np.zeros(200), FOLDS)})
     assert max(found["native"]) == sum(found["native"]) == 200
 
 

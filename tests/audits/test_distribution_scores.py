@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from seamripper.audits._detector_fast import (
+from seamripper.audits.detectors.fast import (
     FastDetector,
     Reference,
     import_peers,
@@ -24,6 +24,7 @@ from seamripper.audits._detector_fast import (
     shrunk_covariance,
     two_sample_scores,
 )
+from seamripper.audits.distribution import Distribution
 from seamripper.controls.logistic import logistic_answers
 from seamripper.cut.place import Cut
 from seamripper.errors import InapplicableError, MissingExtraError
@@ -104,7 +105,7 @@ def test_mahalanobis_and_nearest_are_those_of_pytorch_ood() -> None:
 def test_rows_in_blocks_have_the_same_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     reference, asked = Reference.of(normal(50, 3), torch.zeros(50)), normal(40, 3, seed=1)
     whole = reference.nearest(asked, 3)
-    monkeypatch.setattr("seamripper.audits._detector_fast._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("seamripper.audits.detectors.fast._ROWS_AT_ONCE", 7)
     assert torch.allclose(reference.nearest(asked, 3), whole)
 
 
@@ -151,7 +152,7 @@ def test_both_versions_of_a_sample_are_in_one_fold(monkeypatch: pytest.MonkeyPat
         seen.append((fit, kinds, test))
         return logistic_answers(fit, kinds, test, **options)
 
-    monkeypatch.setattr("seamripper.audits._detector_fast.logistic_answers", watched)
+    monkeypatch.setattr("seamripper.audits.detectors.fast.logistic_answers", watched)
     told = two_sample_scores(native, native + 100, folds=4)
     assert sorted(np.concatenate(told.folds).tolist()) == list(range(30))
     assert [len(fold) for fold in told.folds] == [8, 8, 7, 7]
@@ -197,7 +198,7 @@ def test_the_classifier_leaves_the_generator_alone() -> None:
 
 def test_the_classifier_sees_by_the_distances_what_moves_no_mean(make: Any) -> None:
     receiver, samples = make.halves("vectors"), make.samples("vectors", 300)
-    detector = FastDetector(receiver, samples, folds=5, l2=0.01, k=10, peers=False, seed=0)
+    detector = FastDetector(Distribution(), receiver, samples)
     native = detector.features(receiver.head(make.samples("vectors", 300, first_id=5000).inputs).detach())
     centre = native.mean(0)
     shrunk = detector.scores(native, centre + 0.5 * (native - centre))
@@ -209,7 +210,7 @@ def test_the_classifier_sees_by_the_distances_what_moves_no_mean(make: Any) -> N
 
 def test_peers_are_told_beside(make: Any) -> None:
     receiver, samples = make.halves("vectors"), make.samples("vectors", 300)
-    detector = FastDetector(receiver, samples, folds=5, l2=0.01, k=10, peers=True, seed=0)
+    detector = FastDetector(Distribution(peers=True), receiver, samples)
     native = detector.features(receiver.head(make.samples("vectors", 200, first_id=5000).inputs).detach())
     found = detector.scores(native, native + 2)
     assert list(found) == [

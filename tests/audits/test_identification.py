@@ -92,11 +92,11 @@ def test_cells_without_a_score_are_nobodys_best() -> None:
 def test_two_layers_are_too_few_for_an_answer() -> None:
     found = identify(compared(np.eye(2)), "planted")
     assert (found.answer, found.observed.value, found.p) == ("unknown", 1.0, 0.5)
-    assert "With 2 layers chance does as well too often" in found.sentence
+    assert "With only 2 layers, chance does as well too often" in found.sentence
 
 
 def test_what_cannot_be_identified() -> None:
-    with pytest.raises(InapplicableError, match="One layer alone cannot be taken for another"):
+    with pytest.raises(InapplicableError, match="A single layer cannot be taken for another"):
         identify(compared([[1.0]]), "planted")
     with pytest.raises(
         InapplicableError, match="the same cuts in the same order, but these are layer0, layer1 and b, a"
@@ -207,7 +207,7 @@ def test_noise_is_not_compared_with_the_receiver(case, evidence, make) -> None:
 
 def test_a_network_of_one_layer_has_none_to_be_taken_for_another(case, evidence, make) -> None:
     one = make.cut(nn.Sequential(nn.Linear(8, 3), nn.Linear(3, 3)), "vectors", "0")
-    with pytest.raises(InapplicableError, match="One layer alone cannot be taken for another"):
+    with pytest.raises(InapplicableError, match="A single layer cannot be taken for another"):
         Identification().put(evidence(case(sender=one, receiver=one), controls=()))
 
 

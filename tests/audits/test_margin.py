@@ -82,9 +82,9 @@ def test_counterparts_of_one_control_are_held_apart(make, planted) -> None:
     """Noise of a radius that stitches is not hidden by noise of one that does not."""
     evidence = planted([0.9, 0.9], clustered_noise=[0.95, 0.96, 0.2, 0.1])
     labels = ["radius 0.1", "radius 0.1", "radius 9", "radius 9"]
-    pairs = zip(evidence._outcomes["clustered_noise"], labels, (0, 1, 0, 1), strict=True)
-    evidence._outcomes["clustered_noise"] = tuple(replace(o, label=label, seed=seed) for o, label, seed in pairs)
-    found = Margin().put(evidence)
+    pairs = zip(evidence.of("clustered_noise"), labels, (0, 1, 0, 1), strict=True)
+    apart = [replace(outcome, label=label, seed=seed) for outcome, label, seed in pairs]
+    found = Margin().put(make.replanted(evidence, "clustered_noise", apart))
     assert (found.answer, found.figures["best"]) == ("no", "clustered_noise, radius 0.1")
     assert found.effect.value == pytest.approx(0.9 - 0.955)
     # The radii of one seed share their centres: two draws, and the best of each is ahead of the sender.
@@ -113,11 +113,12 @@ def test_seeds_that_agree_by_luck_are_not_taken_for_certainty(planted) -> None:
 def test_a_broken_pairing_above_chance_is_a_leak(planted) -> None:
     found = Margin().put(planted([0.9, 0.91], random_sender=[0.4, 0.4], shuffled=[0.88, 0.9]))
     assert found.answer == "unknown"
-    assert "with a broken pairing ('shuffled') the accuracy is 0.890, where chance is 0.333: the evaluation leaks" in (
-        found.sentence
+    assert (
+        "with samples paired at random ('shuffled') the accuracy is 0.890, where chance is 0.333: the evaluation leaks"
+        in (found.sentence)
     )
     assert found.sentence.endswith(found.figures["leaks"])
-    assert found.figures["leaks"].startswith("But with a broken pairing")
+    assert found.figures["leaks"].startswith("But with samples paired at random")
 
 
 def test_a_class_that_is_right_by_luck_is_no_leak(planted) -> None:

@@ -299,15 +299,15 @@ def test_noise_is_shown_to_its_own_stitch(case, evidence) -> None:
 
 def test_at_most_n_samples_are_read_and_always_the_same(case, make, monkeypatch) -> None:
     samples, receiver = make.samples("vectors", 150, first_id=5000), make.halves()
-    assert RankReader(60, 1e-3).native(receiver, samples).n == 60
-    assert RankReader(60, 1e-3).native(receiver, samples) == RankReader(60, 1e-3).native(receiver, samples)
+    assert RankReader(60, 1e-3).native_ranks(receiver, samples).n == 60
+    assert RankReader(60, 1e-3).native_ranks(receiver, samples) == RankReader(60, 1e-3).native_ranks(receiver, samples)
     # Of maps with many columns fewer are kept.
     monkeypatch.setattr("seamripper.audits.rank_reading._NUMBERS", 16 * 40)
-    assert RankReader(60, 1e-3).native(receiver, samples).n == 40
+    assert RankReader(60, 1e-3).native_ranks(receiver, samples).n == 40
 
 
 def test_options_are_checked() -> None:
     with pytest.raises(AuditError, match="Expected n of the audit 'rank' to be a whole number of at least 3"):
         Rank(n=1)
-    with pytest.raises(AuditError, match=r"threshold of the audit 'rank' to lie between 0 and 1, but got 2\.0"):
+    with pytest.raises(AuditError, match=r"threshold of the audit 'rank' to be .* above 0 and below 1, but got 2\.0"):
         Rank(threshold=2.0)

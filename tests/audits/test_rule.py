@@ -86,5 +86,4 @@ def test_noise_of_one_radius_that_works_is_not_hidden_by_the_others(make: Any) -
         type(one)(one.control, f"noise of radius {k}", 0, one.result)
         for k, one in enumerate(evidence.of("clustered_noise"))
     )
-    evidence._outcomes["clustered_noise"] = many
-    assert judge(evidence, {}).conclusion == NOISE
+    assert judge(make.replanted(evidence, "clustered_noise", many), {}).conclusion == NOISE

@@ -104,7 +104,7 @@ def test_noise_has_no_way_back(case, evidence, make) -> None:
     noise = [replace(samples, inputs=torch.rand(len(samples), 16), name="noise") for samples in shown]
     fit, test = (Paired(other, samples) for samples, other in zip(shown, noise, strict=True))
     sender = stand_in(AsTheyAre(), torch.zeros(2, 16), "noise")
-    with pytest.raises(InapplicableError, match="no network that looks at the inputs"):
+    with pytest.raises(InapplicableError, match="not a network that sees the inputs"):
         Symmetry().put(evidence(case(sender=sender, fit=fit, test=test), controls=()))
 
 
@@ -124,7 +124,7 @@ def test_a_stitch_that_fits_one_way_only(case, evidence, make) -> None:
     """From a map to a vector it flattens; a vector has nothing to flatten."""
     given = case("maps", sender=make.halves("maps", 0, "a"), receiver=make.halves("maps", 1, "out.1"))
     given = replace(given, stitch=stitches.make("flatten_linear"))
-    with pytest.raises(InapplicableError, match="The way back could not be stitched: "):
+    with pytest.raises(InapplicableError, match="The reverse direction could not be stitched: "):
         Symmetry().put(evidence(given, controls=()))
 
 

@@ -14,7 +14,7 @@ import pytest
 import seamripper as sr
 from seamripper.audits import audit, audits
 from seamripper.audits.audit import MATCHING
-from seamripper.audits.base import default_controls
+from seamripper.audits.base import DEFAULT_CONTROLS
 from seamripper.audits.identification import identify
 from seamripper.audits.interventions import interventions
 from seamripper.cli.audit_command import _matching
@@ -162,7 +162,7 @@ def test_by_default_it_does_what_the_library_does(
     monkeypatch.setattr("seamripper.audits.audit", listening)
     assert "Enough was heard." in run("audit", *pair, "--data", "digits/correlated").err
     usual = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
-    assert [control.name for control in asked.pop("controls")] == list(default_controls)
+    assert [control.name for control in asked.pop("controls")] == list(DEFAULT_CONTROLS)
     assert {one.name for one in asked.pop("audits")} == set(audits)
     assert (tuple(asked.pop("seeds")), tuple(asked.pop("others"))) == (usual["seeds"], ())
     assert asked.pop("watch")

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from seamripper._fingerprint import model_fingerprint
-from seamripper.audits.base import default_controls
+from seamripper.audits.base import DEFAULT_CONTROLS
 from seamripper.controls import Case, Control, Counterpart, Known, Outcome, controls
 from seamripper.errors import AuditError
 from seamripper.matching import Task, Training
@@ -101,7 +101,7 @@ def test_no_control_takes_an_option_that_it_does_not_have(name: str) -> None:
 
 
 def test_all_that_an_audit_uses_are_there() -> None:
-    assert set(default_controls) <= controls.keys()
+    assert set(DEFAULT_CONTROLS) <= controls.keys()
     assert {control.known for control in controls.values()} == set(get_args(Known))
 
 

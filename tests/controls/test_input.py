@@ -84,7 +84,7 @@ def test_a_stitch_for_the_senders_form_gets_the_image_in_that(make, maps: Case) 
 
 
 def test_a_stitch_that_cannot_take_the_input(maps: Case) -> None:
-    with pytest.raises(InapplicableError, match=r"'input' keeps the stitch of the comparison. The stitch 'identity' "):
+    with pytest.raises(InapplicableError, match=r"'input' uses the stitch of the comparison. The stitch 'identity' "):
         only(replace(maps, stitch="identity"))
 
 
@@ -97,7 +97,7 @@ def test_vectors_stay_as_they_are(case: Case) -> None:
 
 def test_text_is_no_activation(case: Case) -> None:
     tokens = {"input_ids": torch.ones(400, 5, dtype=torch.int64)}
-    with pytest.raises(InapplicableError, match=r"blobs has named inputs \(text\), which are no activations"):
+    with pytest.raises(InapplicableError, match=r"blobs has named inputs \(text\), which cannot serve as activations"):
         only(replace(case, fit=replace(case.fit.receiver, inputs=tokens)))
 
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from seamripper.controls import Case, controls
 from seamripper.controls.linear_probe import LinearProbe
-from seamripper.controls.logistic import _fit, logistic_answers
+from seamripper.controls.logistic import fit_logistic, logistic_answers
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.data.paired import Paired
 from seamripper.errors import AuditError, DataError, InapplicableError
@@ -48,7 +48,7 @@ def test_the_gradient_is_zero_at_the_end() -> None:
     """Derived by hand: Xᵀ(p − y)/n + l2·W."""
     rows, labels = cloud(200, seed=2)
     rows = (rows - rows.mean(0)) / (rows.std(0) + 1e-9)
-    weight, bias = _fit(rows, labels, l2=0.01)
+    weight, bias = fit_logistic(rows, labels, l2=0.01)
     wrong = (rows @ weight.mT + bias).softmax(1) - torch.nn.functional.one_hot(labels)
     assert float((wrong.mT @ rows / len(rows) + 0.01 * weight).abs().max()) < 1e-7
     assert float(wrong.mean(0).abs().max()) < 1e-7
@@ -132,7 +132,7 @@ def test_the_untrained_sender_is_probed_for_each_seed(case: Case) -> None:
         (1, "linear probe of the untrained sender"),
     ]
     assert all(outcome.result.top1.value > 0.8 for outcome in outcomes)
-    with pytest.raises(InapplicableError, match="is no network"):
+    with pytest.raises(InapplicableError, match="is not a network"):
         list(LinearProbe(untrained=True).outcomes(replace(case, fit=Paired(case.test.receiver, case.fit.receiver))))
 
 
@@ -150,7 +150,7 @@ def test_fit_and_score_on_different_samples(case: Case) -> None:
 
 
 def test_one_class_alone(case: Case) -> None:
-    with pytest.raises(InapplicableError, match="blobs has samples of one class alone"):
+    with pytest.raises(InapplicableError, match="blobs has samples of one class only"):
         list(PROBE.outcomes(replace(case, fit=case.fit.take(case.fit.labels == 2))))
 
 

@@ -39,13 +39,13 @@ def test_it_looks_at_the_inputs_where_the_sender_does_not(make, case: Case) -> N
 
 
 def test_without_others(case: Case) -> None:
-    with pytest.raises(InapplicableError, match="No network trained as the receiver was, from another seed, was given"):
+    with pytest.raises(InapplicableError, match="No network trained like the receiver from another seed was given"):
         list(OTHER.outcomes(replace(case, others=())))
 
 
 def test_the_receiver_is_no_other(case: Case) -> None:
     with pytest.raises(
-        AuditError, match="Sequential has the receiver's own weights: the control 'self' is for that"
+        AuditError, match="Sequential has the receiver's own weights, which the control 'self' is for"
     ) as e:
         list(OTHER.outcomes(replace(case, others=(case.receiver.again(),))))
     assert not isinstance(e.value, InapplicableError)

@@ -86,7 +86,7 @@ def test_a_sender_that_is_no_network(case: Case) -> None:
     shown = replace(case.fit.receiver, inputs=noise)
     for fit in (Paired(shown, case.fit.receiver), case.fit):
         with pytest.raises(
-            InapplicableError, match=r"sender \(noise of mine\) is no network, so there is nothing in it"
+            InapplicableError, match=r"sender \(noise of mine\) is not a network, so it has no parameters"
         ):
             next(RANDOM.counterparts(replace(case, sender=sender, fit=fit)))
 

@@ -92,7 +92,7 @@ def test_a_shift_that_changes_nothing(case: Case) -> None:
 def test_a_stitch_that_does_not_fit_the_receivers_own_front(make, case: Case, halves) -> None:
     sender = make.halves(halves[0].model, "5", case.fit.receiver)
     one = replace(case, sender=sender, stitch="expand_linear")
-    with pytest.raises(InapplicableError, match="'shifted_labels' keeps the stitch of the comparison"):
+    with pytest.raises(InapplicableError, match="'shifted_labels' uses the stitch of the comparison"):
         next(ShiftedLabels().counterparts(one))
 
 

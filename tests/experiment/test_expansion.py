@@ -1066,7 +1066,7 @@ def test_the_order_in_which_a_grid_is_written_decides_nothing() -> None:
 
 
 def test_defaults_of_comparisons_and_audits_written_out() -> None:
-    from seamripper.audits.base import default_controls
+    from seamripper.audits.base import DEFAULT_CONTROLS
     from seamripper.comparing import batch_for
 
     defaults: dict[str, Any] = {"sampling": "positions", "split": "test", "parts": 1, "keep": 1000, "folds": 5}
@@ -1075,7 +1075,7 @@ def test_defaults_of_comparisons_and_audits_written_out() -> None:
     assert keys(study(compare=comparing()), "compare") == keys(
         study(compare=comparing(**whole, batch=batch)), "compare"
     )
-    audit = {"stitch": "auto", "freeze": "all", "audits": ("all",), "seeds": (0, 1, 2), "controls": default_controls}
+    audit = {"stitch": "auto", "freeze": "all", "audits": ("all",), "seeds": (0, 1, 2), "controls": DEFAULT_CONTROLS}
     assert keys(study(audit=auditing()), "audit") == keys(study(audit=auditing(**audit)), "audit")
 
 

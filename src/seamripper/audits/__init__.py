@@ -2,11 +2,12 @@
 
 from seamripper.audits.agreement import answers
 from seamripper.audits.audit import Audited, audit, deciding_set, matching_of
-from seamripper.audits.base import Audit, Evidence, Verdict, audits, chosen_audits, default_controls
+from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, audits, chosen_audits
 from seamripper.audits.rank import ranks_behind
 from seamripper.audits.rule import Judgement
 
 __all__ = [
+    "DEFAULT_CONTROLS",
     "Audit",
     "Audited",
     "Evidence",
@@ -17,7 +18,6 @@ __all__ = [
     "audits",
     "chosen_audits",
     "deciding_set",
-    "default_controls",
     "matching_of",
     "ranks_behind",
 ]

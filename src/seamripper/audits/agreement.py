@@ -18,7 +18,7 @@ RESAMPLES = 1000
 
 
 def answers(network: Split | Match, samples: Samples) -> NDArray[np.int64]:
-    """The class that a network, whole or stitched, gives to each sample."""
+    """The class that a network, stitched or not, gives to each sample."""
     if isinstance(network, Split):
         scores = answers_of(network, samples, batch=_BATCH)
     else:
@@ -31,8 +31,8 @@ class Agreement:
     """Where two networks agree, sample by sample, and how often they would by chance.
 
     Chance is Cohen's (1960): e = Σ_c p(c) q(c), from how often either gives each class. κ = (share − e) / (1 − e) is 1
-    for two networks that always agree and 0 for two that have nothing in common. Two that give one and the same class
-    to everything have κ = 0: their agreement tells nothing.
+    for two networks that always agree and 0 for two that have nothing in common. Two that give the same class to every
+    sample have κ = 0: their agreement shows nothing.
 
     >>> a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
     >>> Agreement.of(a, b).share, Agreement.of(a, b).kappa, Agreement.of(a * 0, a * 0).kappa
@@ -60,14 +60,14 @@ class Agreement:
         return float(self.beyond(np.float64(self.share)))
 
     def beyond(self, share: NDArray[np.float64] | np.float64) -> NDArray[np.float64] | np.float64:
-        """κ of a share; of no use, 0, where chance alone makes them agree."""
+        """κ of a share; 0 where chance alone makes the two agree."""
         return share * 0 if self.chance >= 1 - 1e-12 else (share - self.chance) / (1 - self.chance)
 
 
 class Bootstrap:
-    """One bootstrap of samples for everything that is compared on them, so that what is hard for all widens nothing.
+    """One bootstrap of samples for all networks compared on them: a sample that is hard for all widens nothing.
 
-    Of several seeds, seeds are drawn as well, with replacement: they are the units above the samples.
+    If there are several seeds, they are drawn with replacement as well: they are the units above the samples.
     """
 
     def __init__(self, n: int, *, seed: int = 0) -> None:
@@ -76,9 +76,9 @@ class Bootstrap:
 
     def kappa(self, seeds: Sequence[Agreement]) -> NDArray[np.float64]:
         """κ, the mean over seeds, in each resample."""
-        each = np.stack([agreement.beyond(self._counts @ agreement.hits) for agreement in seeds], axis=1)
-        drawn = self._rng.integers(0, len(seeds), size=each.shape)
-        return np.asarray(np.take_along_axis(each, drawn, axis=1).mean(1))
+        kappas = np.stack([agreement.beyond(self._counts @ agreement.hits) for agreement in seeds], axis=1)
+        draws = self._rng.integers(0, len(seeds), size=kappas.shape)
+        return np.asarray(np.take_along_axis(kappas, draws, axis=1).mean(1))
 
 
 def mean_kappa(seeds: Sequence[Agreement]) -> float:

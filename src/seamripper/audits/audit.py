@@ -1,18 +1,19 @@
-"""audit: a comparison, its counterparts with known answers, and what the answer is worth."""
+"""audit: a comparison, the same with counterparts whose answer is known, and what the answer is worth."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from seamripper._doors import require, require_function
 from seamripper._files import atomic
 from seamripper._notebook import card, line, one_line, short, table
 from seamripper._progress import Progress, Watcher, nobody
-from seamripper.audits.base import Audit, Evidence, Verdict, as_json, chosen_audits, default_controls
+from seamripper._request import with_arguments_of
+from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.conflict import Conflict
 from seamripper.audits.interventions import Intervention, chosen_interventions
 from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judge
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MATCHING = Task(init="direct", training=Training(lr=1e-2, batch=64, epochs=4))
-"""From the direct match on, and fast enough to be done for every control."""
+"""Starts from the direct match, and is fast enough to be done for every control."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,18 +76,16 @@ class Audited:
             file.write(json.dumps(self.as_record(), allow_nan=False).encode())
 
     def plot(self) -> Figure:
-        """The controls of the verdict that decided, around what was observed, as a matplotlib figure."""
-        # By the rule: the conflict audit, where it told the two apart or found them the same; else the accuracies.
-        told = self.conclusion in (SAME, DIFFERENT) and "decided_by" in self.judgement.figures
-        verdict = self.verdicts.get("conflict" if told else "margin") or next(iter(self.verdicts.values()), None)
+        """The observed figure and the controls of the verdict that decided, as a matplotlib figure."""
+        # By the rule: the conflict audit if it called the two the same or different; else the accuracies.
+        by_conflict = self.conclusion in (SAME, DIFFERENT) and "decided_by" in self.judgement.figures
+        verdict = self.verdicts.get("conflict" if by_conflict else "margin") or next(iter(self.verdicts.values()), None)
         if verdict is None:
-            return plot(Words(self.conclusion, f"No audit could be put to this case. {self.judgement.reason}"))
+            return plot(Words(self.conclusion, f"No audit applies to this case. {self.judgement.reason}"))
         return verdict.plot()
 
     def _repr_html_(self) -> str:
-        rows = [
-            (name, one.answer, one.observed, one.effect, one.p, one.sentence) for name, one in self.verdicts.items()
-        ]
+        rows = [(name, v.answer, v.observed, v.effect, v.p, v.sentence) for name, v in self.verdicts.items()]
         skipped = [line(f"{name} was skipped: {why}", faint=True) for name, why in self.skipped.items()]
         return card(
             f"{self.conclusion[0].upper()}{self.conclusion[1:]}",
@@ -102,92 +101,110 @@ class Audited:
         return f"{short(half.get('source', role))} at {short(half.get('cut', {}).get('name', 'a cut'))}"
 
 
-def audit(
-    sender: Split,
-    receiver: Split,
-    fit: Samples | Paired,
-    test: Samples | Paired,
-    *,
-    conflict: Samples | None = None,
-    interventions: Sequence[Intervention | str] | Intervention | str | None = None,
-    others: Sequence[Split] = (),
-    matching: Matching | str = MATCHING,
-    stitch: Stitch | str = "auto",
-    freeze: Freeze = "all",
-    seeds: Sequence[int] = (0, 1, 2),
-    controls: Sequence[Control | str] | Control | str = default_controls,
-    audits: Sequence[Audit | str] | Audit | str = ("all",),
-    memo: dict[str, tuple[Functional, Match]] | None = None,
-    watch: Watcher = nobody,
-) -> Audited:
-    """Match sender to receiver on `fit`, do the same with the controls, put the audits, and judge by one rule.
-
-    `conflict` is a set on which cues that agree in `fit` disagree, labelled as the receiver was taught. Without it the
-    built-in `interventions` for this kind of inputs are made on `test`. `others` are networks trained as the receiver
-    was, from other seeds, cut where it is. `seeds` are those of the stitch and of the controls: the units. Audits that
-    are given one `memo`, a dict, do what they have in common once.
-    """
-    _require_given(seeds, others, conflict, memo, watch)
-    held = {} if memo is None else memo
-    way = matching_of(matching)
-    pairs = Paired.of(fit, "fit"), Paired.of(test, "test")
-    case = Case(sender, receiver, *pairs, way, stitch, freeze, tuple(seeds), tuple(others), watch, held)
-    words = interventions if interventions is not None else () if conflict is not None else ("default",)
-    skipped: dict[str, str] = {}
-    try:
-        changes = chosen_interventions(words, case.test.receiver)
-    except InapplicableError as e:
-        changes, skipped["interventions"] = (), str(e)
-    evidence = Evidence(case, controls=controls, conflict=conflict, interventions=changes)
-    chosen = chosen_audits(audits)
-    with seal({"sender": sender.model.module, "receiver": receiver.model.module}):
-        verdicts = _verdicts(evidence, chosen, skipped, watch)
-        judgement = judge(evidence, verdicts)
-    return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
-
-
-def _verdicts(
-    evidence: Evidence, chosen: Sequence[Audit], skipped: dict[str, str], watch: Watcher
-) -> dict[str, Verdict]:
-    """The verdict of each audit; `skipped` is told of those that do not apply."""
-    # First of all, and not caught: without the comparison itself there is nothing to audit.
-    _ = evidence.observed
-    verdicts: dict[str, Verdict] = {}
-    for k, asked in enumerate(chosen):
-        watch(Progress(f"audit {k + 1} of {len(chosen)}: {asked.name}", 0, 1))
-        try:
-            if asked.by_accuracy and evidence.unreadable:
-                raise InapplicableError(f"Accuracy is unreadable: {evidence.unreadable}.")
-            verdicts[asked.name] = asked.put(evidence)
-        except SeamripperError as e:
-            if isinstance(e, AuditError) and not isinstance(e, InapplicableError):
-                raise  # what was asked for is wrong, and no other audit would mend it
-            # The other audits are worth having; this one's reason stands in the result.
-            skipped[asked.name] = str(e)
-        watch(Progress(f"audit {k + 1} of {len(chosen)}: {asked.name}", 1, 1))
-    return verdicts
-
-
-def _require_given(seeds: object, others: object, conflict: object, memo: object, watch: object) -> None:
-    require(seeds, Sequence, "seeds", error=AuditError, advice="For three of them: seeds=range(3).")
-    require(others, Sequence, "others", error=AuditError, advice="One alone stands in a list, too: others=[split].")
-    if conflict is not None:
-        require_samples(conflict, "conflict")
-    if memo is not None:
-        require(memo, dict, "memo", error=AuditError)
-    require_function(watch, "watch", error=AuditError)
-
-
 def matching_of(matching: Matching | str) -> Matching:
-    """The matching, or the one that a word means to an audit: `task` and `regression` are trained as by default.
+    """The matching, or what a word means to an audit: `task` and `regression` are trained with its own defaults.
 
     >>> matching_of("task") == MATCHING, matching_of("task?epochs=2").training.epochs
     (True, 2)
     """
-    # From where it starts itself: from the direct match there is nothing left for `regression` to find.
+    # With its own start: from the direct match there is nothing left for `regression` to find.
     usual: dict[str, Matching] = {"task": MATCHING, "regression": Regression(MATCHING.training)}
     own = usual.get(matching.partition("?")[0]) if isinstance(matching, str) else None
     return matchings.make(matching) if own is None else matchings.vary(own, str(matching))
+
+
+@dataclass(frozen=True, eq=False)
+class AuditRequest:
+    """The arguments of `audit`, which are listed here and nowhere else; `audit` explains them."""
+
+    sender: Split
+    receiver: Split
+    fit: Samples | Paired
+    test: Samples | Paired
+    _: KW_ONLY
+    conflict: Samples | None = None
+    interventions: Sequence[Intervention | str] | Intervention | str | None = None
+    others: Sequence[Split] = ()
+    matching: Matching | str = MATCHING
+    stitch: Stitch | str = "auto"
+    freeze: Freeze = "all"
+    seeds: Sequence[int] = (0, 1, 2)
+    controls: Sequence[Control | str] | Control | str = DEFAULT_CONTROLS
+    audits: Sequence[Audit | str] | Audit | str = ("all",)
+    memo: dict[str, tuple[Functional, Match]] | None = None
+    watch: Watcher = nobody
+
+    def __post_init__(self) -> None:
+        require(self.seeds, Sequence, "seeds", error=AuditError, advice="For three of them: seeds=range(3).")
+        advice = "Put a single one in a list, too: others=[split]."
+        require(self.others, Sequence, "others", error=AuditError, advice=advice)
+        if self.conflict is not None:
+            require_samples(self.conflict, "conflict")
+        if self.memo is not None:
+            require(self.memo, dict, "memo", error=AuditError)
+        require_function(self.watch, "watch", error=AuditError)
+
+    def case(self) -> Case:
+        """The comparison to be audited."""
+        return Case(
+            self.sender,
+            self.receiver,
+            Paired.of(self.fit, "fit"),
+            Paired.of(self.test, "test"),
+            matching_of(self.matching),
+            self.stitch,
+            self.freeze,
+            tuple(self.seeds),
+            tuple(self.others),
+            self.watch,
+            {} if self.memo is None else self.memo,
+        )
+
+
+@with_arguments_of(AuditRequest)
+def audit(request: AuditRequest) -> Audited:
+    """Match sender to receiver on `fit`, do the same with the controls, ask the audits, and judge by one rule.
+
+    `conflict` is a set on which cues that agree in `fit` disagree, labelled as the receiver was taught. Without it the
+    built-in `interventions` for this kind of inputs are applied to `test`. `others` are networks trained like the
+    receiver from other seeds, and cut at the same place. `seeds` are those of the stitch and of the controls: the
+    units. Calls that are given the same `memo`, a dict, compute what they have in common once.
+    """
+    case, skipped = request.case(), dict[str, str]()
+    words = request.interventions
+    if words is None:
+        words = "default" if request.conflict is None else ()
+    try:
+        interventions = chosen_interventions(words, case.test.receiver)
+    except InapplicableError as e:
+        interventions, skipped["interventions"] = (), str(e)
+    evidence = Evidence(case, controls=request.controls, conflict=request.conflict, interventions=interventions)
+    audits = chosen_audits(request.audits)
+    with seal({"sender": case.sender.model.module, "receiver": case.receiver.model.module}):
+        verdicts = _verdicts(evidence, audits, skipped)
+        judgement = judge(evidence, verdicts)
+    return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
+
+
+def _verdicts(evidence: Evidence, audits: Sequence[Audit], skipped: dict[str, str]) -> dict[str, Verdict]:
+    """The verdict of each audit; those that do not apply are entered in `skipped`."""
+    # First of all, and not caught: without the comparison itself there is nothing to audit.
+    _ = evidence.observed
+    verdicts: dict[str, Verdict] = {}
+    for number, audit in enumerate(audits, 1):
+        task = f"audit {number} of {len(audits)}: {audit.name}"
+        evidence.case.watch(Progress(task, 0, 1))
+        try:
+            if audit.by_accuracy and evidence.unreadable:
+                raise InapplicableError(f"Accuracy is unreadable: {evidence.unreadable}.")
+            verdicts[audit.name] = audit.put(evidence)
+        except SeamripperError as e:
+            if isinstance(e, AuditError) and not isinstance(e, InapplicableError):
+                raise  # the request is wrong, and no other audit would mend it
+            # The other audits are still worth having; the result says why this one is missing.
+            skipped[audit.name] = str(e)
+        evidence.case.watch(Progress(task, 1, 1))
+    return verdicts
 
 
 def _record(evidence: Evidence) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Audit, evidence and verdict: a question put to a case, what is known to answer it, and the answer."""
+"""Audit, evidence and verdict: a question about a case, the outcomes that answer it, and the answer."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Answer = Literal["yes", "no", "unknown"]
-default_controls = ("self", "other_seed", "random_sender", "clustered_noise", "shifted_labels", "shuffled", "input")
+DEFAULT_CONTROLS = ("self", "other_seed", "random_sender", "clustered_noise", "shifted_labels", "shuffled", "input")
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The answer to one audit's question, with the figures that it rests on.
 
-    `observed` is the sender's figure, `controls` the same figure of each control (one estimate a seed or counterpart),
-    `effect` what the audit compares, with its interval; `p` is None where no honest one can be had.
+    `observed` is the sender's figure, `controls` the same figure of each control, one estimate per seed or counterpart;
+    `effect` is the difference that the audit looks at, with its interval; `p` is None where no honest one exists.
     """
 
     audit: str
@@ -58,7 +58,7 @@ class Verdict:
             "question": self.question,
             "answer": self.answer,
             "observed": self.observed.as_record(),
-            "controls": {name: [e.as_record() for e in each] for name, each in self.controls.items()},
+            "controls": {name: [e.as_record() for e in estimates] for name, estimates in self.controls.items()},
             "effect": self.effect.as_record(),
             "p": self.p,
             "sentence": self.sentence,
@@ -66,12 +66,12 @@ class Verdict:
         }
 
     def plot(self) -> Figure:
-        """Each control's figures around the observed one, with their intervals, as a matplotlib figure."""
-        label = f"{self.audit}: observed, and the same of each control (95 % intervals)"
+        """The observed figure and those of the controls, with their intervals, as a matplotlib figure."""
+        label = f"{self.audit}: observed, and the same figure of each control (95 % intervals)"
         return plot(Strip(f"{self.question} {self.answer}", tuple(self.controls.items()), self.observed, label))
 
     def _repr_html_(self) -> str:
-        rows = [("observed", self.observed), *((name, _several(each)) for name, each in self.controls.items())]
+        rows = [("observed", self.observed), *((name, _list(estimates)) for name, estimates in self.controls.items())]
         more: list[tuple[str, object]] = [("effect", self.effect), ("p", self.p)]
         return card(
             f"{self.question} {self.answer}",
@@ -81,72 +81,75 @@ class Verdict:
         )
 
 
-def _several(estimates: Sequence[Estimate], most: int = 4) -> str:
-    """Some estimates in words, and how many more there are."""
+def _list(estimates: Sequence[Estimate], most: int = 4) -> str:
+    """The first estimates in words, and how many more there are."""
     more = len(estimates) - most
     return "; ".join(map(text_of, estimates[:most])) + (f"; and {more} more" if more > 0 else "")
 
 
 class Evidence:
-    """What audits of one case share: the sender's outcomes and each control's, computed when first asked for.
+    """What the audits of one case share: the outcomes of the sender and of each control, computed when first needed.
 
-    `skipped` tells which controls do not apply here, and why.
+    `outcomes` may give some of them from the start, by the name of the control, or as "sender". `skipped` says which
+    controls do not apply here, and why.
     """
 
     def __init__(
         self,
         case: Case,
         *,
-        controls: Sequence[Control | str] | Control | str = default_controls,
+        controls: Sequence[Control | str] | Control | str = DEFAULT_CONTROLS,
         conflict: Samples | None = None,
         interventions: Sequence[Intervention] = (),
+        outcomes: Mapping[str, Sequence[Outcome]] | None = None,
     ) -> None:
         if conflict is not None:
             conflict = trim(conflict)
             _require_conflict(case, conflict)
         chosen = every_control.many(controls)
-        twice = [c.name for k, c in enumerate(chosen) if c.name in [other.name for other in chosen[:k]]]
-        if twice:
-            raise AuditError(f"The control {twice[0]!r} is given twice, and their outcomes would be mixed: keep one.")
         self.case, self.conflict, self.interventions = case, conflict, tuple(interventions)
-        self.controls = {control.name: control for control in chosen}
+        self.controls: dict[str, Control] = {}
+        for control in chosen:
+            if control.name in self.controls:
+                raise AuditError(f"The control {control.name!r} is given twice, and its outcomes would mix: keep one.")
+            self.controls[control.name] = control
         self.skipped: dict[str, str] = {}
-        self._outcomes: dict[str, tuple[Outcome, ...]] = {}
+        self._outcomes = {name: tuple(given) for name, given in (outcomes or {}).items()}
 
     @property
     def observed(self) -> tuple[Outcome, ...]:
-        """The sender's own outcomes, one a seed of the stitch."""
+        """The sender's own outcomes, one per seed of the stitch."""
         if "sender" not in self._outcomes:
             self._outcomes["sender"] = tuple(self.case.sender_outcome(seed) for seed in self.case.seeds)
         return self._outcomes["sender"]
 
     @property
     def unreadable(self) -> str | None:
-        """Why accuracies on the test samples say nothing; None if they do."""
+        """Why accuracies on the test samples say nothing; None if they say something."""
         return self.observed[0].result.unreadable
 
     def of(self, name: str) -> tuple[Outcome, ...]:
-        """The outcomes of the control of this name; none if it was not chosen, or does not apply."""
+        """The outcomes of the control with this name; none if it was not chosen, or does not apply."""
         if name not in self._outcomes and name in self.controls and name not in self.skipped:
             try:
                 self._outcomes[name] = tuple(self.controls[name].outcomes(self.case))
             except (InapplicableError, StitchError, MatchError, CutError, DataError) as e:
-                # One control that cannot be had must not take the others along.
+                # One control that does not apply must not stop the others.
                 self.skipped[name] = str(e)
         return self._outcomes.get(name, ())
 
-    def known(self, *what: Known) -> tuple[Outcome, ...]:
-        """The outcomes of all controls of which this is known."""
-        return tuple(o for name, c in self.controls.items() if c.known in what for o in self.of(name))
+    def of_kind(self, kind: Known) -> tuple[Outcome, ...]:
+        """The outcomes of all controls of one kind: what is known of them."""
+        return tuple(o for name, control in self.controls.items() if control.known == kind for o in self.of(name))
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """All that was computed so far, the sender's first."""
+        """All outcomes so far, the sender's first."""
         return tuple(o for name in ("sender", *self.controls) for o in self._outcomes.get(name, ()))
 
 
 def _require_conflict(case: Case, conflict: Samples) -> None:
-    """Refuse a conflict set of other inputs, of other classes, or of samples that the stitch is fitted on."""
+    """Refuse a conflict set with other inputs, other classes, or samples that the stitch is fitted on."""
     require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict)
     few = case.receiver.model.present(conflict).batch(slice(0, 2))
     require_classes(conflict.labels, case.receiver.answer(few), conflict.name)
@@ -154,7 +157,7 @@ def _require_conflict(case: Case, conflict: Samples) -> None:
     if seen:
         raise DataError(
             f"{seen} of the {len(conflict)} samples of the conflict set {conflict.name} are among those that the "
-            f"stitch is fitted on ({case.fit.name}). Take others: its test split, say."
+            f"stitch is fitted on ({case.fit.name}). Take others, for example its test split."
         )
 
 
@@ -164,13 +167,27 @@ class Audit(Choice):
 
     what, error = "audit", AuditError
     question: ClassVar[str]
-    """What it asks, which stands for it in a list."""
+    """What it asks; lists show it."""
     by_accuracy: ClassVar[bool] = False
-    """Whether it goes by accuracies, so that it says nothing where they are unreadable."""
+    """Whether it compares accuracies, so that it says nothing where they are unreadable."""
 
     @abc.abstractmethod
     def put(self, evidence: Evidence) -> Verdict:
-        """Answer the question; `InapplicableError` if it cannot be put to this case."""
+        """Answer the question; `InapplicableError` if it cannot be asked about this case."""
+
+    def verdict(
+        self,
+        answer: Answer,
+        sentence: str,
+        *,
+        observed: Estimate,
+        effect: Estimate,
+        controls: Mapping[str, tuple[Estimate, ...]],
+        figures: Mapping[str, Any],
+        p: float | None = None,
+    ) -> Verdict:
+        """An answer of this audit, with the figures that it rests on."""
+        return Verdict(self.name, self.question, answer, observed, controls, effect, sentence, p, figures)
 
 
 audits: Registry[Audit] = Registry(Audit, "seamripper.audits", what="audit", error=AuditError)
@@ -178,33 +195,33 @@ audits: Registry[Audit] = Registry(Audit, "seamripper.audits", what="audit", err
 
 
 def chosen_audits(choices: Iterable[Audit | str] | Audit | str) -> tuple[Audit, ...]:
-    """The audits that these words mean; `all` is every one of them."""
+    """The audits that these words name; `all` is every one of them."""
     chosen = audits.many(choices, {"all": [cls() for cls in audits.values()]})
     return tuple({audit.name: audit for audit in chosen}.values())
 
 
-def accuracies(outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:
-    """The accuracy of each outcome."""
-    return tuple(outcome.result.top1 for outcome in outcomes)
+def figures_of(outcomes: Sequence[Outcome], figure: str = "top1") -> tuple[Estimate, ...]:
+    """One figure of each outcome, by default its accuracy."""
+    return tuple(getattr(outcome.result, figure) for outcome in outcomes)
 
 
 def by_seed(outcomes: Sequence[Outcome], figure: str = "top1") -> BySeed:
-    """A figure of each outcome, by default its accuracy, with its seed."""
+    """One figure of each outcome with its seed, by default its accuracy."""
     return [(outcome.seed, getattr(outcome.result, figure)) for outcome in outcomes]
 
 
 def by_control(outcomes: Sequence[Outcome]) -> dict[str, tuple[Estimate, ...]]:
     """The accuracies of outcomes, by the name of their control."""
     names = dict.fromkeys(outcome.control for outcome in outcomes)
-    return {name: accuracies([o for o in outcomes if o.control == name]) for name in names}
+    return {name: figures_of([o for o in outcomes if o.control == name]) for name in names}
 
 
 def as_json(value: Any) -> Any:
-    """Figures as JSON has them: estimates as records, what is not finite as null."""
+    """Figures as JSON has them: estimates as records, numbers that are not finite as null."""
     if isinstance(value, Estimate):
         return value.as_record()
     if isinstance(value, Mapping):
-        return {str(key): as_json(one) for key, one in value.items()}
+        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_json(one) for one in value]
+        return [as_json(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

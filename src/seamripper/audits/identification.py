@@ -1,4 +1,4 @@
-"""The audit `identification`: whether a measure finds the layer that corresponds."""
+"""The audit `identification`: whether a measure finds the corresponding layer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seamripper._options import require_options
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.comparing import Comparison, Rule, Stitching, batch_for, compare, requested_measures
 from seamripper.controls import Case
@@ -28,27 +27,28 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Identification(Audit):
-    """Whether every layer's most similar one is its own, or the corresponding one (Balogh & Jelasity 2025, Table 1).
+    """Whether each layer is most similar to itself, or to the corresponding layer (Balogh & Jelasity 2025, Table 1).
 
     Between two networks of one architecture the layer of the same name should be nearest (Kornblith et al. 2019):
     linear CKA found it in 96 % of the cases on ResNet-18, task-loss matching in 35 %. Within one network it should be
-    the layer itself. A structural measure gives that its best value by definition, so there the test is trivial. For
+    the layer itself. A structural measure gives that its best value by definition, so the test is trivial there. For
     stitching it is not: task-loss matching failed it in 36 % of the cases.
 
-    `measures` are names with commas between them, `direct_functional` and `task_functional` included; the answer is the
-    first one's, and the figures are all of theirs. A trained stitch is trained as the case's own is. The verdict is on
-    the two networks if they have the same cuts with the same shapes, else on the receiver alone.
+    `measures` are names with commas between them; `direct_functional` and `task_functional` are allowed as well. The
+    first one decides the answer, and the figures have all of them. A trained stitch is trained like the case's own. The
+    verdict is on the two networks if they have the same cuts with the same shapes, else on the receiver alone.
     """
 
-    name: ClassVar[str] = "identification"
-    question: ClassVar[str] = "Is each layer most similar to itself?"
+    name = "identification"
+    question = "Is each layer most similar to itself?"
+    least = {"n": 20}
 
     measures: str = "linear_cka"
     n: int = 1000
     sampling: Sampling = "positions"
 
     def __post_init__(self) -> None:
-        require_options(self, f"the audit {self.name!r}", error=AuditError, n=20)
+        super().__post_init__()
         try:
             requested_measures([self.measures])
         except MeasureError as e:
@@ -58,22 +58,22 @@ class Identification(Audit):
         """The first measure's answer, between the networks if they correspond, else within the receiver."""
         case = evidence.case
         samples = case.test.receiver.draw(self.n)
-        comparisons = {"within": self._compared(case, samples, within=True)}
+        comparisons = {"within": self._compare(case, samples, within=True)}
         if corresponding(case, samples):
-            comparisons["between"] = self._compared(case, samples, within=False)
+            comparisons["between"] = self._compare(case, samples, within=False)
         verdicts = {where: _verdicts(comparison) for where, comparison in comparisons.items()}
         where = "between" if "between" in comparisons else "within"
-        # Matrices that are filled by stitching come after the others, whatever was asked for first.
+        # Matrices that are filled by stitching come after the others, whichever was named first.
         first = self.measures.partition(",")[0].strip()
         label = min(verdicts[where], key=lambda label: label != first)
         verdict = verdicts[where][label]
-        said = _place(case, where) + verdict.sentence
+        sentence = _place(case, where) + verdict.sentence
         if where == "within" and label not in FUNCTIONAL:
-            said += " It tells little: by definition, most measures score a layer with itself as high as can be."
-        figures = {place: {m: _summary(v) for m, v in each.items()} for place, each in verdicts.items()}
-        return replace(verdict, sentence=said, figures={"measure": label, "where": where, **figures})
+            sentence += " This shows little: most measures give a layer and itself the best score by definition."
+        figures = {place: {m: _summary(v) for m, v in by_measure.items()} for place, by_measure in verdicts.items()}
+        return replace(verdict, sentence=sentence, figures={"measure": label, "where": where, **figures})
 
-    def _compared(self, case: Case, samples: Samples, *, within: bool) -> Comparison:
+    def _compare(self, case: Case, samples: Samples, *, within: bool) -> Comparison:
         receiver = case.receiver.model
         stitching = Stitching(case.matching) if isinstance(case.matching, Task) else Stitching()
         rule = Rule(sampling=self.sampling, batch=batch_for(len(samples)), interval=False)
@@ -109,8 +109,8 @@ def corresponding(case: Case, samples: Samples) -> bool:
 def identify(comparison: Comparison, label: str) -> Verdict:
     """How many rows and columns of a measure's matrix have their best score on the diagonal; ties count against it.
 
-    share = (rows + columns that do) / 2k, with Wilson's interval for k layers, which is too narrow in so far as layers
-    are not independent of each other. p is that of as many hits under random matchings of the layers (see `Ranking.p`).
+    share = (rows + columns that do) / 2k, with Wilson's interval for k layers, which is too narrow, as layers are not
+    independent. p is the probability of as many hits under random matchings of the layers (see `Ranking.p`).
 
     >>> from seamripper.comparing import Matrix
     >>> rows = ((0.9, 0.2, 0.1), (0.3, 0.8, 0.4), (0.2, 0.5, 0.6))
@@ -122,11 +122,11 @@ def identify(comparison: Comparison, label: str) -> Verdict:
     matrix, k = comparison[label], len(comparison.senders)
     if comparison.senders != comparison.receivers:
         raise InapplicableError(
-            "Layers are identified where both sides have the same cuts in the same order, but these are "
+            "Layers can be identified if both sides have the same cuts in the same order, but these are "
             f"{', '.join(comparison.senders)} and {', '.join(comparison.receivers)}."
         )
     if k < 2:
-        raise InapplicableError("One layer alone cannot be taken for another: give two cuts or more.")
+        raise InapplicableError("A single layer cannot be taken for another: give two cuts or more.")
     values = np.array(matrix.values, dtype=np.float64)
     if np.isnan(np.diag(values)).all():
         raise InapplicableError(f"{label} has no score for any layer with its own counterpart. {_why(comparison)}")
@@ -135,16 +135,19 @@ def identify(comparison: Comparison, label: str) -> Verdict:
     figures = _figures(comparison, ranking, values)
     answer: Answer = "no" if share.value < 1 else "yes" if p <= _LEVEL else "unknown"
     effect = Estimate(share.value - chance, share.low - chance, share.high - chance, k, "layers")
-    said = _said(label, ranking, figures, share, p)
+    sentence = _sentence(label, ranking, figures, share, p)
     controls = {"chance": (Estimate(chance, chance, chance, k, "layers"),)}
-    return Verdict(Identification.name, Identification.question, answer, share, controls, effect, said, p, figures)
+    return Identification().verdict(
+        answer, sentence, observed=share, effect=effect, controls=controls, figures=figures, p=p
+    )
 
 
 def _share(ranking: Ranking) -> Estimate:
     k = len(ranking.rows)
-    rows, other = (proportion(hits, k) for hits in ranking.hits)
-    # Rows and columns are of the same layers: their intervals are averaged, and not that of 2k layers taken.
-    return Estimate(sum(ranking.hits) / (2 * k), (rows.low + other.low) / 2, (rows.high + other.high) / 2, k, "layers")
+    rows, columns = (proportion(hits, k) for hits in ranking.hits)
+    # Rows and columns belong to the same layers: their intervals are averaged, as there are not 2k layers.
+    low, high = (rows.low + columns.low) / 2, (rows.high + columns.high) / 2
+    return Estimate(sum(ranking.hits) / (2 * k), low, high, k, "layers")
 
 
 def _figures(comparison: Comparison, ranking: Ranking, values: Any) -> dict[str, Any]:
@@ -162,20 +165,20 @@ def _figures(comparison: Comparison, ranking: Ranking, values: Any) -> dict[str,
     }
 
 
-def _said(label: str, ranking: Ranking, figures: Mapping[str, Any], share: Estimate, p: float) -> str:
+def _sentence(label: str, ranking: Ranking, figures: Mapping[str, Any], share: Estimate, p: float) -> str:
     k = len(ranking.rows)
     rows, columns = ranking.hits
-    said = (
+    sentence = (
         f"by {label} the corresponding layer is the most similar one in {rows} of {k} rows and {columns} of {k} "
         f"columns: {share}, where chance is {1 / k:.3f} (p = {p:.2g}; the interval takes layers for independent, which "
-        f"they are not). Its mean rank is {figures['mean_rank']:.2f}; the layer named is on average "
-        f"{figures['mean_distance']:.2f} away from it."
+        f"they are not). The mean rank of the corresponding layer is {figures['mean_rank']:.2f}; the most similar one "
+        f"is on average {figures['mean_distance']:.2f} layers away from it."
     )
     if share.value == 1 and p > _LEVEL:
-        said += f" With {k} layers chance does as well too often."
+        sentence += f" With only {k} layers, chance does as well too often."
     if figures["missing"]:
-        said += f" {figures['missing']} cells have no score."
-    return said
+        sentence += f" {figures['missing']} cells have no score."
+    return sentence
 
 
 def _summary(verdict: Verdict) -> dict[str, Any]:
@@ -188,7 +191,7 @@ def _place(case: Case, where: str) -> str:
 
 
 def _verdicts(comparison: Comparison) -> dict[str, Verdict]:
-    """The verdict of each measure that has one; if none has, the reason."""
+    """The verdict on each measure; if there is none at all, the first reason is raised."""
     verdicts, reasons = {}, list[InapplicableError]()
     for label in comparison.matrices:
         try:
@@ -205,7 +208,7 @@ def _why(comparison: Comparison) -> str:
 
 
 _EXACT = 7
-"""Up to so many layers every matching of them is counted; 7! = 5040."""
+"""Up to this many layers every matching of them is counted; 7! = 5040."""
 _DRAWS = 10_000
 
 Grid = NDArray[np.float64]
@@ -213,16 +216,16 @@ Grid = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ranking:
-    """For a matrix of similarities, larger is nearer: what its rows and columns name as the right layer.
+    """The best layer of each row and column of a matrix of similarities, where larger is nearer.
 
-    `rows[i]` is the layer that row i names, −1 if a tie leaves it open; `columns[j]` likewise. `ranks` are the places
-    of the right layer in each row and then each column, ties against it; `distances` tell how far off the named layer
-    is, the farthest of those that tie.
+    `rows[i]` is the best layer of row i, −1 if several tie; `columns[j]` likewise. `ranks` are the ranks of the right
+    layer in each row and then each column, with ties against it; `distances` say how far away the best layer is, the
+    farthest of those that tie.
 
-    >>> found = Ranking.of(np.array([[0.9, 0.2, 0.1], [0.8, 0.7, 0.2], [0.1, 0.6, 0.6]]))
-    >>> found.rows, found.columns, found.hits
+    >>> ranking = Ranking.of(np.array([[0.9, 0.2, 0.1], [0.8, 0.7, 0.2], [0.1, 0.6, 0.6]]))
+    >>> ranking.rows, ranking.columns, ranking.hits
     ((0, 0, -1), (0, 1, 2), (1, 3))
-    >>> found.ranks, found.distances
+    >>> ranking.ranks, ranking.distances
     ((1, 2, 2, 1, 1, 1), (0, 1, 1, 0, 0, 0))
     """
 
@@ -233,21 +236,23 @@ class Ranking:
 
     @classmethod
     def of(cls, similarities: Grid) -> Ranking:
-        """What these similarities name; a cell that is NaN is nobody's best."""
-        ways = [(line, i) for grid in (similarities, similarities.T) for i, line in enumerate(grid)]
-        named = [_named(line) for line, _ in ways]
-        ranks = tuple(_rank(line, i) for line, i in ways)
-        distances = tuple(max(abs(j - i) for j in _best(line)) for line, i in ways)
+        """The ranking by these similarities; a cell that is NaN is never the best."""
+        lines = [(line, i) for grid in (similarities, similarities.T) for i, line in enumerate(grid)]
+        best = [_best(line) for line, _ in lines]
+        winners = tuple(layers[0] if len(layers) == 1 else -1 for layers in best)
+        ranks = tuple(_rank(line, i) for line, i in lines)
+        distances = tuple(max(abs(j - i) for j in layers) for layers, (_, i) in zip(best, lines, strict=True))
         k = len(similarities)
-        return cls(tuple(named[:k]), tuple(named[k:]), ranks, distances)
+        return cls(winners[:k], winners[k:], ranks, distances)
 
     @property
     def hits(self) -> tuple[int, int]:
-        """How many rows, and how many columns, name the right layer."""
-        return tuple(sum(i == j for i, j in enumerate(each)) for each in (self.rows, self.columns))  # type: ignore[return-value]
+        """In how many rows, and in how many columns, the right layer is the best."""
+        rows, columns = (sum(i == j for i, j in enumerate(winners)) for winners in (self.rows, self.columns))
+        return rows, columns
 
     def p(self, *, seed: int = 0) -> float:
-        """How often a random matching of the layers is named by as many rows and columns as the true one is.
+        """How often a random matching of the layers is the best in as many rows and columns as the true one.
 
         One-sided. Exact for up to seven layers, by 10,000 draws for more: (1 + as good) / (1 + draws).
 
@@ -272,19 +277,14 @@ class Ranking:
 
 
 def _best(line: Grid) -> Sequence[int]:
-    """The places that have the line's largest value; all of them if there is none."""
+    """The layers with the largest value of a line; all of them if every value is missing."""
     if np.isnan(line).all():
         return range(len(line))
     return [int(j) for j in np.flatnonzero(line == np.nanmax(line))]
 
 
-def _named(line: Grid) -> int:
-    best = _best(line)
-    return best[0] if len(best) == 1 else -1
-
-
 def _rank(line: Grid, i: int) -> int:
-    """The place of the i-th value, ties against it; a value that is missing comes last."""
+    """The rank of the i-th value, with ties against it; a missing value comes last."""
     if math.isnan(line[i]):
         return len(line)
     return int((line >= line[i]).sum())

@@ -6,61 +6,73 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
 from seamripper._words import word_list
-from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies, by_control, by_seed
+from seamripper.audits.base import Answer, Audit, Evidence, Verdict, by_control, by_seed, figures_of
 from seamripper.controls import Case, Outcome
 from seamripper.errors import InapplicableError
 from seamripper.estimate import TELLING, Estimate, difference, mean_over
-from seamripper.matching.task import Task
 
 _CLEARLY = 2.0
-"""How many standard errors above chance a broken pairing must be to count as a leak."""
+"""How many standard errors above chance a control paired at random must be to count as a leak."""
 
 
 @dataclass(frozen=True)
 class Margin(Audit):
-    """The sender's accuracy less that of the best control that knows nothing of the task.
+    """The sender's accuracy minus that of the best control that knows nothing of the task.
 
     The interval of the effect is over seeds, and not narrower than the one over samples. "yes" if its lower end is
-    above 0, against each of these controls; "no" if the best one's mean is within or above the sender's own interval:
-    noise that stitches as well makes the sender's accuracy no evidence (Smith et al. 2025). p is one-sided: were the
-    sender one more of the n counterparts, how often would it come out so far ahead? (see `rank_p`).
+    above 0 against each of these controls; "no" if the mean of the best one is within or above the sender's interval:
+    if noise stitches as well, the sender's accuracy is no evidence (Smith et al. 2025). p is one-sided: if the sender
+    were one more of the n counterparts, how often would it come out so far ahead? (see `rank_p`).
 
-    A control whose pairing is broken must be at chance. If not, the evaluation leaks, and the answer is "unknown".
+    A control whose samples are paired at random must be at chance. If it is not, the evaluation leaks, and the answer
+    is "unknown".
     """
 
-    name: ClassVar[str] = "margin"
-    question: ClassVar[str] = "Does the sender do better than the controls that should fail?"
-    by_accuracy: ClassVar[bool] = True
+    name = "margin"
+    question = "Does the sender do better than the controls that should fail?"
+    by_accuracy = True
 
     def put(self, evidence: Evidence) -> Verdict:
         """The margin over the best control."""
-        nothing, broken = evidence.known("nothing"), evidence.known("broken")
+        nothing, broken = evidence.of_kind("nothing"), evidence.of_kind("broken")
         if not nothing and not broken:
             raise InapplicableError(
                 "No control that should fail was run, so there is no margin over any. "
                 "Choose some: 'random_sender', 'clustered_noise', 'shuffled'."
             )
-        ours, groups = mean_over(accuracies(evidence.observed)), by_counterpart(nothing or broken)
-        best = max(groups, key=lambda name: statistics.fmean(o.result.top1.value for o in groups[name]))
-        effects = {name: _margin(evidence.observed, each) for name, each in groups.items()}
-        rival, leaks = mean_over(accuracies(groups[best])), _leaks(broken, evidence.case)
+        observed, groups = mean_over(figures_of(evidence.observed)), by_counterpart(nothing or broken)
+        means = {name: mean_over(figures_of(outcomes)) for name, outcomes in groups.items()}
+        best = max(means, key=lambda name: means[name].value)
+        ours = by_seed(evidence.observed)
+        effects = {name: difference(ours, by_seed(outcomes)) for name, outcomes in groups.items()}
+        leaks, rivals = _leaks(broken, evidence.case), independent(nothing)
         answer: Answer = "unknown"
         if nothing and not leaks:
-            answer = _answer(ours, rival, tuple(effects.values()))
-        p = _p(evidence.observed, nothing)
-        said = f"The stitched network reaches {ours}, the best control that should fail ({best}) {rival}: "
-        said += (
-            _sentence(answer, effects[best], known=bool(nothing)) + _p_in_words(p, len(independent(nothing))) + leaks
+            answer = _answer(observed, means[best], tuple(effects.values()))
+        # The lower median of the sender's seeds is on the safe side: if they were nothing but further counterparts, it
+        # would be ahead of all n controls less often than a single outcome, which is in 1 case of n + 1.
+        accuracies = [accuracy.value for accuracy in figures_of(evidence.observed)]
+        p = rank_p(statistics.median_low(accuracies), rivals) if rivals else None
+        sentence = (
+            f"The stitched network reaches {observed}, the best control that should fail ({best}) {means[best]}: "
+            + _meaning(answer, effects[best], known=bool(nothing))
+            + _p_in_words(p, len(rivals))
+            + leaks
         )
-        figures = {"best": best, "n": len(independent(nothing)), "chance": chance(evidence.case), "margins": effects}
-        figures["leaks"] = leaks.strip()
-        shown = by_control((*nothing, *broken))
-        return Verdict(self.name, self.question, answer, ours, shown, effects[best], said, p, figures)
+        figures = {"best": best, "n": len(rivals), "chance": chance(evidence.case), "margins": effects}
+        return self.verdict(
+            answer,
+            sentence,
+            observed=observed,
+            effect=effects[best],
+            controls=by_control((*nothing, *broken)),
+            figures={**figures, "leaks": leaks.strip()},
+            p=p,
+        )
 
 
 def rank_p(sender: float, controls: Sequence[float]) -> float:
@@ -70,21 +82,18 @@ def rank_p(sender: float, controls: Sequence[float]) -> float:
 
     >>> rank_p(0.9, [0.1, 0.2, 0.9, 0.4])
     0.4
-    >>> rank_p(0.9, [0.1, 0.2, 0.3, 0.4])
-    0.2
     """
     return (1 + sum(value >= sender for value in controls)) / (len(controls) + 1)
 
 
 def chance(case: Case) -> float:
-    """What saying the most frequent class at all times would give."""
-    test = case.test
-    labels = case.matching.wanted(test) if isinstance(case.matching, Task) else test.labels
+    """The accuracy of always answering with the most frequent class."""
+    labels = case.targets(case.test)
     return int(torch.bincount(labels).max()) / len(labels)
 
 
 def by_counterpart(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    """The outcomes by what was put in the sender's place. A control may have several: noise of many radii, say."""
+    """The outcomes by counterpart. A control may have several of them: noise of several radii, for example."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         name = outcome.control if outcome.label == outcome.control else f"{outcome.control}, {outcome.label}"
@@ -92,27 +101,11 @@ def by_counterpart(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     return groups
 
 
-def _margin(ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> Estimate:
-    return difference(by_seed(ours), by_seed(theirs))
-
-
-def _p(ours: Sequence[Outcome], nothing: Sequence[Outcome]) -> float | None:
-    """The p of the (lower) median of the sender's seeds.
-
-    The median is on the safe side: were the sender's seeds nothing but further counterparts, it would be ahead of all n
-    controls less often than one outcome alone, which is so in 1 case of n + 1.
-    """
-    if not nothing:
-        return None
-    middle = statistics.median_low([outcome.result.top1.value for outcome in ours])
-    return rank_p(middle, independent(nothing))
-
-
 def independent(nothing: Sequence[Outcome]) -> list[float]:
-    """The accuracies of counterparts that were drawn apart: of those that share a draw, the best.
+    """The accuracies of counterparts from independent draws: the best one of those that share a draw.
 
-    Noise of several radii about the same centres is one draw per seed, and what draws nothing (the input, the receiver
-    with its classes moved) is one counterpart, however many stitches were fitted to it.
+    Noise of several radii about the same centres is one draw per seed. A control that draws nothing (the input, the
+    receiver with its classes shifted) is one counterpart, however many stitches were fitted to it.
     """
     best: dict[tuple[str, int | None], float] = {}
     for outcome in nothing:
@@ -121,24 +114,24 @@ def independent(nothing: Sequence[Outcome]) -> list[float]:
     return list(best.values())
 
 
-def _answer(ours: Estimate, rival: Estimate, effects: Sequence[Estimate]) -> Answer:
+def _answer(observed: Estimate, rival: Estimate, effects: Sequence[Estimate]) -> Answer:
     if all(effect.low > 0 for effect in effects):
         return "yes"
-    return "no" if rival.value >= ours.low else "unknown"
+    return "no" if rival.value >= observed.low else "unknown"
 
 
-def _sentence(answer: Answer, effect: Estimate, *, known: bool) -> str:
+def _meaning(answer: Answer, effect: Estimate, *, known: bool) -> str:
     if not known:
-        return "a broken pairing tests the evaluation and not the sender, so whether noise does as well is not known."
+        return "pairing at random tests the evaluation and not the sender, so whether noise does as well is not known."
     rival = "does better" if effect.high < 0 else "does as well, as far as can be told"
     if effect.low <= 0 <= effect.high and effect.high - effect.low > 2 * TELLING:
         rival = f"may do as well: a difference of {TELLING:g} cannot be told on so few samples and seeds"
-    ending = {
-        "yes": f"a margin of {effect}.",
+    meanings = {
+        "yes": f"the sender is ahead by {effect}.",
         "no": f"a counterpart that knows nothing {rival} (margin {effect}).",
         "unknown": f"the margin {effect} does not decide.",
     }
-    return ending[answer]
+    return meanings[answer]
 
 
 def _p_in_words(p: float | None, n: int) -> str:
@@ -149,20 +142,20 @@ def _p_in_words(p: float | None, n: int) -> str:
 
 
 def _leaks(broken: Sequence[Outcome], case: Case) -> str:
-    """A sentence on the broken pairings that are clearly above chance; nothing if all of them fail as they must.
+    """A sentence on the controls paired at random that are clearly above chance; empty if all fail as they must.
 
-    A network that learnt nothing may still answer whole classes alike, and so get one right by luck. Therefore the
-    classes of each seed are the units, and not the samples: the standard error is √(c (1 − c) / (classes · seeds)).
+    A network that has learnt nothing may still give one answer to a whole class, and so get one right by luck.
+    Therefore classes and seeds are the units, not samples: the standard error is √(c (1 − c) / (classes · seeds)).
     """
     level, classes, above = chance(case), int((torch.bincount(case.test.labels) > 0).sum()), {}
-    for name, each in by_control(broken).items():
-        bound = level + _CLEARLY * math.sqrt(level * (1 - level) / (classes * len(each)))
-        mean = statistics.fmean(accuracy.value for accuracy in each)
+    for name, accuracies in by_control(broken).items():
+        bound = level + _CLEARLY * math.sqrt(level * (1 - level) / (classes * len(accuracies)))
+        mean = statistics.fmean(accuracy.value for accuracy in accuracies)
         if mean > bound:
             above[name] = mean
     if not above:
         return ""
     return (
-        f" But with a broken pairing ({word_list(above)}) the accuracy is {max(above.values()):.3f}, where chance is "
-        f"{level:.3f}: the evaluation leaks, and says nothing of the sender."
+        f" But with samples paired at random ({word_list(above)}) the accuracy is {max(above.values()):.3f}, where "
+        f"chance is {level:.3f}: the evaluation leaks, so its accuracies say nothing about the sender."
     )

@@ -1,11 +1,11 @@
-"""The rule: what the audits of one case come to, in one of five answers. It is written down here and nowhere else.
+"""The rule: one of five conclusions from the audits of a case. It is written down here and nowhere else.
 
 ::
 
     is the sender the receiver, cut where it is?
                                         yes  → same information
     does the stitched network work?      no  → not stitchable by this stitch: no conclusion
-    did a broken pairing work as well?  yes  → interchangeable here, information unknown
+    did random pairs work as well?      yes  → interchangeable here, information unknown
     conflict: does it follow the receiver where the cues disagree?
                                          no  → different information
                                         yes  → same information
@@ -15,8 +15,8 @@
 
 "Works" means that it recovers `WORKS` of the accuracy above chance that the receiver has, alone or stitched to itself.
 Where the receiver is at chance on the labels, accuracy is unreadable, and the share of the receiver's own answers that
-a stitched network gives, above chance, stands in its place.
-Nothing is called the same on task accuracy alone: only the conflict audit can say so, and only where it has told a
+the stitched network gives, above chance, takes its place.
+Nothing is called the same by task accuracy alone: only the conflict audit can say so, and only where it can tell a
 sender that has learnt nothing from one that has the receiver's information.
 """
 
@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from seamripper.audits.base import Evidence, Verdict, accuracies
+from seamripper.audits.base import Evidence, Verdict, figures_of
 from seamripper.audits.margin import by_counterpart, chance
 from seamripper.controls import Outcome
 from seamripper.estimate import Estimate, mean_over
@@ -47,7 +47,7 @@ WORKS = 0.8
 
 @dataclass(frozen=True)
 class Judgement:
-    """One of the five answers, the reason in a sentence, the figures that it rests on, and what would change it."""
+    """One of the five conclusions, the reason in a sentence, the figures behind it, and what would change it."""
 
     conclusion: Conclusion
     reason: str
@@ -62,89 +62,109 @@ class Judgement:
         return f"{conclusion} What would change this: {self.experiment}"
 
 
+@dataclass(frozen=True)
+class _Findings:
+    """What the steps of the rule look at; each adds to the figures that the judgement will rest on."""
+
+    evidence: Evidence
+    verdicts: Mapping[str, Verdict]
+    figures: dict[str, Any]
+
+
 def judge(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
-    """What the verdicts on a case come to, by the rule above."""
-    figures = _figures(evidence)
-    recovered = _recovered(evidence, evidence.observed)
-    figures["recovered"] = recovered
-    of_what = "accuracy" if evidence.unreadable is None else "own answers"
-    conflict, margin = verdicts.get("conflict"), verdicts.get("margin")
-    if _itself(evidence):
-        return Judgement(SAME, "The sender is the receiver itself, cut at the same place.", figures, _NOTHING)
-    if not recovered.value >= WORKS:
-        reason = (
-            f"The stitched network recovers {recovered} of the receiver's {of_what} above chance, less than {WORKS:g}."
-        )
-        if evidence.unreadable is not None:
-            reason += f" Accuracy is unreadable: {evidence.unreadable}."
-        return Judgement(NOT_STITCHABLE, reason, figures, _MORE_STITCH if evidence.unreadable is None else _ITS_TASK)
-    if margin is not None and margin.figures.get("leaks"):
-        return Judgement(UNKNOWN, str(margin.figures["leaks"]), figures, _NO_LEAK)
-    if conflict is not None:
-        figures |= {"score": conflict.figures["score"], "agreement": conflict.observed, "kept": conflict.effect}
-        figures["decided_by"] = conflict.figures["decided_by"]
-        if conflict.answer == "no":
-            return Judgement(DIFFERENT, conflict.sentence, figures, _fit_there(conflict))
-        if conflict.answer == "yes":
-            return Judgement(SAME, conflict.sentence, figures, _OTHER_CUES)
-    said = "" if conflict is None else f" {conflict.sentence}"
-    nothing = by_counterpart(evidence.known("nothing"))
-    figures |= {name: mean_over(accuracies(each)).as_share for name, each in nothing.items()}
-    working = {name: figures[name] for name, each in nothing.items() if _recovered(evidence, each).value >= WORKS}
+    """The conclusion from the verdicts on a case, by the rule above: the first step that can decide does."""
+    figures = {**_figures(evidence), "recovered": _recovery(evidence, evidence.observed)}
+    findings = _Findings(evidence, verdicts, figures)
+    for step in (_one_network, _does_not_work, _leaks, _cues_disagree):
+        judgement = step(findings)
+        if judgement is not None:
+            return judgement
+    return _noise_or_unknown(findings)
+
+
+def _one_network(findings: _Findings) -> Judgement | None:
+    """The sender is the receiver, cut at the same place, and sees what the receiver sees."""
+    case = findings.evidence.case
+    a, b = ((half.fingerprint, half.cut, str(half.model.module)) for half in (case.sender, case.receiver))
+    if not case.looks or a != b:
+        return None
+    reason = "The sender is the receiver itself, cut at the same place."
+    return Judgement(SAME, reason, findings.figures, "nothing: it is one and the same network.")
+
+
+def _does_not_work(findings: _Findings) -> Judgement | None:
+    recovered, unreadable = findings.figures["recovered"], findings.evidence.unreadable
+    if recovered.value >= WORKS:
+        return None
+    what = "accuracy" if unreadable is None else "own answers"
+    reason = f"The stitched network recovers {recovered} of the receiver's {what} above chance, less than {WORKS:g}."
+    if unreadable is None:
+        return Judgement(NOT_STITCHABLE, reason, findings.figures, _MORE_STITCH)
+    reason += f" Accuracy is unreadable: {unreadable}."
+    return Judgement(NOT_STITCHABLE, reason, findings.figures, _ITS_TASK)
+
+
+def _leaks(findings: _Findings) -> Judgement | None:
+    margin = findings.verdicts.get("margin")
+    leaks = "" if margin is None else str(margin.figures.get("leaks", ""))
+    return Judgement(UNKNOWN, leaks, findings.figures, _NO_LEAK) if leaks else None
+
+
+def _cues_disagree(findings: _Findings) -> Judgement | None:
+    conflict, figures = findings.verdicts.get("conflict"), findings.figures
+    if conflict is None:
+        return None
+    figures |= {"score": conflict.figures["score"], "agreement": conflict.observed, "kept": conflict.effect}
+    figures["decided_by"] = conflict.figures["decided_by"]
+    if conflict.answer == "no":
+        return Judgement(DIFFERENT, conflict.sentence, figures, _fit_there(figures["decided_by"]))
+    return Judgement(SAME, conflict.sentence, figures, _OTHER_CUES) if conflict.answer == "yes" else None
+
+
+def _noise_or_unknown(findings: _Findings) -> Judgement:
+    evidence, figures, conflict = findings.evidence, findings.figures, findings.verdicts.get("conflict")
+    undecided = "" if conflict is None else f" {conflict.sentence}"
+    nothing = by_counterpart(evidence.of_kind("nothing"))
+    figures |= {name: mean_over(figures_of(outcomes)).as_share for name, outcomes in nothing.items()}
+    working = [name for name, outcomes in nothing.items() if _recovery(evidence, outcomes).value >= WORKS]
     if working:
-        best = max(working, key=lambda name: working[name].value)
-        reason = (
-            f"The stitched network reaches {figures['stitched']}, but the control '{best}' reaches {working[best]}."
-        )
-        return Judgement(NOISE, f"{reason}{said}", figures, _CONFLICT)
-    others = (
-        "No control that has learnt nothing was run."
-        if not nothing
-        else "Counterparts that have learnt nothing do not."
-    )
-    return Judgement(UNKNOWN, f"The stitched network works. {others}{said}", figures, _CONFLICT)
-
-
-def _itself(evidence: Evidence) -> bool:
-    """Whether sender and receiver are one network, cut at one place, and the sender sees what the receiver sees."""
-    a, b = evidence.case.sender, evidence.case.receiver
-    return evidence.case.looks and (a.fingerprint, a.cut, str(a.model.module)) == (
-        b.fingerprint,
-        b.cut,
-        str(b.model.module),
-    )
+        best = max(working, key=lambda name: figures[name].value)
+        ours, theirs = figures["stitched"], figures[best]
+        reason = f"The stitched network reaches {ours}, but the control '{best}' reaches {theirs}.{undecided}"
+        return Judgement(NOISE, reason, figures, _CONFLICT)
+    rivals = "Controls that have learnt nothing do not." if nothing else "No control that has learnt nothing was run."
+    return Judgement(UNKNOWN, f"The stitched network works. {rivals}{undecided}", figures, _CONFLICT)
 
 
 def _figures(evidence: Evidence) -> dict[str, Any]:
-    """The figures that say whether the stitched network works; where accuracy is unreadable, agreements beside it."""
+    """The figures that show whether the stitched network works; where accuracy is unreadable, agreements as well."""
     result, itself = evidence.observed[0].result, evidence.of("self")
     figures = {
-        "stitched": mean_over(accuracies(evidence.observed)).as_share,
+        "stitched": mean_over(figures_of(evidence.observed)).as_share,
         "receiver": result.receiver_here,
         "chance": chance(evidence.case),
     }
-    figures |= {"self": mean_over(accuracies(itself)).as_share} if itself else {}
+    if itself:
+        figures["self"] = mean_over(figures_of(itself)).as_share
     if evidence.unreadable is not None:
-        figures["own_answers"] = mean_over(_agreements(evidence.observed)).as_share
+        figures["own_answers"] = mean_over(figures_of(evidence.observed, "agreement")).as_share
         figures["own_answers_by_chance"] = result.agreement_chance
     return figures
 
 
-def _agreements(outcomes: Sequence[Outcome]) -> tuple[Estimate, ...]:
-    return tuple(outcome.result.agreement for outcome in outcomes)
+def _recovery(evidence: Evidence, outcomes: Sequence[Outcome]) -> Estimate:
+    """The share of the receiver's success above chance that these outcomes have.
 
-
-def _recovered(evidence: Evidence, outcomes: Sequence[Outcome]) -> Estimate:
-    """The share of what the receiver does above chance that these outcomes do.
-
-    That is its accuracy, alone or stitched to itself; where that is unreadable, its own answers, of which it gives all.
+    Success is accuracy, that of the receiver alone or stitched to itself; where accuracy is unreadable, it is the share
+    of the receiver's own answers, of which the receiver gives all.
     """
-    known = _figures(evidence)
+    figures = _figures(evidence)
     if evidence.unreadable is None:
-        success, level = mean_over(accuracies(outcomes)).as_share, known["chance"]
-        best = max(known[name].value for name in ("receiver", "self") if name in known)
+        success, level = mean_over(figures_of(outcomes)).as_share, figures["chance"]
+        best = max(figures[name].value for name in ("receiver", "self") if name in figures)
     else:
-        success, level, best = mean_over(_agreements(outcomes)).as_share, known["own_answers_by_chance"], 1.0
+        success, level = mean_over(figures_of(outcomes, "agreement")).as_share, figures["own_answers_by_chance"]
+        best = 1.0
     if best <= level:
         return replace(success, value=math.nan, low=math.nan, high=math.nan)
     ends = (success.value if math.isnan(end) else end for end in (success.value, success.low, success.high))
@@ -152,29 +172,25 @@ def _recovered(evidence: Evidence, outcomes: Sequence[Outcome]) -> Estimate:
     return replace(success, value=value, low=low, high=high)
 
 
-_NOTHING = "nothing: it is one and the same network."
 _ITS_TASK = "data on which the receiver does what it was trained for."
 _MORE_STITCH = (
-    "a stitch or a matching that can do more (--stitch conv, --matching task, more samples or epochs); if that works, "
-    "audit it."
+    "a stitch or a matching that can do more (--stitch conv, --matching task, more samples or epochs); if it works, "
+    "audit that one."
 )
-_NO_LEAK = (
-    "an evaluation in which a broken pairing is at chance: other test samples, or fewer parameters in the stitch."
-)
+_NO_LEAK = "an evaluation in which random pairs are at chance: other test samples, or fewer parameters in the stitch."
 _OTHER_CUES = (
-    "a conflict set for a cue that nothing here has touched (--conflict DATA), on which the stitched network departs "
-    "from its receiver."
+    "a conflict set for a cue that nothing here has changed (--conflict DATA), if the stitched network departs from "
+    "its receiver on it."
 )
 _CONFLICT = (
-    "inputs on which the cues that agree in the data disagree: --conflict DATA, or interventions under which receiver "
-    "and control keep their answers and a random sender does not."
+    "inputs on which cues disagree that agree in the data: --conflict DATA, or interventions under which receiver and "
+    "control keep their answers and a random sender does not."
 )
 
 
-def _fit_there(conflict: Verdict) -> str:
-    where = conflict.figures["decided_by"]
+def _fit_there(where: str) -> str:
     inputs = "the conflict set" if where == "conflict set" else f"inputs changed by {where!r}"
     return (
-        f"a stitch fitted where the cues disagree ({inputs}); if that one gives the receiver's answers there, the "
-        "sender does hold the information, and the stitch had chosen the shortcut."
+        f"a stitch fitted where the cues disagree ({inputs}); if it gives the receiver's answers there, the sender "
+        "does hold the information, and this stitch had chosen the shortcut."
     )

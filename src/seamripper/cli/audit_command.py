@@ -108,7 +108,7 @@ def _audited(
     sender: str, receiver: str, options: dict[str, Any], watch: Watcher
 ) -> tuple[Audited, Callable[[Path], Single]]:
     """The audit, and how it is kept in a folder as the result of a study."""
-    from seamripper.audits import audit, chosen_audits, deciding_set, default_controls
+    from seamripper.audits import DEFAULT_CONTROLS, audit, chosen_audits, deciding_set
     from seamripper.controls import controls as every_control
     from seamripper.data import load_data
     from seamripper.experiment.single import audit_result
@@ -117,7 +117,7 @@ def _audited(
     if options["data_name"] is None:
         raise click.UsageError("Missing option '--data'.")
     way, changes = _matching(options), _interventions(options["changes"])
-    controls = every_control.many(options["control_names"] or default_controls)
+    controls = every_control.many(options["control_names"] or DEFAULT_CONTROLS)
     audits = chosen_audits(options["audit_names"])
     front, back = model_at(sender, "sender"), model_at(receiver, "receiver")
     data_name = data_for(options["data_name"], front[0], back[0])

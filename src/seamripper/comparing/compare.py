@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ParamSpec
+from typing import Any
 
 from torch import nn
 
 from seamripper._doors import several
+from seamripper._request import with_arguments_of
 from seamripper.comparing.accumulate import accumulate, lanes_of
 from seamripper.comparing.comparison import Comparison
 from seamripper.comparing.functional import FunctionalMatrices
@@ -33,26 +32,8 @@ from seamripper.measures.base import Measure
 from seamripper.models.model import Model
 from seamripper.models.running import versions
 
-_Arguments = ParamSpec("_Arguments")
 
-
-def _with_arguments_of(
-    request: Callable[_Arguments, Request],
-) -> Callable[[Callable[[Request], Comparison]], Callable[_Arguments, Comparison]]:
-    """Let a function of a request be called with the arguments of the request itself."""
-
-    def wrap(run: Callable[[Request], Comparison]) -> Callable[_Arguments, Comparison]:
-        @functools.wraps(run)
-        def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> Comparison:
-            return run(request(*args, **options))
-
-        call.__signature__ = inspect.signature(request)  # type: ignore[attr-defined]
-        return call
-
-    return wrap
-
-
-@_with_arguments_of(Request)
+@with_arguments_of(Request)
 def compare(request: Request) -> Comparison:
     """Every measure between the cuts of two models (by default behind each block), from one pass over the samples.
 

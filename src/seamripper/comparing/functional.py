@@ -36,7 +36,7 @@ from seamripper.cut.split import split
 from seamripper.data.padding import padded_length
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import CutError, DataError, MatchError, MeasureError, StitchError
-from seamripper.estimate import Estimate, paired
+from seamripper.estimate import Estimate, paired_estimate
 from seamripper.matching import Direct, Matching, evaluate, match
 from seamripper.matching.task import require_classes
 from seamripper.measures.choosing import DIRECT, TASK
@@ -182,7 +182,7 @@ class FunctionalMatrices:
             answers = column.answers(sent[i], carrier(layer, source, target), self._shown, batch=batch)
             require_finite(answers, "the end of the stitched network", self.held_out.ids)
             right = _right(answers, self.held_out.labels)
-            relative = paired(right, self.baseline, lambda mine, theirs: mine / theirs)
+            relative = paired_estimate(right, self.baseline, lambda mine, theirs: mine / theirs)
             return self._score(DIRECT, relative, float(right.mean()), float(self.baseline.mean()))
 
         return make

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import torch
+from torch import Tensor
 
 from seamripper._doors import require, require_whole
 from seamripper._fingerprint import tensor_fingerprint, tensors_of
@@ -17,7 +18,6 @@ from seamripper.cut.place import Cut
 from seamripper.cut.split import Split, require_split
 from seamripper.data.padding import trim_pair
 from seamripper.data.paired import Paired
-from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError, StitchError
 from seamripper.matching.base import Matching, matchings
 from seamripper.matching.evaluate import Functional, evaluate
@@ -27,17 +27,17 @@ from seamripper.registry import Choice, Registry
 from seamripper.stitches import Stitch, auto, stitches
 
 Known = Literal["same", "nothing", "broken", "probe"]
-"""What is known of a counterpart: that it holds the same information as the receiver; that it has learnt nothing of it;
-that its pairing is broken, so that it must fail; or that it is no stitch at all, but what a linear map can read."""
+"""What is known of a counterpart: it holds the same information as the receiver; it has learnt nothing of it; its
+samples are paired at random, so that it must fail; or it is not stitched at all, but only probed by a linear map."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """A comparison to be audited: sender and receiver, the samples, and the matching that joins them.
 
-    `fit` and `test` may be given as plain Samples, which both networks are then shown. `seeds` are those of the stitch,
-    and of whatever a control draws: they are the units. `others` are networks trained as the receiver was, from other
-    seeds, cut where it is, if there are any.
+    `fit` and `test` may be plain Samples, which both networks are then shown. `seeds` are those of the stitch and of
+    whatever a control draws: they are the units of every interval over seeds. `others` are networks trained like the
+    receiver from other seeds, and cut at the same place, if there are any.
     """
 
     sender: Split
@@ -51,13 +51,13 @@ class Case:
     others: tuple[Split, ...] = ()
     watch: Watcher = field(default=nobody, repr=False)
     memo: dict[str, tuple[Functional, Match]] = field(default_factory=dict, repr=False)
-    """What was matched and scored before, by its content. Cases that share it share the controls that they have in
+    """What was matched and scored before, by its content. Cases with one memo share the controls that they have in
     common: the receiver stitched into itself is the same for every sender."""
 
     def __post_init__(self) -> None:
         require_split(self.sender, "sender")
         require_split(self.receiver, "receiver")
-        # Trimmed, so that whatever looks at the samples sees the same, whichever length they were padded to.
+        # Trimmed, so that the padded length makes no difference to anything that reads the samples.
         for part in ("fit", "test"):
             object.__setattr__(self, part, trim_pair(Paired.of(getattr(self, part), part)))
         object.__setattr__(self, "matching", matchings.make(self.matching))
@@ -67,45 +67,65 @@ class Case:
         for seed in self.seeds:
             require_whole(seed, "each of seeds", least=0, most=2**32 - 1, error=AuditError)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise AuditError(f"Expected one seed or more, each once, but got {self.seeds}.")
+            raise AuditError(f"Expected one or more different seeds, but got {self.seeds}.")
 
     def __repr__(self) -> str:
         return f"Case({self.sender} → {self.receiver}, {self.matching.name}, seeds {self.seeds})"
 
     @property
     def looks(self) -> bool:
-        """Whether the sender looks at the inputs at all; noise does not, so no change of the inputs can test it."""
+        """Whether the sender sees the receiver's inputs; noise does not, so no change of the inputs can test it."""
         return self.fit.same and self.test.same
 
-    def match_with(self, sender: Split | None = None, *, fit: Samples | Paired | None = None, seed: int = 0) -> Match:
-        """The match of this case, or the same matching with another sender, or other samples to fit on."""
-        return match(
-            self.sender if sender is None else sender,
-            self.receiver,
-            self.fit if fit is None else fit,
-            stitch=self.stitch,
-            matching=self.matching,
-            freeze=self.freeze,
-            seed=seed,
-            watch=self.watch,
-        )
+    @property
+    def receiver_samples(self) -> tuple[Paired, Paired]:
+        """The samples to fit and to test on, for a sender that is shown what the receiver is shown."""
+        return Paired.of(self.fit.receiver), Paired.of(self.test.receiver)
+
+    def targets(self, samples: Paired) -> Tensor:
+        """The answers that count as right: the labels, unless a task matching maps them to other classes."""
+        return self.matching.wanted(samples) if isinstance(self.matching, Task) else samples.labels
+
+    def stitch_from(self, source: Cut) -> Stitch:
+        """The stitch that this case uses between a sender's cut and the receiver's."""
+        if self.stitch == "auto":
+            return auto(source, self.receiver.cut)
+        return self.stitch if isinstance(self.stitch, Stitch) else stitches.make(self.stitch)
+
+    def misfit(self, source: Cut) -> str | None:
+        """Why the stitch of this case cannot join a sender's cut to the receiver's; None if it can."""
+        target = self.receiver.cut
+        try:
+            stitch = self.stitch_from(source)
+        except StitchError as e:
+            return str(e)
+        why = stitch.misfit(source, target)
+        return None if why is None else f"The stitch {stitch.name!r} cannot join {source} to {target}: {why}."
 
     def sender_outcome(self, seed: int) -> Outcome:
         """What the sender itself does, with the stitch of this seed."""
-        return Outcome(
-            "sender", "sender", seed, *self.scored(Counterpart("sender", seed, self.sender, self.fit, self.test))
-        )
+        sender = Counterpart("sender", seed, self.sender, self.fit, self.test)
+        return Outcome("sender", "sender", seed, *self.score(sender))
 
-    def scored(self, counterpart: Counterpart) -> tuple[Functional, Match]:
-        """The matching of this case with a counterpart, and its score; from the memo if it was done before."""
+    def score(self, counterpart: Counterpart) -> tuple[Functional, Match]:
+        """Match a counterpart as this case matches its sender, and evaluate it; the memo keeps what was done before."""
         key = self._key(counterpart)
         if key not in self.memo:
-            match = self.match_with(counterpart.sender, fit=counterpart.fit, seed=counterpart.seed)
-            self.memo[key] = evaluate(match, counterpart.test, watch=self.watch), match
+            stitched = match(
+                counterpart.sender,
+                self.receiver,
+                counterpart.fit,
+                stitch=self.stitch,
+                matching=self.matching,
+                freeze=self.freeze,
+                seed=counterpart.seed,
+                watch=self.watch,
+            )
+            self.memo[key] = evaluate(stitched, counterpart.test, watch=self.watch), stitched
         return self.memo[key]
 
     def _key(self, counterpart: Counterpart) -> str:
-        """All that decides the outcome of a counterpart."""
+        """Everything that decides the outcome of a counterpart."""
         halves = [(_identity(half), half.cut.name, half.cut.shape) for half in (counterpart.sender, self.receiver)]
         stitch = self.stitch if isinstance(self.stitch, str) else self.stitch.as_record()
         rule = (self.matching.as_record(), stitch, self.freeze, counterpart.seed)
@@ -113,7 +133,7 @@ class Case:
 
 
 def _identity(half: Split) -> tuple[str, ...]:
-    """What a half is: its weights, or what it is called without any; its parts; what it shows on its example."""
+    """What a half is: its weights (its name if it has none), its modules, and its activations on its example."""
     weights = half.fingerprint if tensors_of(half.model.module) else half.model.source
     with torch.no_grad():
         shows = tensor_fingerprint(half.head(half.example))
@@ -135,8 +155,8 @@ class Counterpart:
 class Outcome:
     """What the stitched network of one counterpart and one seed does.
 
-    `match` is None where there is no stitch. `known` and `draws` are what the control declares; of the sender itself
-    nothing is known.
+    `match` is None where there is no stitch. `known` and `draws` are declared by the control; `known` is None for the
+    sender itself.
     """
 
     control: str
@@ -162,18 +182,18 @@ class Control(Choice):
     """One line for a list."""
     known: ClassVar[Known]
     of_sender: ClassVar[bool] = True
-    """Whether its counterparts have to do with the sender; if not, they are the same for every sender."""
+    """Whether its counterparts depend on the sender; if not, they are the same for every sender."""
     draws: ClassVar[bool] = False
     """Whether each seed draws another counterpart."""
 
     @abc.abstractmethod
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
-        """Each sender to be put in the place of the case's own; `InapplicableError` if there can be none."""
+        """The senders to put in the place of the case's own; `InapplicableError` if there can be none."""
 
     def outcomes(self, case: Case) -> Iterator[Outcome]:
         """The same matching with each counterpart, scored."""
         for counterpart in self.counterparts(case):
-            yield self.outcome(counterpart, *case.scored(counterpart))
+            yield self.outcome(counterpart, *case.score(counterpart))
 
     def outcome(self, counterpart: Counterpart, result: Functional, match: Match | None = None) -> Outcome:
         """The outcome of a counterpart, with what this control declares."""
@@ -183,30 +203,11 @@ class Control(Choice):
         """The choice as JSON has it, with what is known of it."""
         return {"name": self.name, "known": self.known, **vars(self)}
 
-
-def stitch_of(case: Case, source: Cut) -> Stitch:
-    """The stitch that the case chooses between this cut and the receiver's."""
-    if case.stitch == "auto":
-        return auto(source, case.receiver.cut)
-    return case.stitch if isinstance(case.stitch, Stitch) else stitches.make(case.stitch)
-
-
-def misfit(case: Case, source: Cut) -> str | None:
-    """Why the case's stitch cannot join `source` to the receiver's cut; None if it can."""
-    target = case.receiver.cut
-    try:
-        stitch = stitch_of(case, source)
-    except StitchError as e:
-        return str(e)
-    why = stitch.misfit(source, target)
-    return None if why is None else f"The stitch {stitch.name!r} cannot join {source} to {target}: {why}."
-
-
-def require_fit(case: Case, source: Cut, control: str) -> None:
-    """Refuse a counterpart that the case's stitch cannot join to the receiver."""
-    why = misfit(case, source)
-    if why is not None:
-        raise InapplicableError(f"The control {control!r} keeps the stitch of the comparison. {why}")
+    def require_fit(self, case: Case, source: Cut) -> None:
+        """Refuse a counterpart that the stitch of the case cannot join to the receiver."""
+        why = case.misfit(source)
+        if why is not None:
+            raise InapplicableError(f"The control {self.name!r} uses the stitch of the comparison. {why}")
 
 
 controls: Registry[Control] = Registry(Control, "seamripper.controls", what="control", error=AuditError)

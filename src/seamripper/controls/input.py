@@ -1,33 +1,31 @@
-"""The control `input`: the input itself, made small, in the place of the sender's activations."""
+"""The control `input`: the input itself, resized, in place of the sender's activations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from seamripper._words import shape_text
-from seamripper.controls.base import Case, Control, Counterpart, Known, misfit
+from seamripper.controls.base import Case, Control, Counterpart
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut.place import Layout
 from seamripper.cut.split import Split
-from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.stitches.positions import to_tokens
 
 _SIDE = 8
-"""An image that becomes a vector is first brought to at most this many pixels a side."""
+"""An image that becomes a vector is first resized to at most this many pixels per side."""
 
 
 class Resized(nn.Module):
     """Images on another grid, bilinear with antialiasing: as a map, as tokens row by row, or as a vector.
 
-    Tokens may have a `prefix` of others before them, where a CLS token stands: each is the mean of the image's.
+    Tokens may have a `prefix` of others, where a CLS token would be: each of these is the mean of the image's tokens.
 
     >>> bright = torch.tensor([[[[0.0, 2.0], [4.0, 6.0]]]])
     >>> Resized((1, 1), "nchw")(bright), Resized((2, 2), "nd")(bright)
@@ -51,38 +49,37 @@ class Resized(nn.Module):
 
 @dataclass(frozen=True)
 class Input(Control):
-    """The input itself as activations: how much stitch and receiver can do with no sender at all.
+    """The input itself as activations: how much stitch and receiver can do without any sender.
 
-    An image of 3 × 28 × 28 before a cut of 64 × 7 × 7 becomes a map of 3 × 7 × 7. Before tokens it is a map of their
-    square; before a vector it is flattened, from at most 8 × 8 pixels. Inputs that are vectors stay as they are. A
-    stitch that was chosen for the sender's positions gets the image on those.
+    An image of 3 × 28 × 28 for a cut of 64 × 7 × 7 becomes a map of 3 × 7 × 7. For tokens it becomes a map on their
+    square grid; for a vector it is flattened, from at most 8 × 8 pixels. Inputs that are vectors stay as they are. A
+    stitch that only fits the sender's positions is given the image on those.
     """
 
-    name: ClassVar[str] = "input"
-    about: ClassVar[str] = "the input itself, resized to the cut: how much the stitch alone can do"
-    known: ClassVar[Known] = "nothing"
+    name = "input"
+    about = "the input itself, resized to the cut: how much the stitch alone can do"
+    known = "nothing"
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The input, once for each seed of the stitch."""
         sender = _sender(case)
-        fit, test = (Paired.of(pair.receiver) for pair in (case.fit, case.test))
         for seed in case.seeds:
-            yield Counterpart(sender.model.source, seed, sender, fit, test)
+            yield Counterpart(sender.model.source, seed, sender, *case.receiver_samples)
 
 
 def _sender(case: Case) -> Split:
-    """What makes activations of the inputs: the first way that the case's stitch can join to the receiver."""
-    example, why = _numbers(case.fit.receiver), None
+    """The first of the ways to use the inputs as activations that the stitch of the case can join to the receiver."""
+    example, why = _example(case.fit.receiver), None
     for make, source in _ways(case, example):
         sender = stand_in(make, example, source)
-        why = misfit(case, sender.cut)
+        why = case.misfit(sender.cut)
         if why is None:
             return sender
-    raise InapplicableError(f"The control 'input' keeps the stitch of the comparison. {why}")
+    raise InapplicableError(f"The control 'input' uses the stitch of the comparison. {why}")
 
 
 def _ways(case: Case, example: Tensor) -> Iterator[tuple[nn.Module, str]]:
-    """Vectors as they are; images on the receiver's grid, then in the form that the sender's activations have."""
+    """Vectors as they are; images on the receiver's grid, then in the form of the sender's activations."""
     if example.dim() == 2:
         yield AsTheyAre(), "the input"
         return
@@ -94,11 +91,11 @@ def _ways(case: Case, example: Tensor) -> Iterator[tuple[nn.Module, str]]:
         yield Resized(grid, layout, cut.prefix), f"the input, resized to {shape_text(grid)}"
 
 
-def _numbers(samples: Samples) -> Tensor:
+def _example(samples: Samples) -> Tensor:
     """An example of the inputs; an error if they are neither images nor vectors."""
     inputs = samples.batch(slice(0, 2))
     if not isinstance(inputs, Tensor):
-        raise InapplicableError(f"{samples.name} has named inputs (text), which are no activations themselves.")
+        raise InapplicableError(f"{samples.name} has named inputs (text), which cannot serve as activations.")
     if inputs.dim() not in (2, 4) or not inputs.is_floating_point():
         raise InapplicableError(
             f"The control 'input' is for images and vectors of numbers, but {samples.name} has inputs of shape "

@@ -1,29 +1,26 @@
-"""The control `linear_probe`: what a linear map can read off the sender's activations, without a receiver."""
+"""The control `linear_probe`: what a linear map can read from the sender's activations, without a receiver."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from seamripper._options import require_options
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
 from seamripper.activations.sampling import Sampling, rows_of
-from seamripper.controls.base import Case, Control, Counterpart, Known, Outcome
+from seamripper.controls.base import Case, Control, Counterpart, Outcome
 from seamripper.controls.logistic import logistic_answers
 from seamripper.controls.random_sender import RandomSender
 from seamripper.cut.on_data import views_of
 from seamripper.data.padding import tokens_that_count
 from seamripper.data.paired import Paired
 from seamripper.data.samples import batches_in
-from seamripper.errors import AuditError, DataError, InapplicableError
+from seamripper.errors import DataError, InapplicableError
 from seamripper.matching.evaluate import Functional, answers_of, functional
 from seamripper.matching.match import count_shared
-from seamripper.matching.task import Task
 
 _BATCH = 256
 
@@ -32,27 +29,24 @@ _BATCH = 256
 class LinearProbe(Control):
     """Multinomial logistic regression from the sender's activations to the labels: no stitch, no receiver's back.
 
-    It tells how far the classes lie apart at the cut already (Smith et al. 2025, appendix G.4). Activations are
-    averaged over positions (of tokens, those that are no padding), or with `pool` false taken whole, and standardised
-    by the samples of the fit. What is
-    minimised is mean(−log p(label)) + l2/2 · ‖W‖². With `untrained` the random sender is probed in the sender's place,
-    as in tables G.1 and G.2: there, greyscale digits are read off an untrained ResNet-18 with 98 % after its second
-    block, and with 83 % at its end.
+    It shows how well the classes are separated at the cut already (Smith et al. 2025, appendix G.4). Activations are
+    averaged over positions (padding excluded), or flattened if `pool` is false, and standardised by the samples of the
+    fit. The loss is mean(−log p(label)) + l2/2 · ‖W‖². With `untrained` the random sender is probed in place of the
+    sender, as in tables G.1 and G.2: there, greyscale digits are read from an untrained ResNet-18 with 98 % after its
+    second block, and with 83 % at its end.
     """
 
-    name: ClassVar[str] = "linear_probe"
-    about: ClassVar[str] = "no stitch: what a linear map can read off the sender's activations"
-    known: ClassVar[Known] = "probe"
+    name = "linear_probe"
+    about = "no stitch: what a linear map can read from the sender's activations"
+    known = "probe"
+    least = {"l2": 0}
 
     pool: bool = True
     l2: float = 1e-3
     untrained: bool = False
 
-    def __post_init__(self) -> None:
-        require_options(self, f"the control {self.name!r}", error=AuditError, l2=0)
-
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
-        """The sender, once, as the probe has no seed; or one that is drawn anew for each seed."""
+        """The sender once, as the probe has no seed; or an untrained one for each seed."""
         if self.untrained:
             yield from RandomSender().counterparts(case)
         else:
@@ -69,21 +63,21 @@ class LinearProbe(Control):
         if seen:
             raise DataError(
                 f"{seen} of the {len(counterpart.test)} samples of {counterpart.test.name} are among those that the "
-                "probe is fitted on. Score on others: fit and score on different samples."
+                "probe is fitted on. Fit and score on different samples."
             )
-        labels, wanted = (_wanted(case, part) for part in (counterpart.fit, counterpart.test))
+        labels, targets = (case.targets(part) for part in (counterpart.fit, counterpart.test))
         if bool((labels == labels[0]).all()):
             raise InapplicableError(
-                f"{counterpart.fit.name} has samples of one class alone: there is nothing to tell apart."
+                f"{counterpart.fit.name} has samples of one class only: there is nothing to tell apart."
             )
         fit, test = (self._rows(case, counterpart, part) for part in (counterpart.fit, counterpart.test))
-        classes = max(counterpart.fit.classes, int(labels.max()) + 1, int(wanted.max()) + 1)
+        classes = max(counterpart.fit.classes, int(labels.max()) + 1, int(targets.max()) + 1)
         answers = logistic_answers(fit, labels, test, classes=classes, l2=self.l2)
         native = answers_of(case.receiver, counterpart.test.receiver, batch=_BATCH)
-        return functional(answers, native, counterpart.test.receiver, wanted=wanted)
+        return functional(answers, native, counterpart.test.receiver, wanted=targets)
 
     def _rows(self, case: Case, counterpart: Counterpart, samples: Paired) -> Tensor:
-        """The sender's activations as rows, one a sample, a batch at a time so that the maps are never kept."""
+        """The sender's activations, one row per sample, computed in batches so that whole maps are never kept."""
         parts, cut = [], counterpart.sender.cut
         with torch.no_grad():
             views = views_of(samples, counterpart.sender, case.receiver)
@@ -94,7 +88,3 @@ class LinearProbe(Control):
                 parts.append(rows_of(activations, cut.layout, sampling, tokens_that_count(given)).double())
                 case.watch(Progress("linear probe", step, batches_in(len(samples), _BATCH)))
         return torch.cat(parts)
-
-
-def _wanted(case: Case, samples: Paired) -> Tensor:
-    return case.matching.wanted(samples) if isinstance(case.matching, Task) else samples.labels

@@ -8,39 +8,39 @@ from torch.nn.functional import cross_entropy
 
 _STEPS = 1000
 _TOLERANCE = 1e-8
-"""Of the gradient's largest entry: far below what could change an answer."""
+"""For the largest entry of the gradient: far below what could change an answer."""
 
 
 def logistic_answers(fit: Tensor, labels: Tensor, test: Tensor, *, classes: int, l2: float) -> Tensor:
     """The scores (n, classes) of the rows `test`, by a logistic regression on the rows `fit`, standardised by these.
 
-    Minimises mean(−log p(label)) + l2/2 · ‖W‖², the bias left out, over the classes that occur among the labels; the
-    others are never the answer.
+    It minimises mean(−log p(label)) + l2/2 · ‖W‖², with no penalty on the bias, over the classes that occur among the
+    labels; the others are never the answer.
 
     >>> fit, labels = torch.tensor([[-1.0], [1.0], [-2.0], [2.0]]).double(), torch.tensor([0, 2, 0, 2])
     >>> logistic_answers(fit, labels, torch.tensor([[-0.5], [3.0]]).double(), classes=3, l2=0.1).argmax(1)
     tensor([0, 2])
     """
-    kinds, wanted = labels.unique(return_inverse=True)  # type: ignore[no-untyped-call]
+    classes_present, own = labels.unique(return_inverse=True)  # type: ignore[no-untyped-call]
     centre, scale = fit.mean(0), fit.std(0, correction=0)
     # A column that is constant but for rounding must not be blown up to the size of the others.
     scale = torch.where(scale > 1e-6 * fit.square().mean(0).sqrt(), scale, torch.ones_like(scale))
-    weight, bias = _fit((fit - centre) / scale, wanted, l2=l2)
+    weight, bias = fit_logistic((fit - centre) / scale, own, l2=l2)
     scores = (test - centre) / scale @ weight.mT + bias
     answers = scores.new_full((len(test), classes), float(scores.min()) - 1)
-    answers[:, kinds] = scores
+    answers[:, classes_present] = scores
     return answers
 
 
-def _fit(rows: Tensor, labels: Tensor, *, l2: float) -> tuple[Tensor, Tensor]:
-    """Weights (classes, d) and biases at the minimum; there is but one, up to a common bias, as the loss is convex.
+def fit_logistic(rows: Tensor, labels: Tensor, *, l2: float) -> tuple[Tensor, Tensor]:
+    """Weights (classes, d) and biases at the minimum, which is unique up to a common bias, as the loss is convex.
 
-    With fewer rows than columns the weights lie in the directions of the rows, as all that is across them only costs:
-    rows = Z Qᵀ with Q orthonormal, and Z, n × n, is all that has to be looked at.
+    With fewer rows than columns the weights lie in the span of the rows, as any other component only adds to the
+    penalty: rows = Z Qᵀ with Q orthonormal, and the regression is solved for Z, n × n.
     """
     if rows.shape[0] < rows.shape[1]:
         across, factor = torch.linalg.qr(rows.mT)
-        weight, bias = _fit(factor.mT, labels, l2=l2)
+        weight, bias = fit_logistic(factor.mT, labels, l2=l2)
         return weight @ across.mT, bias
     classes = int(labels.max()) + 1
     weight = rows.new_zeros(classes, rows.shape[1]).requires_grad_()

@@ -4,41 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from seamripper._options import require_options
-from seamripper.controls.base import Case, Control, Counterpart, Known, require_fit
+from seamripper.controls.base import Case, Control, Counterpart
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
-from seamripper.errors import AuditError, InapplicableError
+from seamripper.errors import InapplicableError
 
 
 @dataclass(frozen=True)
 class ShiftedLabels(Control):
-    """The receiver into itself, its front shown a sample of class i where its back is to see one of class i + k.
+    """The receiver into itself, with its front shown a sample of class i where its back expects one of class i + k.
 
     A network that tells a 0 from a 1 must represent them by different information, so a stitch that turns one into the
-    other has found none in common; yet Smith et al. 2025 (section 5.3, Figure 3) reach 99 % at deep cuts. Classes
-    are counted among those that occur in both sets, and after the last comes the first: with `k` = 1 and the classes 0,
-    3 and 7, a 7 is shown for a 0. It works for every matching, as samples are paired and labels stay the receiver's.
+    other has found nothing in common; yet Smith et al. 2025 (section 5.3, Figure 3) reach 99 % at deep cuts. Only
+    classes that occur in both sets count, and the first follows the last: with `k` = 1 and the classes 0, 3 and 7, a 7
+    is shown for a 0. It works for every matching, as samples are paired and labels stay the receiver's.
     """
 
-    name: ClassVar[str] = "shifted_labels"
-    about: ClassVar[str] = "the receiver's own front, shown a sample of class i for one of class i + k"
-    known: ClassVar[Known] = "nothing"
-    of_sender: ClassVar[bool] = False
+    name = "shifted_labels"
+    about = "the receiver's own front, shown a sample of class i for one of class i + k"
+    known = "nothing"
+    of_sender = False
+    least = {"k": 1}
 
     k: int = 1
 
-    def __post_init__(self) -> None:
-        require_options(self, f"the control {self.name!r}", error=AuditError, k=1)
-
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The receiver, with other pairs for each seed."""
-        require_fit(case, case.receiver.cut, self.name)
+        self.require_fit(case, case.receiver.cut)
         kinds = torch.arange(case.fit.classes)
         kinds = kinds[torch.isin(kinds, case.fit.labels) & torch.isin(kinds, case.test.labels)]
         if len(kinds) < 2 or self.k % len(kinds) == 0:
@@ -52,9 +48,9 @@ class ShiftedLabels(Control):
 
 
 def shift_classes(samples: Samples, kinds: Tensor, *, k: int, seed: int) -> Paired:
-    """The samples of these classes; for each the sender is shown one of the class `k` places before, drawn by seed.
+    """The samples of these classes; the sender is shown one of the class `k` places before each, drawn by seed.
 
-    A sample is shown twice only where its class has fewer than the other.
+    A sample is shown twice only where its class has fewer samples than the other.
 
     >>> six = Samples("six", torch.arange(6.0)[:, None], torch.tensor([0, 1, 2, 0, 1, 2]), torch.arange(6), 3)
     >>> shift_classes(six, torch.tensor([0, 1, 2]), k=1, seed=0).sender.labels
@@ -64,8 +60,8 @@ def shift_classes(samples: Samples, kinds: Tensor, *, k: int, seed: int) -> Pair
     generator = torch.Generator().manual_seed(seed)
     shown = torch.empty(len(used), dtype=torch.int64)
     for place, kind in enumerate(kinds):
-        wanted = (used.labels == kind).nonzero().flatten()
+        rows = (used.labels == kind).nonzero().flatten()
         pool = (used.labels == kinds[(place - k) % len(kinds)]).nonzero().flatten()
         pool = pool[torch.randperm(len(pool), generator=generator)]
-        shown[wanted] = pool[torch.arange(len(wanted)) % len(pool)]
+        shown[rows] = pool[torch.arange(len(rows)) % len(pool)]
     return Paired(used.take(shown), used)

@@ -1,4 +1,4 @@
-"""A sender that is no network: activations that are given, or made of the inputs by a plain function."""
+"""A sender that is not a network: its activations are given, or made from the inputs by a plain function."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from seamripper.models.model import Model
 
 
 class _Answering(nn.Module):
-    """Something to be cut: what `given` makes of the inputs, and an answer made of it, which nobody asks for."""
+    """A model to cut: `given` makes activations of the inputs, and an answer follows that nobody asks for."""
 
     def __init__(self, given: nn.Module) -> None:
         super().__init__()
         self.given = given
 
     def forward(self, inputs: Tensor) -> Tensor:
-        made: Tensor = self.given(inputs)
-        return made.flatten(1).sum(1, keepdim=True)
+        activations: Tensor = self.given(inputs)
+        return activations.flatten(1).sum(1, keepdim=True)
 
 
 class _AnsweringTokens(_Answering):
-    """The same for activations that come with a mask, which tells others which of their tokens count."""
+    """The same for activations with a mask, which says which of their tokens count."""
 
     def forward(self, activations: Tensor, attention_mask: Tensor) -> Tensor:  # type: ignore[override]
         return super().forward(activations)
@@ -32,7 +32,7 @@ class AsTheyAre(nn.Module):
     """The inputs as activations."""
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """A copy, as a cut must be a value of its own."""
+        """A copy, as a cut must be a new value."""
         return inputs * 1
 
 

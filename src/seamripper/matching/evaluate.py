@@ -21,7 +21,7 @@ from seamripper.data.padding import trim, trim_pair
 from seamripper.data.paired import Paired, require_samples
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import DataError, MatchError
-from seamripper.estimate import TELLING, Estimate, over_seeds, paired, proportion
+from seamripper.estimate import TELLING, Estimate, over_seeds, paired_estimate, proportion
 from seamripper.matching.match import Match, count_shared, require_inputs
 from seamripper.matching.padding import without_padding
 from seamripper.matching.task import Task, require_classes
@@ -214,8 +214,8 @@ def functional(
     return Functional(
         top1=proportion(int(right.sum()), n),
         top5=_top5(answers, wanted),
-        penalty=paired(right, theirs, lambda a, b: b - a),
-        relative_accuracy=paired(right, theirs, lambda a, b: a / b),
+        penalty=paired_estimate(right, theirs, lambda a, b: b - a),
+        relative_accuracy=paired_estimate(right, theirs, lambda a, b: a / b),
         agreement=proportion(int((named == native).sum()), n),
         receiver_here=proportion(int(theirs.sum()), n),
         receiver_own=receiver_own,

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from seamripper.audits.interventions import chosen_interventions, interventions
-from seamripper.audits.interventions.base import kind_of
 from seamripper.audits.interventions.hue_rotation import HueRotation
+from seamripper.audits.interventions.inputs import kind_of
 from seamripper.audits.interventions.pitch_shift import PitchShift
 from seamripper.data import Samples
 from seamripper.errors import AuditError, InapplicableError

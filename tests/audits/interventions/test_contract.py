@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from seamripper.audits.interventions import Intervention, interventions
-from seamripper.audits.interventions.base import Kind, images, limits
 from seamripper.audits.interventions.greyscale import Greyscale
+from seamripper.audits.interventions.inputs import Kind, images, limits
 from seamripper.data import Samples
 from seamripper.data.samples import Inputs
 from seamripper.errors import AuditError, InapplicableError

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
-from seamripper.audits.interventions._tools import partners, permutations, uniforms
+from seamripper.audits.interventions.draws import partners, permutations, uniforms
 from seamripper.data import Samples
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from seamripper.audits.interventions._tools import partners
+from seamripper.audits.interventions.draws import partners
 from seamripper.audits.interventions.entity_swap import EntitySwap
 from seamripper.data import Samples
 from seamripper.errors import InapplicableError
@@ -75,7 +75,7 @@ def test_rare_is_what_few_texts_have_and_not_what_stands_rarely() -> None:
 
 
 def test_one_text_alone_has_nobody_to_swap_with() -> None:
-    with pytest.raises(InapplicableError, match="entity_swap takes two texts, but names has one"):
+    with pytest.raises(InapplicableError, match="entity_swap needs two texts or more, but names has one"):
         EntitySwap().apply(planted(1))
 
 

@@ -11,10 +11,9 @@ import torch
 from scipy import fft, ndimage
 from torch import Tensor
 
-from seamripper.audits.interventions._tools import OfFrequencies, low_frequencies
-from seamripper.audits.interventions.base import limits
 from seamripper.audits.interventions.high_pass import HighPass
-from seamripper.audits.interventions.low_pass import LowPass
+from seamripper.audits.interventions.inputs import limits
+from seamripper.audits.interventions.low_pass import LowPass, low_frequencies
 
 SIZES = [(12, 12), (9, 14), (1, 5), (28, 28)]
 
@@ -89,8 +88,3 @@ def test_more_is_taken_away_the_lower_the_cutoff(make: Any) -> None:
     left = [float(LowPass(cutoff).change(samples, seed=0).var(dim=(2, 3)).mean()) for cutoff in (0.5, 1, 2, 4, 8)]
     assert left == sorted(left)
     assert left[0] < 0.05 * left[-1]
-
-
-def test_what_they_share_is_no_intervention_itself() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        OfFrequencies(cutoff=1.0)  # type: ignore[abstract]

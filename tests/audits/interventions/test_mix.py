@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from seamripper.audits.interventions._tools import low_frequencies, partners
+from seamripper.audits.interventions.draws import partners
+from seamripper.audits.interventions.low_pass import low_frequencies
 from seamripper.audits.interventions.mix import Mix
 from seamripper.data import Samples
 from seamripper.errors import InapplicableError
@@ -51,7 +52,7 @@ def test_the_outline_stays_and_the_background_is_that_of_another_class() -> None
 
 
 def test_one_image_alone_cannot_be_mixed(make: Any) -> None:
-    with pytest.raises(InapplicableError, match="mix takes two images to mix, but bytes has one"):
+    with pytest.raises(InapplicableError, match="mix needs two images or more to mix, but bytes has one"):
         Mix().apply(make.bytes(1))
 
 

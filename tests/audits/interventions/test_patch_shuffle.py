@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from seamripper.audits.interventions._tools import permutations
+from seamripper.audits.interventions.draws import permutations
 from seamripper.audits.interventions.patch_shuffle import PatchShuffle
 from seamripper.errors import InapplicableError
 
@@ -44,6 +44,6 @@ def test_each_image_in_another_way(make: Any) -> None:
 
 def test_a_grid_finer_than_the_image_is_refused(make: Any) -> None:
     with pytest.raises(
-        InapplicableError, match=r"at least 13 pixels a side, but .* have 12 × 12\. Take a smaller grid"
+        InapplicableError, match=r"at least 13 pixels a side, but .* have 12 × 12\. Choose a smaller grid"
     ):
         PatchShuffle(grid=13).apply(make.bytes())

@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seamripper.audits.interventions._sound import SHORTEST, shift_pitch
-from seamripper.audits.interventions.pitch_shift import PitchShift
+from seamripper.audits.interventions.pitch_shift import SHORTEST, PitchShift, shift_pitch
 from seamripper.errors import AuditError, InapplicableError
 
 RATE = 8000
@@ -85,7 +84,7 @@ def test_a_ratio_of_one_gives_the_sound_back(size: int, make: Any) -> None:
 def test_parts_are_put_together_in_order(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = make.waves(5)
     whole = PitchShift().change(samples, seed=0)
-    monkeypatch.setattr("seamripper.audits.interventions._sound._PART", 1000)
+    monkeypatch.setattr("seamripper.audits.interventions.pitch_shift._PART", 1000)
     torch.testing.assert_close(PitchShift().change(samples, seed=0), whole)
 
 
@@ -107,7 +106,7 @@ def test_the_bins_of_a_spectrogram(semitones: float, axis: int, make: Any) -> No
 
 
 def test_a_spectrogram_wants_an_axis(make: Any) -> None:
-    with pytest.raises(InapplicableError, match=r"waveforms \(n, t\) .* If they are spectrograms, say .*: axis=2"):
+    with pytest.raises(InapplicableError, match=r"waveforms \(n, t\) .* spectrograms, name the axis .* axis=2"):
         PitchShift().apply(make.bytes())
     with pytest.raises(InapplicableError, match=r"shape \(2, 30\)"):
         PitchShift().apply(make.of(torch.rand(3, 2, 30)))

@@ -62,6 +62,6 @@ def test_texts_without_words_stay(make: Any) -> None:
 def test_a_mask_of_another_shape_is_refused(make: Any) -> None:
     samples = make.of({"input_ids": torch.ones(2, 4).long(), "attention_mask": torch.ones(2, 4, 4)})
     with pytest.raises(
-        InapplicableError, match=r"wants an `attention_mask` .* \(2, 4\), but that of toy has \(2, 4, 4\)"
+        InapplicableError, match=r"needs an `attention_mask` .* \(2, 4\), but that of toy has \(2, 4, 4\)"
     ):
         WordShuffle().apply(samples)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 
-from seamripper.audits.interventions.base import Intervention, Kind, images
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.inputs import images
 from seamripper.data.samples import Inputs, Samples
 
 
@@ -22,9 +23,8 @@ class ChannelSwap(Intervention):
     tensor([0., 0., 1.])
     """
 
-    name: ClassVar[str] = "channel_swap"
-    about: ClassVar[str] = "red, green and blue change places"
-    kind: ClassVar[Kind] = "image"
+    name, kind = "channel_swap", "image"
+    about = "red, green and blue change places"
 
     order: Literal["gbr", "brg", "bgr"] = "gbr"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
-from seamripper.audits.interventions.base import Intervention, Kind, images
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.inputs import images
 from seamripper.data.samples import Inputs, Samples
 
 _LUMA = (0.299, 0.587, 0.114)
@@ -23,9 +23,9 @@ class Greyscale(Intervention):
     tensor([0.2990, 0.2990, 0.2990])
     """
 
-    name: ClassVar[str] = "greyscale"
-    about: ClassVar[str] = "colour taken away"
-    kind: ClassVar[Kind] = "image"
+    name = "greyscale"
+    about = "colour taken away"
+    kind = "image"
 
     def change(self, samples: Samples, *, seed: int) -> Inputs:
         """The images in grey."""

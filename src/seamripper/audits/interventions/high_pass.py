@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
 
-from seamripper.audits.interventions._tools import OfFrequencies, low_frequencies
-from seamripper.audits.interventions.base import images, limits
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.inputs import images, limits
+from seamripper.audits.interventions.low_pass import low_frequencies
 from seamripper.data.samples import Inputs, Samples
 
 
 @dataclass(frozen=True)
-class HighPass(OfFrequencies):
+class HighPass(Intervention):
     """The image minus its low frequencies, on mid-grey: outlines stay, flat colours go.
 
-    The low frequencies are those that `low_pass` with the same `cutoff`, in cycles per image, leaves. Mid-grey, and
-    not the image's own mean, takes their place: the mean would keep the colour of a background. One cycle per image is
-    the layout and its colours, and no outline yet; a higher cutoff takes the shapes away as well.
+    The low frequencies are those that `low_pass` leaves with the same `cutoff`, in cycles per image. Mid-grey takes
+    their place, as the image's own mean would keep the colour of a background. One cycle per image is the layout and
+    its colours, and no outline yet; a higher cutoff takes the shapes away as well.
 
     >>> import torch
     >>> edge = torch.tensor([0.0, 0, 0, 1, 1, 1]).expand(1, 1, 6, 6)
@@ -25,8 +26,9 @@ class HighPass(OfFrequencies):
     tensor([0.4968, 0.4506, 0.2085, 0.7915, 0.5494, 0.5032])
     """
 
-    name: ClassVar[str] = "high_pass"
-    about: ClassVar[str] = "fine detail alone, on mid-grey"
+    name, kind = "high_pass", "image"
+    about = "fine detail alone, on mid-grey"
+    between = {"cutoff": (0, math.inf)}
 
     cutoff: float = 1.0
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from seamripper.audits.interventions._tools import require_between
-from seamripper.audits.interventions.base import Intervention, Kind, images, limits
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.inputs import images, limits
 from seamripper.data.samples import Inputs, Samples
 
 
@@ -18,23 +17,20 @@ from seamripper.data.samples import Inputs, Samples
 class HueRotation(Intervention):
     """Colours are turned about the grey axis by `degrees`; shapes stay, and so does all that is grey.
 
-    A turn of 120° or 240° is a swap of channels, which has its own intervention. 90° leads to colours that no swap
-    leads to. Colours that leave the range of pixels are clamped to it.
+    A turn by 120° or 240° is a swap of channels, which is an intervention of its own; a turn by 90° gives colours that
+    no swap gives. Colours outside the range of pixels are clamped.
 
     >>> red = Samples("red", torch.tensor([1.0, 0, 0]).view(1, 3, 1, 1), torch.tensor([0]), torch.tensor([0]), 1)
     >>> HueRotation().change(red, seed=0).flatten()
     tensor([0.3333, 0.9107, 0.0000])
     """
 
-    name: ClassVar[str] = "hue_rotation"
-    about: ClassVar[str] = "colours turned about the grey axis"
-    kind: ClassVar[Kind] = "image"
+    name = "hue_rotation"
+    about = "colours turned about the grey axis"
+    kind = "image"
+    between = {"degrees": (0, 360)}
 
     degrees: float = 90.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_between(self, "degrees", above=0, below=360)
 
     def change(self, samples: Samples, *, seed: int) -> Inputs:
         """The images in turned colours."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
 
-from seamripper.audits.interventions._tools import OfFrequencies, low_frequencies, partners
-from seamripper.audits.interventions.base import images, limits
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.draws import partners
+from seamripper.audits.interventions.inputs import images, limits
+from seamripper.audits.interventions.low_pass import low_frequencies
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import InapplicableError
 
 
 @dataclass(frozen=True)
-class Mix(OfFrequencies):
+class Mix(Intervention):
     """The high frequencies of an image and the low ones of another: image − low(image) + low(other).
 
-    The other one is drawn among the samples of another label, or, where all have the same, among all others. So cues
-    of fine detail and cues of coarse detail disagree (hybrid images: Oliva, Torralba & Schyns 2006). low(·) is what
-    `low_pass` with the same `cutoff` leaves; what leaves the range of pixels is clamped to it. One cycle per image
-    is the layout and its colours. With four, a small image is the other one with a rim: its cues agree again.
+    The other image is drawn from the samples of another label, or from all others where all have the same label. So
+    cues of fine detail and cues of coarse detail disagree (hybrid images: Oliva, Torralba & Schyns 2006). low(·) is
+    what `low_pass` leaves with the same `cutoff`; values outside the range of pixels are clamped. One cycle per image
+    is the layout and its colours. With four, a small image is the other one with a rim, and its cues agree again.
 
     >>> import torch
     >>> edge, white = torch.tensor([0.0, 0, 0, 0.4, 0.4, 0.4]), torch.ones(6)
@@ -29,8 +31,9 @@ class Mix(OfFrequencies):
             [0.0013, 0.0198, 0.1166, 0.2834, 0.3802, 0.3987]])
     """
 
-    name: ClassVar[str] = "mix"
-    about: ClassVar[str] = "low frequencies of another image"
+    name, kind = "mix", "image"
+    about = "low frequencies of another image"
+    between = {"cutoff": (0, math.inf)}
 
     cutoff: float = 1.0
 
@@ -38,7 +41,7 @@ class Mix(OfFrequencies):
         """The images, each with the low frequencies of another."""
         pixels = images(samples, self.name)
         if len(samples) < 2:
-            raise InapplicableError(f"{self.name} takes two images to mix, but {samples.name} has one.")
+            raise InapplicableError(f"{self.name} needs two images or more to mix, but {samples.name} has one.")
         coarse = low_frequencies(pixels, self.cutoff)
         pixels.sub_(coarse).add_(coarse[partners(samples, seed=seed)])
         return pixels.clamp_(*limits(samples))

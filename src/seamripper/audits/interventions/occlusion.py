@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from seamripper.audits.interventions._tools import require_between, uniforms
-from seamripper.audits.interventions.base import Intervention, Kind, images, limits
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.draws import uniforms
+from seamripper.audits.interventions.inputs import images, limits
 from seamripper.data.samples import Inputs, Samples
 
 
 @dataclass(frozen=True)
 class Occlusion(Intervention):
-    """A mid-grey square covers `share` of the area, in each image at another place (DeVries & Taylor 2017).
+    """A mid-grey square covers `share` of the area, at a different place in each image (DeVries & Taylor 2017).
 
     An image that is not square is covered by a rectangle of its proportions.
 
@@ -29,15 +29,12 @@ class Occlusion(Intervention):
             [0.0000, 0.0000, 0.0000, 0.0000]])
     """
 
-    name: ClassVar[str] = "occlusion"
-    about: ClassVar[str] = "a part of the image covered"
-    kind: ClassVar[Kind] = "image"
+    name = "occlusion"
+    about = "a part of the image covered"
+    kind = "image"
+    between = {"share": (0, 1)}
 
     share: float = 0.25
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_between(self, "share", above=0, below=1)
 
     def change(self, samples: Samples, *, seed: int) -> Inputs:
         """The images with a part of each covered."""
@@ -51,7 +48,7 @@ class Occlusion(Intervention):
 
 
 def _cover(size: int, share: float, places: Tensor) -> Tensor:
-    """Which of `size` pixels are covered (n, size): a run of them, from a start that `places` in [0, 1) set."""
+    """Which of `size` pixels are covered (n, size): a run of them whose start is set by `places`, in [0, 1)."""
     run = max(1, round(size * share))
     start = (places * (size - run + 1)).long()[:, None]
     pixel = torch.arange(size)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from seamripper.audits.interventions._sound import axis_of, sound
-from seamripper.audits.interventions.base import Intervention, Kind
+from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.interventions.inputs import axis_of, sound
 from seamripper.data.samples import Inputs, Samples
 
 
 @dataclass(frozen=True)
 class TimeReversal(Intervention):
-    """x(t) becomes x(−t): which tones there are stays, how they rise and follow each other does not.
+    """x(t) becomes x(−t): the same tones occur, but they rise, decay and follow each other differently.
 
-    `axis` is that of time in the inputs, samples counted: the last of waveforms, and of most spectrograms.
+    `axis` is the axis of time in the inputs, samples counted: the last one for waveforms and most spectrograms.
 
     >>> import torch
     >>> wave = Samples("wave", torch.tensor([[0.0, 1, 2]]), torch.tensor([0]), torch.tensor([0]), classes=1)
@@ -22,9 +21,9 @@ class TimeReversal(Intervention):
     tensor([[2., 1., 0.]])
     """
 
-    name: ClassVar[str] = "time_reversal"
-    about: ClassVar[str] = "played backwards"
-    kind: ClassVar[Kind] = "audio"
+    name = "time_reversal"
+    about = "played backwards"
+    kind = "audio"
 
     axis: int = -1
 

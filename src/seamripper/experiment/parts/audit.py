@@ -137,9 +137,9 @@ class AuditPart(Pairs, Part):
             return contents
 
         def look() -> list[str]:
-            from seamripper.audits import default_controls
+            from seamripper.audits import DEFAULT_CONTROLS
 
-            return list(default_controls)
+            return list(DEFAULT_CONTROLS)
 
         controls = self.controls or identities.remember("default controls", look)
         changes = self.interventions

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seamripper._progress import Watcher
+from seamripper._progress import Watcher, nobody
 from seamripper.activations import Activations, collect
-from seamripper.audits._detector import Detector
-from seamripper.audits._detector_auxiliary import change_activations
-from seamripper.audits._ood_figures import Array, Scores, auroc
+from seamripper.audits.detectors.base import BATCH, Detector, DistributionOptions
+from seamripper.audits.detectors.outliers import auxiliary_samples, change_activations
+from seamripper.audits.detectors.scores import Array, Scores, auroc
 from seamripper.cut.place import Cut, Layout
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples, batches_in
@@ -31,11 +30,11 @@ _WEIGHT = 0.1
 _ENOUGH = 0.8
 _BATCHES = (64, 32)
 _STEPS: dict[Layout, tuple[int, int]] = {"nchw": (160, 190), "ntd": (500, 2000), "nd": (1000, 2000)}
-"""By layout, to classify and to separate: about a minute at an eighth of the width, and less for vectors."""
+"""Steps to classify and to separate, by layout: about a minute at an eighth of the width, less for vectors."""
 
 
 def usual_epochs(layout: Layout, n: int) -> tuple[int, int]:
-    """How often n samples are gone through to classify and to separate, if nobody says: few samples more often.
+    """The default numbers of epochs for n samples, to classify and to separate: more epochs for fewer samples.
 
     >>> usual_epochs("nchw", 2000), usual_epochs("nchw", 500)
     ((5, 4), (20, 12))
@@ -46,79 +45,58 @@ def usual_epochs(layout: Layout, n: int) -> tuple[int, int]:
     return first, second
 
 
-@dataclass(frozen=True)
-class EnergyTraining:
-    """How an energy detector is trained: `epochs` of cross-entropy, then `tune_epochs` with the energy margins.
-
-    `outliers` are the activations that get high energies: those of auxiliary `inputs`, as in the paper, or `both` those
-    and native activations that were changed at the cut (see `change_activations`).
-    """
-
-    epochs: int
-    tune_epochs: int
-    width: float
-    lr: float
-    m_in: float
-    m_out: float
-    outliers: Literal["inputs", "both"]
-
-    def phases(self) -> tuple[Training, Training]:
-        """Both parts of it: batches of 64 native activations, then of 32 and as many outliers."""
-        first, second = _BATCHES
-        training = Training(lr=self.lr, epochs=self.epochs, batch=first)
-        return training, replace(training, epochs=self.tune_epochs, batch=second)
-
-
 class EnergyDetector(Detector):
-    """One score, the energy of a network trained for the cut on the receiver's own activations.
+    """One score, the energy of a network that is trained on the receiver's own activations at the cut.
 
-    It sees no stitched activations before it scores them, and no sample that it is put to.
+    It sees no stitched activations before it scores them, and none of the samples that it scores.
     """
 
-    headline: ClassVar[str] = "energy"
+    headline, who = "energy", "The energy detector"
 
     def __init__(
-        self,
-        receiver: Split,
-        samples: Samples,
-        auxiliary: Samples,
-        *,
-        training: EnergyTraining,
-        seed: int,
-        watch: Watcher,
+        self, options: DistributionOptions, receiver: Split, samples: Samples, watch: Watcher = nobody
     ) -> None:
-        self.training, self.auxiliary = training, auxiliary
-        native, strange = (collect(receiver, each, watch=watch) for each in (samples, auxiliary))
-        for each in (native, strange):
-            _require_no_padding(each.mask)
+        self.options = options
+        self.auxiliary = auxiliary_samples(samples, options.auxiliary, seed=options.seed)
+        usual = usual_epochs(receiver.cut.layout, len(samples))
+        epochs = [given or default for given, default in zip((options.epochs, options.tune_epochs), usual, strict=True)]
+        # First batches of 64 native activations, then of 32 and as many outliers.
+        self.phases = [
+            Training(lr=options.lr, epochs=n, batch=batch) for n, batch in zip(epochs, _BATCHES, strict=True)
+        ]
+        native, strange = (collect(receiver, part, watch=watch) for part in (samples, self.auxiliary))
+        for activations in (native, strange):
+            _require_no_padding(activations.mask)
         self.network = detector_network(
-            native.values, receiver.cut, classes=samples.classes, width=training.width, seed=seed
+            native.values, receiver.cut, classes=samples.classes, width=options.width, seed=options.seed
         ).to(native.values.dtype)
         try:
-            self._train(native, strange, seed=seed, watch=watch)
+            self._train(native, strange, watch)
         except DivergedError as e:
             raise AuditError(
                 f"The energy detector's training diverged at step {e.step}, with learning rate {e.lr:g}. "
                 f"Try a smaller one, lr={e.lr / 10:g}."
             ) from e
-        self.learnt = self._energies(native.values), self._energies(strange.values)
+        self.training_energies = self._energies(native.values), self._energies(strange.values)
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """How it was trained, on what, and what it then made of the samples of its training."""
-        native, strange = self.learnt
+        """How it was trained, on what, and its energies on the samples of its training."""
+        native, strange = self.training_energies
         means = {"native": float(native.mean()), "auxiliary": float(strange.mean()), "auroc": auroc(native, strange)}
-        return {**vars(self.training), "auxiliary": self.auxiliary.name, "in_training": means}
+        epochs = {"epochs": self.phases[0].epochs, "tune_epochs": self.phases[1].epochs}
+        options = {name: getattr(self.options, name) for name in ("width", "lr", "m_in", "m_out", "outliers")}
+        return {**epochs, **options, "auxiliary": self.auxiliary.name, "in_training": means}
 
     @property
     def doubt(self) -> str:
-        """A detector that cannot even tell what it was taught to tell has learnt too little."""
-        told = auroc(*self.learnt)
-        if told >= _ENOUGH:
+        """A detector that cannot even tell apart what it was trained to tell apart has learnt too little."""
+        in_training = auroc(*self.training_energies)
+        if in_training >= _ENOUGH:
             return ""
         return (
-            f" But the detector tells even the auxiliary activations of its training with AUROC {told:.3f} only: train "
-            "it for more epochs, or give other auxiliary samples."
+            " But the detector tells even the auxiliary activations of its training from native ones with AUROC "
+            f"{in_training:.3f} only: train it for more epochs, or give other auxiliary samples."
         )
 
     def features(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -132,20 +110,20 @@ class EnergyDetector(Detector):
 
     def _energies(self, values: Tensor) -> Array:
         with torch.no_grad():
-            return torch.cat([self.features(values[at : at + 256]) for at in range(0, len(values), 256)]).numpy()
+            return torch.cat([self.features(values[at : at + BATCH]) for at in range(0, len(values), BATCH)]).numpy()
 
     def _outliers(self, n: int, native: Activations, strange: Activations, draws: torch.Generator) -> Tensor:
-        """n activations that are to have high energies: of auxiliary inputs, and half of them changed native ones."""
-        inside = n // 2 if self.training.outliers == "both" else 0
+        """n activations to be given high energies: of auxiliary inputs, or half of them changed native ones."""
+        inside = n // 2 if self.options.outliers == "both" else 0
         outside = strange.values[torch.randint(len(strange), (n - inside,), generator=draws)]
         if not inside:
             return outside
         changed = native.values[torch.randint(len(native), (inside,), generator=draws)]
         return torch.cat([outside, change_activations(changed, native.cut, draws)])
 
-    def _train(self, native: Activations, strange: Activations, *, seed: int, watch: Watcher) -> None:
-        network, chosen = self.network, self.training
-        draws = torch.Generator().manual_seed(seed)
+    def _train(self, native: Activations, strange: Activations, watch: Watcher) -> None:
+        network, options = self.network, self.options
+        draws = torch.Generator().manual_seed(options.seed)
 
         def classify(index: Tensor) -> Tensor:
             return F.cross_entropy(network(native.values[index]), native.labels[index])
@@ -154,27 +132,25 @@ class EnergyDetector(Detector):
             # One batch of both, so that batch norms see both.
             logits = network(torch.cat([native.values[index], self._outliers(len(index), native, strange, draws)]))
             return energy_loss(
-                logits[: len(index)], native.labels[index], logits[len(index) :], m_in=chosen.m_in, m_out=chosen.m_out
+                logits[: len(index)], native.labels[index], logits[len(index) :], m_in=options.m_in, m_out=options.m_out
             )
 
-        for task, loss_of, training in zip(
-            ("classify", "separate"), (classify, separate), chosen.phases(), strict=True
-        ):
-            task = f"energy detector: {task}"
-            train_layer(network, loss_of, len(native), training, seed=seed, task=task, watch=watch)
+        for loss_of, training in zip((classify, separate), self.phases, strict=True):
+            task = f"energy detector: {loss_of.__name__}"
+            train_layer(network, loss_of, len(native), training, seed=options.seed, task=task, watch=watch)
         network.eval().requires_grad_(False)
 
 
 def _require_no_padding(mask: Tensor | None) -> None:
     if mask is not None:
         raise InapplicableError(
-            "The energy detector's network reads whole texts, and some of their tokens are padding, which it would "
-            "read as well. Use the detector 'fast', which leaves padding out."
+            "The energy detector's network reads whole texts, padding included, and some of these texts are padded. "
+            "Use the detector 'fast', which leaves padding out."
         )
 
 
 def energy(logits: Tensor) -> Tensor:
-    """E = −log Σ exp(logits): low where some class is sure of itself (Liu et al. 2020, with temperature 1).
+    """E = −log Σ exp(logits): low where the network is sure of a class (Liu et al. 2020, with temperature 1).
 
     >>> energy(torch.tensor([[0.0, 0.0], [10.0, 0.0]]))
     tensor([ -0.6931, -10.0000])
@@ -187,7 +163,7 @@ def energy_loss(
 ) -> Tensor:
     """Cross-entropy + 0.1 · (mean relu(E_in − m_in)² + mean relu(m_out − E_out)²) (Liu et al. 2020, equations 6, 7).
 
-    `logits` are of native activations, with their labels; `auxiliary` are the logits of activations that are not.
+    `logits` belong to native activations, with their labels; `auxiliary` are the logits of the outliers.
 
     >>> energy_loss(torch.tensor([[26.0, 0.0]]), torch.tensor([0]), torch.tensor([[8.0, 0.0]]))
     tensor(0.1001)
@@ -206,9 +182,9 @@ def detector_network(native: Tensor, cut: Cut, *, classes: int, width: float, se
     """A classifier of activations like `native` (n, …), not yet trained.
 
     As in Balogh & Jelasity 2025: for maps a ResNet-18 with a 3×3 stem on maps resized to 32×32, for tokens the blocks
-    of a ViT-Ti without its embedding. For vectors, which they have none of, a perceptron with two hidden layers. At
-    `width` 1 they have the paper's size; it is a factor on the channels, on the tokens' width and the number of blocks,
-    on the hidden units. Each unit is first brought to mean 0 and deviation 1 over `native`.
+    of a ViT-Ti without its embedding. For vectors, which the paper does not have, a perceptron with two hidden layers.
+    `width` is a factor on the channels, on the tokens' width and the number of blocks, or on the hidden units; 1 is the
+    paper's size. Each unit is first brought to mean 0 and deviation 1 over `native`.
 
     >>> maps = torch.randn(4, 8, 7, 7)
     >>> network = detector_network(maps, Cut("layer1", (8, 7, 7), "nchw"), classes=10, width=0.1, seed=0)
@@ -219,16 +195,20 @@ def detector_network(native: Tensor, cut: Cut, *, classes: int, width: float, se
         network: nn.Module
         if cut.layout == "nchw":
             options: dict[str, Value] = {"channels": cut.width, "classes": classes, "width": width, "stem": "3x3"}
-            network = nn.Sequential(_Resized(), Architecture("resnet18", options).build())
+            # Bilinear resizing to the same size changes nothing.
+            resize = nn.Upsample((_SIDE, _SIDE), mode="bilinear", align_corners=False)
+            network = nn.Sequential(resize, Architecture("resnet18", options).build())
         elif cut.layout == "ntd":
             network = _Transformer(cut, classes, width)
         else:
-            network = _perceptron(cut.width, max(1, round(_HIDDEN * width)), classes)
+            d, hidden = cut.width, max(1, round(_HIDDEN * width))
+            layers = (nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes))
+            network = nn.Sequential(*layers)
         return nn.Sequential(_Standard(native, cut), network)
 
 
 class _Standard(nn.Module):
-    """Each unit with mean 0 and deviation 1 over the activations that it was made from, and their positions."""
+    """Each unit with mean 0 and deviation 1 over given activations and their positions."""
 
     centre: Tensor
     scale: Tensor
@@ -240,28 +220,19 @@ class _Standard(nn.Module):
         deviation, centre = torch.std_mean(native, dim=others, correction=0, keepdim=True)
         typical = float(deviation.square().mean().sqrt()) or 1.0
         self.register_buffer("centre", centre)
-        # A unit that natively never moves must not turn what rounding adds to it into a signal.
+        # A unit that never varies natively must not turn rounding into a signal.
         self.register_buffer("scale", deviation.clamp_min(0.01 * typical))
 
     def forward(self, activations: Tensor) -> Tensor:
         return (activations - self.centre) / self.scale
 
 
-class _Resized(nn.Module):
-    """Maps as maps of 32×32."""
-
-    def forward(self, maps: Tensor) -> Tensor:
-        if maps.shape[2:] == (_SIDE, _SIDE):
-            return maps
-        return F.interpolate(maps, size=(_SIDE, _SIDE), mode="bilinear", align_corners=False)
-
-
 class _Transformer(nn.Module):
-    """Blocks on tokens; the answer is read at the token before the others if there is one, else at their mean."""
+    """Blocks on tokens; the answer is read at the first token if that is a CLS token, else at the mean of all."""
 
     def __init__(self, cut: Cut, classes: int, width: float) -> None:
         super().__init__()
-        # At full width tokens of the receiver's own width, as the paper has them; attention needs a multiple of heads.
+        # Attention needs a multiple of the number of heads.
         dim = _HEADS * max(1, round(_DIM * width / _HEADS))
         self.enter = nn.Identity() if dim == cut.width else nn.Linear(cut.width, dim)
         self.blocks = nn.Sequential(*(Block(dim, _HEADS) for _ in range(max(1, round(_DEPTH * min(width, 1.0))))))
@@ -273,9 +244,3 @@ class _Transformer(nn.Module):
         tokens = self.norm(self.blocks(self.enter(tokens)))
         answer: Tensor = self.head(tokens[:, 0] if self.first else tokens.mean(1))
         return answer
-
-
-def _perceptron(width: int, hidden: int, classes: int) -> nn.Module:
-    return nn.Sequential(
-        nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes)
-    )

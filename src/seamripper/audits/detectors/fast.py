@@ -6,16 +6,17 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from seamripper._progress import Watcher, nobody
 from seamripper._words import need
 from seamripper.activations.sampling import counting, mean_token
-from seamripper.audits._detector import Detector
-from seamripper.audits._ood_figures import Scores
+from seamripper.audits.detectors.base import BATCH, Detector, DistributionOptions
+from seamripper.audits.detectors.scores import Scores
 from seamripper.controls.logistic import logistic_answers
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split
@@ -28,68 +29,62 @@ from seamripper.models.libraries import import_torchvision
 class FastDetector(Detector):
     """Three scores on pooled rows: `classifier`, `mahalanobis` and `knn`; with `peers` those of pytorch-ood as well.
 
-    The classifier is given both distances beside the rows, as it is linear: noise and shrinkage about the mean move no
-    column's mean, but they move the distances.
+    The classifier is linear, so it is given both distances beside the rows: noise and shrinkage about the mean change
+    no column's mean, but they change the distances.
     """
 
-    headline: ClassVar[str] = "classifier"
+    headline, who = "classifier", "A two-sample classifier"
 
     def __init__(
-        self, receiver: Split, samples: Samples, *, folds: int, l2: float, k: int, peers: bool, seed: int
+        self, options: DistributionOptions, receiver: Split, samples: Samples, watch: Watcher = nobody
     ) -> None:
-        self.cut, self.folds, self.l2, self.k, self.seed = receiver.cut, folds, l2, k, seed
-        self.labels, self.peers = samples.labels, peers
-        # Texts are no square of patches behind a CLS token, even where they happen to be as long as one.
+        self.options, self.cut, self.labels = options, receiver.cut, samples.labels
+        # Texts are not a square of patches behind a CLS token, even where they happen to be as long as one.
         self.cls = isinstance(samples.inputs, Tensor)
         view = receiver.model.present(samples)
         with torch.no_grad():
-            batches = (inputs for inputs, _ in view.batches(256))
+            batches = (inputs for inputs, _ in view.batches(BATCH))
             rows = torch.cat([self.features(receiver.head(inputs), tokens_that_count(inputs)) for inputs in batches])
         self.reference = Reference.of(rows, samples.labels)
 
     @property
     def about(self) -> Mapping[str, Any]:
         """The sizes, and how far the covariance was shrunk."""
-        rows = self.reference.rows
-        return {
-            "columns": rows.shape[1],
-            "reference": rows.shape[0],
-            "shrinkage": self.reference.shrinkage,
-            "k": self.k,
-            "folds": self.folds,
-            "l2": self.l2,
-        }
+        (n, columns), options = self.reference.rows.shape, self.options
+        sizes = {"columns": columns, "reference": n, "shrinkage": self.reference.shrinkage}
+        return {**sizes, "k": options.k, "folds": options.folds, "l2": options.l2}
 
     def features(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Means over positions, and deviations over them."""
+        """Means and deviations over positions."""
         return pooled_rows(activations, self.cut, mask, cls=self.cls)
 
     def scores(self, native: Tensor, stitched: Tensor) -> dict[str, Scores]:
         """The classifier's score, and both distances."""
-        kinds = (native, stitched)
+        reference, options = self.reference, self.options
         distances = {
-            "mahalanobis": [self.reference.mahalanobis(rows) for rows in kinds],
-            "knn": [self.reference.nearest(rows, self.k) for rows in kinds],
+            "mahalanobis": (reference.mahalanobis(native), reference.mahalanobis(stitched)),
+            "knn": (reference.nearest(native, options.k), reference.nearest(stitched, options.k)),
         }
         # As logarithms, so that a few samples far out do not set the scale for all the others.
-        given = [
-            torch.cat([rows, *(each[i].log1p()[:, None] for each in distances.values())], 1)
-            for i, rows in enumerate(kinds)
+        rows = [
+            torch.cat([kind, *(pair[i].log1p()[:, None] for pair in distances.values())], 1)
+            for i, kind in enumerate((native, stitched))
         ]
-        told = two_sample_scores(given[0], given[1], folds=self.folds, l2=self.l2, seed=self.seed)
-        ours = {"classifier": told, **{name: Scores(a.numpy(), b.numpy()) for name, (a, b) in distances.items()}}
-        if not self.peers:
-            return ours
-        standard = [self.reference.standard(rows) for rows in kinds]
-        return ours | peer_scores(self.reference.rows, self.labels, standard[0], standard[1])
+        classifier = two_sample_scores(rows[0], rows[1], folds=options.folds, l2=options.l2, seed=options.seed)
+        scores = {"classifier": classifier}
+        scores |= {name: Scores(a.numpy(), b.numpy()) for name, (a, b) in distances.items()}
+        if options.peers:
+            standard = reference.standard(native), reference.standard(stitched)
+            scores |= peer_scores(reference.rows, self.labels, *standard)
+        return scores
 
 
 def pooled_rows(activations: Tensor, cut: Cut, mask: Tensor | None = None, *, cls: bool = True) -> Tensor:
-    """A float64 row a sample: each unit's mean over positions, then its standard deviation over them.
+    """One float64 row per sample: each unit's mean over positions, then its standard deviation over them.
 
-    The deviations show a change of texture that leaves the means alone. A token that stands before the others (CLS) is
-    kept as well, as a mean over all would drown it, unless `cls` is false. Vectors are rows already. Of tokens those
-    count that the mask (n, tokens) leaves.
+    The deviations show a change of texture that leaves the means alone. A token before the others (CLS) is kept as
+    well, as a mean over all would drown it, unless `cls` is false. Vectors are rows already. Only tokens count that the
+    mask (n, tokens) leaves.
 
     >>> maps = torch.tensor([[[[1.0, 3.0]], [[2.0, 2.0]]]])
     >>> pooled_rows(maps, Cut("relu", (2, 1, 2), "nchw"))
@@ -119,25 +114,25 @@ _ROWS_AT_ONCE = 1024
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Native rows (n, d) of samples that nothing else is asked of, with their classes.
+    """Native rows (n, d) of samples that are not scored, with their classes.
 
-    Columns are brought to mean 0 and deviation 1. A column that natively hardly moves, such as a unit that is never
-    active, is divided by a hundredth of the others' (root mean square) deviation: what moves there is strange, but not
-    infinitely so.
+    Columns are brought to mean 0 and deviation 1. A column that hardly varies natively, such as a unit that is never
+    active, is divided by a hundredth of the root mean square deviation of all columns: a change there is strange, but
+    not infinitely so.
     """
 
     rows: Tensor
     centre: Tensor
     scale: Tensor
     centres: Tensor
-    """A row a class that occurs."""
+    """One row per class that occurs."""
     factor: Tensor
     """Lower triangular L with L Lᵀ = the shrunk covariance within classes."""
     shrinkage: float
 
     @classmethod
     def of(cls, rows: Tensor, labels: Tensor) -> Reference:
-        """The reference that these rows make."""
+        """The reference made from these rows."""
         deviation, centre = torch.std_mean(rows, dim=0, correction=0)
         typical = deviation.square().mean().sqrt()
         if not bool(typical > 0):
@@ -161,7 +156,7 @@ class Reference:
     def nearest(self, rows: Tensor, k: int) -> Tensor:
         """The Euclidean distance to the k-th nearest of the reference rows (Sun et al. 2022).
 
-        They bring rows to unit length first. Here that is left out, as it would hide a change of size.
+        They scale rows to unit length first. That is left out here, as it would hide a change of size.
 
         >>> line = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
         >>> Reference.of(line, torch.zeros(2)).nearest(torch.tensor([[4.0]], dtype=torch.float64), 2)
@@ -169,14 +164,14 @@ class Reference:
         """
         if k > len(self.rows):
             raise InapplicableError(
-                f"The distance to the k-th nearest needs k or more other samples, but k = {k} and there are "
-                f"{len(self.rows)}. Give more to fit on, or a smaller k."
+                f"The distance to the k-th nearest sample needs k other samples or more, but k = {k} and there are "
+                f"{len(self.rows)}. Give more samples to fit on, or a smaller k."
             )
         blocks = self.standard(rows).split(_ROWS_AT_ONCE)  # type: ignore[no-untyped-call]
         return torch.cat([torch.cdist(block, self.rows).kthvalue(k, dim=1).values for block in blocks])
 
     def standard(self, rows: Tensor) -> Tensor:
-        """Rows with their columns moved and scaled as the reference rows' were."""
+        """Rows with their columns centred and scaled as those of the reference were."""
         return (rows - self.centre) / self.scale
 
     def _whiten(self, rows: Tensor) -> Tensor:
@@ -185,9 +180,9 @@ class Reference:
 
 
 def shrunk_covariance(rows: Tensor) -> tuple[Tensor, float]:
-    """(1 − ρ) S + ρ (tr S / d) I with the ρ that Ledoit & Wolf 2004 show to be best; and that ρ.
+    """(1 − ρ) S + ρ (tr S / d) I with the optimal ρ of Ledoit & Wolf 2004; and that ρ.
 
-    S is the covariance of rows that have mean 0. With fewer rows than columns S has no inverse, and this has.
+    S is the covariance of rows with mean 0. With fewer rows than columns S has no inverse, but this matrix has one.
 
     >>> covariance, rho = shrunk_covariance(torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))
     >>> covariance, rho
@@ -199,7 +194,7 @@ def shrunk_covariance(rows: Tensor) -> tuple[Tensor, float]:
     target = torch.eye(d, dtype=rows.dtype) * covariance.trace() / d
     distance = float((covariance - target).square().sum())
     error = (float(rows.square().sum(1).square().sum()) / n - float(covariance.square().sum())) / n
-    # Not below: rows that lie in a plane exactly would leave a covariance without an inverse.
+    # Not below: rows that lie exactly in a plane would leave a covariance without an inverse.
     shrinkage = max(min(error / distance, 1.0), _LEAST_SHRINKAGE) if distance > 0 else 1.0
     return (1 - shrinkage) * covariance + shrinkage * target, shrinkage
 
@@ -207,9 +202,9 @@ def shrunk_covariance(rows: Tensor) -> tuple[Tensor, float]:
 def two_sample_scores(native: Tensor, stitched: Tensor, *, folds: int = 5, l2: float = 0.01, seed: int = 0) -> Scores:
     """Scores x·w + b of rows (n, d), each by a logistic regression that saw neither version of that sample.
 
-    Lopez-Paz & Oquab 2017, with folds by sample: row i of both is of one input, and the two are always in one fold. A
-    regression minimises mean log(1 + exp(−y (x·w + b))) + l2/2 ‖w‖² with y = ±1, its rows brought to mean 0 and
-    deviation 1 over both kinds, which takes no notice of which is which.
+    Lopez-Paz & Oquab 2017, with folds by sample: row i of both belongs to one input, and the two are always in one
+    fold. A regression minimises mean log(1 + exp(−y (x·w + b))) + l2/2 ‖w‖² with y = ±1; its rows are standardised over
+    both kinds together.
 
     >>> rows = torch.randn(40, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     >>> two_sample_scores(rows, rows).auroc, two_sample_scores(rows, rows + 9).auroc
@@ -230,18 +225,18 @@ def two_sample_scores(native: Tensor, stitched: Tensor, *, folds: int = 5, l2: f
 
 
 _PEERS: dict[str, dict[str, Any]] = {"Mahalanobis": {}, "RMD": {}, "GMM": {}, "KNN": {"k": 10}}
-"""Its detectors that need nothing but rows, with options."""
+"""Those detectors of pytorch-ood that need rows only, with options."""
 
 
 def peer_scores(rows: Tensor, labels: Tensor, native: Tensor, stitched: Tensor) -> dict[str, Scores]:
     """Scores of native and stitched rows by pytorch-ood's detectors, made from reference rows with their labels.
 
-    Mahalanobis (Lee et al. 2018, not shrunk), RMD (relative Mahalanobis, Ren et al. 2021), GMM (a Gaussian a class) and
-    KNN (Sun et al. 2022, on rows of unit length).
+    Mahalanobis (Lee et al. 2018, not shrunk), RMD (relative Mahalanobis, Ren et al. 2021), GMM (one Gaussian per
+    class) and KNN (Sun et al. 2022, on rows of unit length).
     """
     import_peers()
     detectors = importlib.import_module("pytorch_ood.detector")
-    # They ask for classes 0 … C − 1 that all occur.
+    # They expect classes 0 … C − 1 that all occur.
     _, classes = torch.unique(labels, return_inverse=True)
     peers = {}
     for name, options in _PEERS.items():
@@ -253,7 +248,7 @@ def peer_scores(rows: Tensor, labels: Tensor, native: Tensor, stitched: Tensor) 
 
 def import_peers() -> Any:
     """pytorch-ood, after torchvision, whose broken import would break it."""
-    # Whoever has neither is told of the extra that brings both.
+    # Without either, the message names the extra that brings both.
     if importlib.util.find_spec("pytorch_ood") is not None:
         import_torchvision()
     return need("pytorch_ood", extra="ood", what="A score of pytorch-ood")

@@ -1,13 +1,14 @@
 """How well a score tells two kinds of activations apart: AUROC, AUPR and FPR95, with intervals and a p.
 
-A score is higher where activations look stranger. Sample i has two: of the receiver's own activations (native) and of
-the stitched ones. The two are paired, as they come of one and the same input.
+A score is higher where activations look stranger. Each sample has two: one of the receiver's own activations (native)
+and one of the stitched ones. The two are paired, as they belong to the same input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 _RESAMPLES = 1000
 _FLIPS = 9999
 _AT_ONCE = 4_000_000
-"""Numbers held in one table of resamples: 32 MB."""
+"""How many numbers a table of resamples may hold: 32 MB."""
 _BINS = 40
 _ROUNDING = 1e-12
 """Scores that differ by less than this share of their size are the same."""
@@ -31,11 +32,11 @@ _ROUNDING = 1e-12
 class Scores:
     """One score of the same samples, native and stitched.
 
-    `folds` are the numbers of the samples that may be compared with each other: scores of two classifiers are not on
-    one scale. Figures are the means over folds.
+    `folds` are groups of samples, by number, whose scores may be compared: scores of two classifiers are not on one
+    scale. Figures are means over folds; without folds, all samples are compared.
 
-    >>> told = Scores(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.35, 0.5, 0.6, 0.7]))
-    >>> told.auroc, told.aupr, told.fpr95
+    >>> scores = Scores(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.35, 0.5, 0.6, 0.7]))
+    >>> scores.auroc, scores.aupr, scores.fpr95
     (0.9375, 0.95, 0.25)
     """
 
@@ -52,47 +53,47 @@ class Scores:
 
     @property
     def auroc(self) -> float:
-        """The chance that a stitched score is above a native one."""
-        return float(np.mean([auroc(native, stitched) for native, stitched in self.compared()]))
+        """The probability that a stitched score is above a native one."""
+        return self._mean(auroc)
 
     @property
     def aupr(self) -> float:
-        """Average precision with native as what is looked for."""
-        return float(np.mean([aupr(native, stitched) for native, stitched in self.compared()]))
+        """Average precision of finding the native ones."""
+        return self._mean(aupr)
 
     @property
     def fpr95(self) -> float:
         """The share of stitched activations that pass where 95 % of the native ones do."""
-        return float(np.mean([fpr95(native, stitched) for native, stitched in self.compared()]))
+        return self._mean(fpr95)
+
+    def _mean(self, figure: Callable[[Array, Array], float]) -> float:
+        return float(np.mean([figure(self.native[fold], self.stitched[fold]) for fold in self._groups]))
 
     @property
-    def within(self) -> tuple[NDArray[np.int64], ...]:
-        """The folds; all the samples if there are none."""
+    def _groups(self) -> tuple[NDArray[np.int64], ...]:
         return self.folds or (np.arange(len(self.native)),)
 
-    def compared(self) -> Iterator[tuple[Array, Array]]:
-        """Native and stitched scores of each fold."""
-        return ((self.native[fold], self.stitched[fold]) for fold in self.within)
-
-    def resampled(self, *, seed: int = 0) -> Array:
+    def resample(self, *, seed: int = 0) -> Array:
         """The AUROC of each of 1,000 bootstrap samples; the same seed draws the same samples for every score."""
-        counts = _counts(len(self.native), seed)
-        each = [_weighted_auroc(self.native[fold], self.stitched[fold], counts[:, fold]) for fold in self.within]
-        # A resample may miss a small fold: its mean is over the others.
-        return np.asarray(np.nanmean(each, axis=0))
+        n = len(self.native)
+        # How often each sample is drawn, one row per bootstrap sample.
+        counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
+        aurocs = [_weighted_auroc(self.native[fold], self.stitched[fold], counts[:, fold]) for fold in self._groups]
+        # A resample may miss a small fold: the mean is then over the others.
+        return np.asarray(np.nanmean(aurocs, axis=0))
 
     def estimate(self, *, seed: int = 0) -> Estimate:
         """The AUROC with a 95 % interval over samples, both versions of a sample drawn together."""
-        return bootstrap(self.auroc, self.resampled(seed=seed), len(self.native))
+        return bootstrap(self.auroc, self.resample(seed=seed), len(self.native))
 
     def p_values(self, *, seed: int = 0) -> list[float]:
-        """For each fold, how often its AUROC is reached when native and stitched change places at random."""
-        return [flip_p(native, stitched, seed=seed + i) for i, (native, stitched) in enumerate(self.compared())]
+        """For each fold, how often its AUROC is reached when native and stitched are exchanged at random."""
+        return [flip_p(self.native[fold], self.stitched[fold], seed=seed + i) for i, fold in enumerate(self._groups)]
 
     def on_one_scale(self) -> tuple[Array, Array]:
-        """Native and stitched scores of all samples, fit to be counted together: as they are, if there are no folds.
+        """Native and stitched scores of all samples on one scale: unchanged, if there are no folds.
 
-        Those of each fold have the mean of the fold's native scores taken away and are divided by their deviation.
+        In each fold, the mean of its native scores is subtracted, and the result is divided by their deviation.
 
         >>> apart = Scores(np.array([0.0, 2.0, 10.0, 30.0]), np.array([2.0, 4.0, 10.0, 50.0]), (np.r_[:2], np.r_[2:4]))
         >>> [scores.tolist() for scores in apart.on_one_scale()]
@@ -103,18 +104,14 @@ class Scores:
         native, stitched = np.empty_like(self.native), np.empty_like(self.stitched)
         for fold in self.folds:
             centre, deviation = self.native[fold].mean(), self.native[fold].std()
-            # Native scores that are all the same have no scale: then the distance from them is as it is.
+            # Native scores that are all equal have no scale: then differences from them are kept as they are.
             scale = deviation if deviation > _ROUNDING * abs(centre) else 1.0
             native[fold], stitched[fold] = ((kind[fold] - centre) / scale for kind in (self.native, self.stitched))
         return native, stitched
 
 
 def auroc(native: Array, stitched: Array) -> float:
-    """P(stitched > native) + P(stitched = native) / 2 for one of each drawn at random (Mann & Whitney 1947).
-
-    >>> auroc(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
-    0.875
-    """
+    """P(stitched > native) + P(stitched = native) / 2 for one of each drawn at random (Mann & Whitney 1947)."""
     _require_both(native, stitched)
     ranks = rankdata(np.concatenate([native, stitched]))[len(native) :]
     m = len(stitched)
@@ -122,39 +119,33 @@ def auroc(native: Array, stitched: Array) -> float:
 
 
 def aupr(native: Array, stitched: Array) -> float:
-    """Average precision, Σ (Rₖ − Rₖ₋₁) Pₖ over thresholds from the least strange score up, native being the positives.
+    """Average precision, Σ (Rₖ − Rₖ₋₁) Pₖ over thresholds from the least strange score up; native are the positives.
 
-    As Liu et al. 2020 have it ("AUPR in"). It is a sum of steps and not of trapezoids, which would be optimistic.
-
-    >>> round(aupr(np.array([1.0, 3.0]), np.array([2.0, 4.0])), 4)
-    0.8333
+    This is the "AUPR in" of Liu et al. 2020: a sum of steps, not of trapezoids, which would be optimistic.
     """
     _require_both(native, stitched)
-    passed_native, passed_stitched = _passed(native, stitched)
-    precision = passed_native / (passed_native + passed_stitched)
-    return float(np.sum(np.diff(passed_native, prepend=0) * precision) / len(native))
+    natives, others = _counts_up_to(native, stitched)
+    precision = natives / (natives + others)
+    return float(np.sum(np.diff(natives, prepend=0) * precision) / len(native))
 
 
 def fpr95(native: Array, stitched: Array) -> float:
     """The share of stitched activations that pass at the first threshold at which 95 % of the native ones do.
 
     Native activations are the positives, as in Liu et al. 2020: 0 is perfect separation, 0.95 is chance.
-
-    >>> fpr95(np.arange(20.0), np.arange(20.0) + 17.5)
-    0.05
     """
     _require_both(native, stitched)
-    passed_native, passed_stitched = _passed(native, stitched)
+    natives, others = _counts_up_to(native, stitched)
     # In whole numbers: 0.95 · 20 is not 19 in floating point.
-    first = int(np.argmax(passed_native * 20 >= 19 * len(native)))
-    return float(passed_stitched[first] / len(stitched))
+    first = int(np.argmax(natives * 20 >= 19 * len(native)))
+    return float(others[first] / len(stitched))
 
 
 def flip_p(native: Array, stitched: Array, *, seed: int = 0) -> float:
-    """(1 + how many of 9,999 draws reach the AUROC) / 10,000, a draw being a coin a sample: which of the two is which.
+    """(1 + how many of 9,999 draws reach the AUROC) / 10,000; a draw exchanges the two of each sample by a coin toss.
 
-    Ranks stay as they are when the two of a pair change places, so the AUROC of a draw is a sum of rank differences
-    with signs. One-sided, and exact if the score was made without these samples.
+    Ranks do not change when the two of a pair change places, so the AUROC of a draw is a sum of rank differences with
+    signs. One-sided, and exact if the score was made without these samples.
 
     >>> flip_p(np.zeros(5), np.zeros(5)), flip_p(np.zeros(30), np.ones(30))
     (1.0, 0.0001)
@@ -171,7 +162,7 @@ def flip_p(native: Array, stitched: Array, *, seed: int = 0) -> float:
 
 
 def combined_p(values: list[float]) -> float:
-    """One p of several, whatever they have to do with each other: twice their mean (Rüschendorf 1982).
+    """One p from several, whatever their dependence: twice their mean (Rüschendorf 1982).
 
     >>> combined_p([0.03]), combined_p([0.01, 0.03]), combined_p([0.9, 0.8])
     (0.03, 0.04, 1.0)
@@ -179,57 +170,60 @@ def combined_p(values: list[float]) -> float:
     return values[0] if len(values) == 1 else min(1.0, 2 * float(np.mean(values)))
 
 
-def bin_edges(scores: Array) -> Array:
-    """41 edges of 40 bins of one width, from the 0.5 % quantile of the scores to the 99.5 % one.
+def histogram(scores: Mapping[str, Scores]) -> dict[str, Any]:
+    """How often the scores of the sender and of each control take which values: 41 edges, and counts between them.
 
-    The few beyond would leave no room for the others. Scores that are all the same are in the middle of a width of 1.
-
-    >>> edges = bin_edges(np.full(9, 3.0))
-    >>> len(edges), float(edges[0]), float(edges[-1])
-    (41, 2.5, 3.5)
+    `native` and `stitched` are the sender's; `controls` has the counts of each control's stitched activations. The
+    edges are common to all: 40 bins of one width from the 0.5 % to the 99.5 % quantile of all these scores together, as
+    the few beyond would leave no room for the others. The outermost bins count those as well. Where there are folds,
+    scores are brought to one scale first (see `Scores.on_one_scale`).
     """
-    low, high = np.quantile(scores[np.isfinite(scores)], [0.005, 0.995]) if np.isfinite(scores).any() else (0.0, 0.0)
+    pairs = {name: score.on_one_scale() for name, score in scores.items()}
+    native, stitched = pairs.pop("sender")
+    controls = {name: theirs for name, (_, theirs) in pairs.items()}
+    edges = _bin_edges(np.concatenate([native, stitched, *controls.values()]))
+
+    def counts(values: Array) -> list[int]:
+        return [int(n) for n in np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]]
+
+    return {
+        "edges": edges.tolist(),
+        "native": counts(native),
+        "stitched": counts(stitched),
+        "controls": {name: counts(theirs) for name, theirs in controls.items()},
+    }
+
+
+def _bin_edges(scores: Array) -> Array:
+    finite = scores[np.isfinite(scores)]
+    low, high = np.quantile(finite, [0.005, 0.995]) if len(finite) else (0.0, 0.0)
     size = max(abs(low), abs(high))
+    # Scores that are all equal are put in the middle of a width of 1.
     if high - low <= _ROUNDING * size:
         half = max(0.5, 1e-6 * size)
         low, high = low - half, high + half
     return np.linspace(low, high, _BINS + 1)
 
 
-def counts_between(edges: Array, scores: Array) -> list[int]:
-    """How many scores lie in each bin, its lower edge included; the outermost bins take what lies beyond as well.
-
-    >>> counts_between(np.array([0.0, 1.0, 2.0, 3.0]), np.array([-9.0, 0.5, 1.0, 2.0, 3.0, 7.0]))
-    [2, 1, 3]
-    """
-    bins = np.searchsorted(edges, scores, side="right") - 1
-    return [int(n) for n in np.bincount(np.clip(bins, 0, len(edges) - 2), minlength=len(edges) - 1)]
-
-
 def _require_both(native: Array, stitched: Array) -> None:
     if not (len(native) and len(stitched)):
         raise AuditError(
             f"Expected scores of native and of stitched activations, but got {len(native)} and {len(stitched)}: "
-            "with one kind alone there is nothing to tell apart."
+            "with one kind only there is nothing to tell apart."
         )
     if np.isnan(native).any() or np.isnan(stitched).any():
-        raise AuditError("Expected scores that are numbers, but got NaN. Look at the activations that they are of.")
+        raise AuditError("Expected scores that are numbers, but got NaN. Look at the activations behind them.")
 
 
-def _passed(native: Array, stitched: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """At each threshold, from the least strange score up: how many of either kind lie at it or below."""
+def _counts_up_to(native: Array, stitched: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many scores of either kind lie at or below each threshold, from the least strange score up."""
     thresholds = np.unique(np.concatenate([native, stitched]))
     below = [np.searchsorted(np.sort(kind), thresholds, side="right") for kind in (native, stitched)]
     return below[0], below[1]
 
 
-def _counts(n: int, seed: int) -> NDArray[np.int64]:
-    """How often each of n samples is drawn, a row a bootstrap sample."""
-    return np.asarray(np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=_RESAMPLES))
-
-
 def _weighted_auroc(native: Array, stitched: Array, counts: NDArray[np.int64]) -> Array:
-    """The AUROC with each sample counted as often as each row of `counts` says; NaN where none is."""
+    """The AUROC with each sample counted as often as each row of `counts` says; NaN where none counts."""
     n = len(native)
     scores = np.concatenate([native, stitched])
     order = np.argsort(scores, kind="stable")

@@ -1,4 +1,4 @@
-"""What an energy detector learns to find strange: auxiliary inputs shown to the receiver, and changed activations."""
+"""What an energy detector learns to find strange: activations of auxiliary inputs, and changed activations."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _LEAST_DEVIATION = 0.01
 
 
 def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: int) -> Samples:
-    """Inputs of the shape of `samples` that are none of them; labels and ids mean nothing.
+    """Inputs of the shape of `samples` that are not among them; their labels and ids mean nothing.
 
-    Balogh & Jelasity 2025 have 300,000 natural images that are of no CIFAR-10 class. The nearest to that is a data set
-    of the user's own: `given`, as Samples or by its name. Without one, every sample is turned into one of three things:
-    its values in another order, its spectrum with other phases (which keeps how smooth an image is), or uniform noise
-    between the least and the largest value. Token ids are drawn anew from those that occur.
+    Balogh & Jelasity 2025 have 300,000 natural images of no CIFAR-10 class. The nearest to that is a data set of the
+    user's own: `given`, as Samples or by its name. Without one, every sample is turned into one of three things: its
+    values in another order, its spectrum with other phases (which keeps the smoothness of an image), or uniform noise
+    between the smallest and the largest value. Token ids are drawn anew from those that occur.
 
-    >>> one = Samples("toy", torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([0]), torch.tensor([0]), classes=1)
-    >>> auxiliary_samples(one, None, seed=0).inputs[0]
+    >>> toy = Samples("toy", torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([0]), torch.tensor([0]), classes=1)
+    >>> auxiliary_samples(toy, None, seed=0).inputs[0]
     tensor([3., 1., 2.])
     """
     if given is None:
@@ -35,7 +35,7 @@ def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: in
     if _kinds(others) != _kinds(samples):
         raise AuditError(
             f"Expected auxiliary samples like those of {samples.name}, {_kinds(samples)}, but {others.name} has "
-            f"{_kinds(others)}. Give others, or none: then they are made of the samples themselves."
+            f"{_kinds(others)}. Give others, or none: then they are made from the samples themselves."
         )
     return others
 
@@ -50,7 +50,7 @@ def _kinds(samples: Samples) -> dict[str, tuple[int, ...]]:
 def _make(inputs: Inputs, generator: torch.Generator) -> Inputs:
     if isinstance(inputs, Tensor):
         return _change(inputs, generator)
-    # A mask says which tokens are words, and token types where a sentence ends: those stay.
+    # Masks (which tokens are words) and token types (where a sentence ends) stay.
     made = {key: _change(value, generator) if value.is_floating_point() else value for key, value in inputs.items()}
     if "input_ids" in inputs:
         ids = inputs["input_ids"]
@@ -76,14 +76,14 @@ def _change(values: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _shuffle(values: Tensor, generator: torch.Generator) -> Tensor:
-    """The positions of each sample in another order, the channels of a position together."""
+    """The positions of each sample in another order; the channels of a position stay together."""
     flat = values.flatten(2) if values.dim() > 2 else values[:, None]
     order = torch.rand(len(flat), 1, flat.shape[2], generator=generator).argsort(2)
     return flat.gather(2, order.expand_as(flat)).reshape(values.shape)
 
 
 def _scramble(values: Tensor, generator: torch.Generator) -> Tensor:
-    """Each sample with random phases added to its spectrum, the same for all channels; their sizes stay."""
+    """Each sample with random phases added to its spectrum, the same for all channels; amplitudes stay."""
     axes = tuple(range(min(2, values.dim() - 1), values.dim()))
     size = values.shape[axes[0] :]
     noise = torch.fft.rfftn(torch.randn(len(values), *size, generator=generator), dim=tuple(range(1, 1 + len(size))))
@@ -101,9 +101,8 @@ def _uniform(values: Tensor, generator: torch.Generator) -> Tensor:
 def change_activations(activations: Tensor, cut: Cut, generator: torch.Generator) -> Tensor:
     """Native activations moved to where no input moves them, as an affine stitch may: each sample in one of five ways.
 
-    With each unit in deviations from its mean over the batch, z: made larger or smaller (× 2 … 4 or × 1/4 … 1/2) about
-    the mean, or about zero; units exchanged, with random signs; shifted by 2 · N(0, 1) a unit; N(0, 1) added to each
-    value.
+    With each unit in deviations from its mean over the batch, z: scaled (× 2 … 4 or × 1/4 … 1/2) about the mean, or
+    about zero; units exchanged, with random signs; each unit shifted by 2 · N(0, 1); N(0, 1) added to each value.
 
     >>> rows = torch.arange(8.0).reshape(4, 2)
     >>> change_activations(rows, Cut("fc", (2,), "nd"), torch.Generator().manual_seed(1)).shape
@@ -113,19 +112,19 @@ def change_activations(activations: Tensor, cut: Cut, generator: torch.Generator
     deviation, mean = torch.std_mean(values, dim=tuple(range(values.dim() - 1)), correction=0)
     deviation = deviation.clamp_min(_LEAST_DEVIATION * float(deviation.square().mean().sqrt()))
     z, zero, n, d = (values - mean) / deviation, -mean / deviation, len(values), values.shape[-1]
-    a_sample = (n, *[1] * (values.dim() - 1))
+    per_sample = (n, *[1] * (values.dim() - 1))
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator).to(values)
 
-    factor = torch.exp2((1 + torch.rand(a_sample, generator=generator)).to(values) * normal(*a_sample).sign())
+    factor = torch.exp2((1 + torch.rand(per_sample, generator=generator)).to(values) * normal(*per_sample).sign())
     moved = (
         factor * z,
         zero + factor * (z - zero),
         z[..., torch.randperm(d, generator=generator)] * normal(d).sign(),
-        z + 2 * normal(*a_sample[:-1], d),
+        z + 2 * normal(*per_sample[:-1], d),
         z + normal(*z.shape),
     )
-    chosen = torch.randint(len(moved), a_sample, generator=generator)
-    made = mean + deviation * torch.stack(moved).gather(0, chosen.expand_as(z)[None])[0]
+    way = torch.randint(len(moved), per_sample, generator=generator)
+    made = mean + deviation * torch.stack(moved).gather(0, way.expand_as(z)[None])[0]
     return made.movedim(-1, 1) if cut.layout == "nchw" else made
