@@ -9,7 +9,6 @@ from torch import nn
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import Layer, Stitch
 from seamripper.stitches.linear import NormedLayer
-from seamripper.stitches.positions import other_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,16 +28,12 @@ class BnAffine(Stitch):
     """
 
     name = "bn_affine"
-
-    def misfit(self, source: Cut, target: Cut) -> str | None:
-        """The same layout and the same positions are needed."""
-        return other_positions(source, target)
+    same_positions = True
 
     def layer(self, source: Cut, target: Cut) -> Layer:
         """Torch's default start for all three."""
-        inputs, outputs = source.width, target.width
         # No bias: the second BN would take it away again.
-        middle: nn.Module = nn.Linear(inputs, outputs, bias=False)
+        middle: nn.Module = nn.Linear(source.width, target.width, bias=False)
         if source.layout == "nchw":
-            middle = nn.Conv2d(inputs, outputs, 1, bias=False)
-        return NormedLayer(middle, layout=source.layout, inputs=inputs, outputs=outputs)
+            middle = nn.Conv2d(source.width, target.width, 1, bias=False)
+        return NormedLayer(middle, source, target)
