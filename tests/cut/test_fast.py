@@ -14,8 +14,7 @@ from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
 from seamripper.cut import Split, split
-from seamripper.cut.fast import Fast, fast, plain
-from seamripper.cut.fused import TOLERANCE
+from seamripper.cut.fast import TOLERANCE, Fast, fast, plain
 
 CUTS = {
     "resnet18": ["conv1", "before:layer1.1.relu#2", "layer3.0", "layer4"],

@@ -29,8 +29,8 @@ from seamripper.comparing.order import order_of
 from seamripper.comparing.request import Request
 from seamripper.comparing.rule import Rule
 from seamripper.comparing.stitched import Column, by_moments, carrier, sender_activations, solve_stitch
+from seamripper.cut.fast import TOLERANCE
 from seamripper.cut.frozen import seal
-from seamripper.cut.fused import TOLERANCE
 from seamripper.cut.many import Heads
 from seamripper.cut.split import split
 from seamripper.data.padding import padded_length

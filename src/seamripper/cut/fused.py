@@ -1,8 +1,8 @@
 """Fusing: a traced, frozen network computed the way that is fastest on this machine.
 
-`fuse` is the whole interface; its caller holds the result to the plain network within `TOLERANCE`. It takes four steps:
-it folds batch normalisation into the convolutions, puts Winograd's method in place of 3 × 3 convolutions on small maps
-where that pays, writes ReLU and max pooling so that they keep NaN, and lets TorchScript freeze and fuse the rest.
+`fuse` is the whole interface; its caller holds the result to the plain network. It takes four steps: it folds
+batch normalisation into the convolutions, puts Winograd's method in place of 3 × 3 convolutions on small maps where
+that pays, writes ReLU and max pooling so that they keep NaN, and lets TorchScript freeze and fuse the rest.
 
 What the steps buy, as CPU time of a forward pass of 32 images against the plain network with hooks (medians of passes
 taken in turn): on ResNet-18 with a 3 × 3 stem and images of 32 × 32, folding 0.95, with TorchScript 0.88, with Winograd
@@ -22,11 +22,8 @@ from torch import Tensor, fx, nn
 from torch.nn import functional as F
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from seamripper.cut._winograd import use_winograd
 from seamripper.cut.values import probes
-
-TOLERANCE = 1e-4
-"""How far an optimised network may be from the plain one, relative to the largest value."""
+from seamripper.cut.winograd import use_winograd
 
 _RELU_CALLS = (torch.relu, torch.relu_, F.relu, F.relu_)
 _POOL_CALLS = (F.max_pool2d, torch.max_pool2d)
@@ -106,7 +103,7 @@ def keep_not_finite(graph: fx.GraphModule) -> int:
     """
     count = 0
     for node in list(graph.graph.nodes):
-        substitute = _instead(graph, node)
+        substitute = _substitute(graph, node)
         if substitute is None:
             continue
         name = f"_keeping_{count}"
@@ -120,7 +117,7 @@ def keep_not_finite(graph: fx.GraphModule) -> int:
     return count
 
 
-def _instead(graph: fx.GraphModule, node: fx.Node) -> nn.Module | None:
+def _substitute(graph: fx.GraphModule, node: fx.Node) -> nn.Module | None:
     module = graph.get_submodule(str(node.target)) if node.op == "call_module" else None
     if (
         type(module) is nn.ReLU

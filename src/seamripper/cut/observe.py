@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 from torch.overrides import TorchFunctionMode
 
-from seamripper.cut.values import batch_of, first_tensor, length_of, tensors_in
+from seamripper.cut.values import batch_of, first_argument, first_tensor, length_of, map_tensors, tensors_in
 from seamripper.data.samples import Inputs
 from seamripper.models.running import answer_of
 
@@ -60,7 +60,7 @@ class Observation:
     parameters: dict[int, int] = field(default_factory=dict)
     kinds: dict[int, str] = field(default_factory=dict)
 
-    def reached(self, start: Edge, *, without: Edge | None = None) -> set[int]:
+    def ancestors(self, start: Edge, *, without: Edge | None = None) -> set[int]:
         """The nodes that `start` was computed from, not looking behind the value `without`."""
         seen: set[int] = set()
         todo = [start] if start != without else []
@@ -111,13 +111,13 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
     the count of parameters on either side of a cut comes from the same graph.
     """
     nodes = _Nodes()
-    tainted = _tainted(inputs)
+    tainted = map_tensors(inputs, lambda t: t.detach().clone().requires_grad_(t.is_floating_point()))
     seen = Observation(calls=[], batch=batch_of(inputs), length=length_of(inputs))
     integers = _Integers(tainted)
     watcher = _Watcher(nodes, seen, integers)
     with watcher.on(module), integers, torch.enable_grad():
         parameters = [p for p in module.parameters() if p.is_floating_point()]
-        wanted = [p.requires_grad for p in parameters]
+        required = [p.requires_grad for p in parameters]
         try:
             for p in parameters:
                 p.requires_grad_(True)
@@ -128,14 +128,14 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
                 edge = nodes.edge(p)
                 assert edge is not None
                 seen.parameters[edge[0]] = p.numel()
-            for tensor in _tensors(tainted):
+            for tensor in tensors_in(tainted):
                 edge = nodes.edge(tensor)
                 if edge is not None:
                     seen.sources[edge[0]] = -1
             if seen.answer is not None:
                 nodes.graph(seen.answer, seen)
         finally:
-            for p, was in zip(parameters, wanted, strict=True):
+            for p, was in zip(parameters, required, strict=True):
                 p.requires_grad_(was)
     # Only ended calls have a value; the nodes' numbers outlive the nodes themselves, which go with `nodes`.
     seen.calls = [c for c in seen.calls if c.end >= 0]
@@ -147,24 +147,13 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
     return seen
 
 
-def _tensors(inputs: Inputs) -> list[Tensor]:
-    return [inputs] if isinstance(inputs, Tensor) else list(inputs.values())
-
-
-def _tainted(inputs: Inputs) -> Inputs:
-    def taint(t: Tensor) -> Tensor:
-        return t.detach().clone().requires_grad_(t.is_floating_point())
-
-    return taint(inputs) if isinstance(inputs, Tensor) else {k: taint(v) for k, v in inputs.items()}
-
-
 class _Integers(TorchFunctionMode):
     """Knows the integer inputs, and what the model makes of them that is still integer: slices, shifts, masks."""
 
     def __init__(self, inputs: Inputs) -> None:
         super().__init__()
         # Kept alive, because storage that is let go may be lent to another tensor.
-        self._kept = [t for t in _tensors(inputs) if not t.is_floating_point()]
+        self._kept = [t for t in tensors_in(inputs) if not t.is_floating_point()]
         self._storages = {_storage(t) for t in self._kept}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -216,7 +205,7 @@ class _Watcher:
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             self._count[name] += 1
             call = ModuleCall(name, self._count[name], start=self._tick())
-            tensor = first_tensor(args) if first_tensor(args) is not None else first_tensor(kwargs)
+            tensor = first_argument(args, kwargs)
             if tensor is not None:
                 call.input, call.input_shape = self._note(tensor), tuple(tensor.shape)
             self._open.append(call)
@@ -238,7 +227,7 @@ class _Watcher:
             call.output, call.output_shape = self._note(tensor), tuple(tensor.shape)
             if call.output is not None and self._integers.among((args, kwargs)):
                 self._seen.sources.setdefault(call.output[0], call.end)
-            given = first_tensor(args) if first_tensor(args) is not None else first_tensor(kwargs)
+            given = first_argument(args, kwargs)
             call.aliases_input = given is not None and _same(given, tensor) and call.input == call.output
 
         return hook

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from seamripper.cut.flow import first_line
 from seamripper.cut.frozen import seal
-from seamripper.cut.split import FAILURES, Split, first_line
+from seamripper.cut.split import FAILURES, Split
 from seamripper.data.paired import Paired
 from seamripper.data.samples import VIEW, Samples
 from seamripper.errors import CutError, DataError, FrozenError
