@@ -63,7 +63,7 @@ def activations_of(
     samples: Samples | Paired,
     *,
     beside: Split | None = None,
-    batch: int = 256,
+    batch: int = AT_ONCE,
     memory: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     watch: Watcher = nobody,

@@ -15,7 +15,7 @@ from seamripper.audits.base import Answer, Audit, Evidence, Verdict, accuracies,
 from seamripper.controls import Case, Outcome
 from seamripper.errors import InapplicableError
 from seamripper.estimate import TELLING, Estimate, difference, mean_over
-from seamripper.matching.task import Task
+from seamripper.matching.task import right_classes
 
 _CLEARLY = 2.0
 """How many standard errors above chance a broken pairing must be to count as a leak."""
@@ -79,7 +79,7 @@ def rank_p(sender: float, controls: Sequence[float]) -> float:
 def chance(case: Case) -> float:
     """What saying the most frequent class at all times would give."""
     test = case.test
-    labels = case.matching.wanted(test) if isinstance(case.matching, Task) else test.labels
+    labels = right_classes(case.matching, test)
     return int(torch.bincount(labels).max()) / len(labels)
 
 

@@ -12,7 +12,7 @@ from seamripper.audits.base import Answer, Audit, Evidence, Verdict, by_seed
 from seamripper.controls import Case, Outcome
 from seamripper.errors import DataError, InapplicableError, MatchError, StitchError
 from seamripper.estimate import Estimate, difference, mean_over
-from seamripper.matching.task import Task, require_classes
+from seamripper.matching.task import require_classes, right_classes
 
 _LITTLE = 0.05
 """A penalty of up to this, at the upper end of its interval, is none."""
@@ -58,7 +58,7 @@ def reverse_case(case: Case) -> Case:
         raise InapplicableError(
             "The sender is no network that looks at the inputs, so nothing can be stitched into it."
         )
-    labels = case.matching.wanted(case.test) if isinstance(case.matching, Task) else case.test.labels
+    labels = right_classes(case.matching, case.test)
     with torch.no_grad():
         answer = case.sender.answer(case.sender.model.present(case.test.receiver).batch(slice(0, 2)))
     try:

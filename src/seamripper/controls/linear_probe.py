@@ -23,7 +23,7 @@ from seamripper.data.samples import batches_in
 from seamripper.errors import AuditError, DataError, InapplicableError
 from seamripper.matching.evaluate import Functional, answers_of, functional
 from seamripper.matching.match import count_shared
-from seamripper.matching.task import Task
+from seamripper.matching.task import right_classes
 
 _BATCH = 256
 
@@ -71,16 +71,16 @@ class LinearProbe(Control):
                 f"{seen} of the {len(counterpart.test)} samples of {counterpart.test.name} are among those that the "
                 "probe is fitted on. Score on others: fit and score on different samples."
             )
-        labels, wanted = (_wanted(case, part) for part in (counterpart.fit, counterpart.test))
+        labels, right = (right_classes(case.matching, part) for part in (counterpart.fit, counterpart.test))
         if bool((labels == labels[0]).all()):
             raise InapplicableError(
                 f"{counterpart.fit.name} has samples of one class alone: there is nothing to tell apart."
             )
         fit, test = (self._rows(case, counterpart, part) for part in (counterpart.fit, counterpart.test))
-        classes = max(counterpart.fit.classes, int(labels.max()) + 1, int(wanted.max()) + 1)
+        classes = max(counterpart.fit.classes, int(labels.max()) + 1, int(right.max()) + 1)
         answers = logistic_answers(fit, labels, test, classes=classes, l2=self.l2)
         native = answers_of(case.receiver, counterpart.test.receiver, batch=_BATCH)
-        return functional(answers, native, counterpart.test.receiver, wanted=wanted)
+        return functional(answers, native, counterpart.test.receiver, right=right)
 
     def _rows(self, case: Case, counterpart: Counterpart, samples: Paired) -> Tensor:
         """The sender's activations as rows, one a sample, a batch at a time so that the maps are never kept."""
@@ -94,7 +94,3 @@ class LinearProbe(Control):
                 parts.append(rows_of(activations, cut.layout, sampling, tokens_that_count(given)).double())
                 case.watch(Progress("linear probe", step, batches_in(len(samples), _BATCH)))
         return torch.cat(parts)
-
-
-def _wanted(case: Case, samples: Paired) -> Tensor:
-    return case.matching.wanted(samples) if isinstance(case.matching, Task) else samples.labels

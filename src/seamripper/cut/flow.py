@@ -10,12 +10,10 @@ from torch import Tensor, nn
 from seamripper._words import did_you_mean, shape_text, word_list
 from seamripper.cut.frozen import seal
 from seamripper.cut.observe import Edge, ModuleCall, Observation, observe
-from seamripper.cut.place import Cut, Layout
+from seamripper.cut.place import LAYOUTS, Cut
 from seamripper.cut.values import probes
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError, LeakError
-
-_LAYOUTS: dict[int, Layout] = {2: "nd", 3: "ntd", 4: "nchw"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class Flow:
             return f"it does nothing in eval mode and returns its very input{offer}"
         if not self._depends_on_input(spot.edge):
             return "it does not depend on the model's input: it is a constant"
-        if len(spot.shape) not in _LAYOUTS:
+        if len(spot.shape) not in LAYOUTS:
             return f"its shape {spot.shape} is neither a map, nor tokens, nor a vector"
         if not spot.batched:
             return f"its first axis is not the batch (shape {spot.shape} for {self.seen.batch} samples)"
@@ -133,7 +131,7 @@ class Flow:
         return Cut(
             name=spot.name,
             shape=spot.shape[1:],
-            layout=_LAYOUTS[len(spot.shape)],
+            layout=LAYOUTS[len(spot.shape)],
             before=sum(size for node, size in sizes.items() if node in before),
             after=sum(size for node, size in sizes.items() if node in after),
             aliases=tuple(s.name for s in self.same_value(spot.edge) if s.name != spot.name and not s.alias),

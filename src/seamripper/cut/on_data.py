@@ -30,6 +30,14 @@ def views_of(samples: Samples | Paired, sender: Split, receiver: Split) -> Paire
     return Paired.of(views.receiver) if pair.same and alike else views
 
 
+def prove_pair(samples: Samples | Paired, sender: Split, receiver: Split, *, batch: int) -> Paired:
+    """What `views_of` gives, once the halves of both models are proved on it."""
+    views = views_of(samples, sender, receiver)
+    prove_halves(sender, views.sender, role="sender", batch=batch)
+    prove_halves(receiver, views.receiver, role="receiver", batch=batch)
+    return views
+
+
 def prove_halves(half: Split, samples: Samples, *, role: str, batch: int, activations: Tensor | None = None) -> None:
     """Refuse halves that do not make the model on the first batch of these samples.
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seamripper._progress import Progress, Watcher
 from seamripper.errors import DivergedError, MatchError
-from seamripper.matching.base import Ending, Problem
+from seamripper.matching.base import Findings, Problem
 from seamripper.models.training import Training, all_finite, shuffled_batches
 
 DIVERGED = "diverged"
@@ -88,7 +88,7 @@ def descend(
     loss_now: Callable[[], float],
     *,
     task: str,
-) -> Ending:
+) -> Findings:
     """Train the problem's layer by `loss_of`, and tell how far the loss over all samples, `loss_now`, has come down."""
     start = loss_now()
     losses = train_layer(
@@ -98,7 +98,7 @@ def descend(
     if not math.isfinite(end):
         raise divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=training.lr)
     status = "ok" if steps == 0 else ending(start, end, lr=training.lr)
-    return Ending(status, {"loss_start": start, "loss_end": end}, {"loss": losses})
+    return Findings(status, {"loss_start": start, "loss_end": end}, {"loss": losses})
 
 
 def ending(start: float, end: float, *, lr: float) -> str:

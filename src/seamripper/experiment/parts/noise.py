@@ -175,9 +175,9 @@ def _scores(stitched: Match, test: Paired) -> dict[str, Any]:
     from seamripper.activations.collect import require_finite
     from seamripper.cut.frozen import seal
     from seamripper.estimate import proportion
-    from seamripper.matching import Task
+    from seamripper.matching.task import right_classes
 
-    wanted = stitched.matching.wanted(test) if isinstance(stitched.matching, Task) else test.labels
+    wanted = right_classes(stitched.matching, test)
     with torch.no_grad(), seal(stitched.models):
         answers = torch.cat([stitched.answer(inputs, given) for given, inputs in test.batches(512)])
     require_finite(answers, "the end of the stitched network", test.ids)
