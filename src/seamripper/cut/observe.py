@@ -12,6 +12,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -114,8 +115,7 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
     tainted = map_tensors(inputs, lambda t: t.detach().clone().requires_grad_(t.is_floating_point()))
     seen = Observation(calls=[], batch=batch_of(inputs), length=length_of(inputs))
     integers = _Integers(tainted)
-    watcher = _Watcher(nodes, seen, integers)
-    with watcher.on(module), integers, torch.enable_grad():
+    with _Watcher(nodes, seen, integers).on(module), integers, torch.enable_grad():
         parameters = [p for p in module.parameters() if p.is_floating_point()]
         required = [p.requires_grad for p in parameters]
         try:
@@ -139,7 +139,6 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
                 p.requires_grad_(was)
     # Only ended calls have a value; the nodes' numbers outlive the nodes themselves, which go with `nodes`.
     seen.calls = [c for c in seen.calls if c.end >= 0]
-    seen.made_at = dict(watcher.made_at)
     for call in seen.calls:
         # Values that the answer does not depend on are not in its graph.
         call.input = call.input if call.input is not None and call.input[0] in seen.edges else None
@@ -186,56 +185,49 @@ class _Watcher:
         self._open: list[ModuleCall] = []
         self._count: Counter[str] = Counter()
         self._integers = integers
-        self.made_at: dict[Edge, int] = {}
 
     @contextlib.contextmanager
     def on(self, module: nn.Module) -> Iterator[None]:
         handles = []
         for name, child in module.named_modules(remove_duplicate=True):
             if name:
-                handles.append(child.register_forward_pre_hook(self._begin(name), with_kwargs=True))
-                handles.append(child.register_forward_hook(self._end(name), with_kwargs=True, always_call=False))
+                handles.append(child.register_forward_pre_hook(partial(self._begin, name), with_kwargs=True))
+                handles.append(child.register_forward_hook(partial(self._end, name), with_kwargs=True))
         try:
             yield
         finally:
             for handle in handles:
                 handle.remove()
 
-    def _begin(self, name: str) -> Any:
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            self._count[name] += 1
-            call = ModuleCall(name, self._count[name], start=self._tick())
-            tensor = first_argument(args, kwargs)
-            if tensor is not None:
-                call.input, call.input_shape = self._note(tensor), tuple(tensor.shape)
-            self._open.append(call)
-            self._seen.calls.append(call)
+    def _begin(self, name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._count[name] += 1
+        call = ModuleCall(name, self._count[name], start=self._tick())
+        tensor = first_argument(args, kwargs)
+        if tensor is not None:
+            call.input, call.input_shape = self._note(tensor), tuple(tensor.shape)
+        self._open.append(call)
+        self._seen.calls.append(call)
 
-        return hook
-
-    def _end(self, name: str) -> Any:
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
-            # Calls that ended by an exception, which the model caught, are still open.
-            while (call := self._open.pop()).name != name:
-                pass
-            call.end = self._tick()
-            tensor = first_tensor(returned)
-            call.returned = returned
-            call.differentiable = any(t.requires_grad for t in tensors_in(returned))
-            if tensor is None:
-                return
-            call.output, call.output_shape = self._note(tensor), tuple(tensor.shape)
-            if call.output is not None and self._integers.among((args, kwargs)):
-                self._seen.sources.setdefault(call.output[0], call.end)
-            given = first_argument(args, kwargs)
-            call.aliases_input = given is not None and _same(given, tensor) and call.input == call.output
-
-        return hook
+    def _end(self, name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
+        # Calls that ended by an exception, which the model caught, are still open.
+        while (call := self._open.pop()).name != name:
+            pass
+        call.end = self._tick()
+        tensor = first_tensor(returned)
+        call.returned = returned
+        call.differentiable = any(t.requires_grad for t in tensors_in(returned))
+        if tensor is None:
+            return
+        call.output, call.output_shape = self._note(tensor), tuple(tensor.shape)
+        if call.output is not None and self._integers.among((args, kwargs)):
+            self._seen.sources.setdefault(call.output[0], call.end)
+        given = first_argument(args, kwargs)
+        call.aliases_input = given is not None and _same(given, tensor) and call.input == call.output
 
     def _note(self, tensor: Tensor) -> Edge | None:
         edge = self._nodes.edge(tensor)
         if edge is not None:
-            self.made_at.setdefault(edge, self._clock)
+            self._seen.made_at.setdefault(edge, self._clock)
         return edge
 
     def _tick(self) -> int:

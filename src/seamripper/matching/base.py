@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from seamripper._progress import Watcher, nobody
-from seamripper.activations.collect import Activations
+from seamripper.activations.activations import Activations
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
