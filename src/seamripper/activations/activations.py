@@ -107,10 +107,10 @@ def _from_ours(path: Path) -> Activations:
         cut = Cut(str(at["name"]), tuple(int(size) for size in at["shape"]), at["layout"])
         values, labels, ids = (tensors[key] for key in ("values", "labels", "ids"))
         context = {k.removeprefix("context."): v for k, v in tensors.items() if k.startswith("context.")}
-        whole = LAYOUTS[values.dim()] == cut.layout and values.is_floating_point()
+        fits = LAYOUTS[values.dim()] == cut.layout and values.is_floating_point()
         mask = tensors.get("mask")
         columns = (labels, ids, *context.values(), *(() if mask is None else (mask,)))
-        if not whole or any(len(column) != len(values) for column in columns):
+        if not fits or any(len(column) != len(values) for column in columns):
             raise FileError(f"{path} does not hold what its record says: make it again.")
         return Activations(cut, values, labels, ids, context, made_from=dict(record["made_from"]), mask=mask)
     except (KeyError, TypeError, ValueError) as e:

@@ -75,7 +75,7 @@ def close(expected: Tensor, got: Tensor) -> bool:
 def _gap(expected: Tensor, got: Tensor) -> float:
     if expected.shape != got.shape or not torch.equal(expected.isfinite(), got.isfinite()):
         return float("inf")
-    # Which sample and layer it is that NaN comes from, whoever looks at the activations will tell.
+    # Whoever looks at the activations will say which sample and layer the NaN comes from.
     return float((expected - got).nan_to_num(0.0, 0.0, 0.0).abs().max())
 
 

@@ -1,4 +1,4 @@
-"""Matching: the ways to find a stitch, a file each, and the match that comes of it."""
+"""Matching: the ways to find a stitch, one file each, and the match that comes of it."""
 
 from seamripper.matching.base import Matching, matchings
 from seamripper.matching.class_mapping import ClassMapping

@@ -88,7 +88,7 @@ def assigned_distance(sent: Tensor, own: Tensor, *, squared: bool = True) -> Ten
     with torch.no_grad():
         cost = torch.cdist(sent.double(), own.double())
         cost = cost.square() if squared else cost
-    # Without a number there is no cheapest pairing: any of them gives a loss that tells.
+    # Where a cost is not finite there is no cheapest pairing, and with any pairing the loss shows that.
     pairs = linear_sum_assignment(cost.numpy())[1] if bool(torch.isfinite(cost).all()) else range(len(own))
     apart = sent - own[torch.as_tensor(pairs)]
     return apart.square().sum() if squared else torch.linalg.vector_norm(apart, dim=1).sum()

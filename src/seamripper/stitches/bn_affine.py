@@ -15,8 +15,8 @@ from seamripper.stitches.linear import NormedLayer
 class BnAffine(Stitch):
     """y = BN(W · BN(x)): BN – 1×1 convolution – BN on maps, BN – linear – BN on tokens and vectors.
 
-    The stitch of Bansal et al. 2021 and Smith et al. 2025. Its statistics are taken a channel, over samples
-    and positions (the CLS token counts as a position). While it is being trained its BN is in train mode,
+    The stitch of Bansal et al. 2021 and Smith et al. 2025. Its statistics are those of each channel, over
+    samples and positions (the CLS token counts as a position). While it is being trained its BN is in train mode,
     and a batch's output depends on the whole batch; in eval mode it is affine, with the running statistics.
     So it is no `LinearLayer`: no closed form finds it.
 
