@@ -70,7 +70,7 @@ def plain(split: Split) -> Fast:
     return Fast(split.tail, (), 0.0)
 
 
-def fast(split: Split, *, fold: bool = True) -> Fast:
+def fast(split: Split) -> Fast:
     """The split's tail with batch normalisation folded, where that can be done and is true to the plain one.
 
     `benchmarks/task_step.py` shows what it buys on a machine.
@@ -78,7 +78,7 @@ def fast(split: Split, *, fold: bool = True) -> Fast:
     graph = _trace(split.tail)
     if graph is None or split.context:
         return plain(split)
-    steps = ("BN folded",) if fold and fold_norms(graph) else ()
+    steps = ("BN folded",) if fold_norms(graph) else ()
     tail: Tail = _TracedTail(graph.eval())
     difference = _difference(split, tail)
     if difference is None:

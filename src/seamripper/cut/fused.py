@@ -64,18 +64,6 @@ def fold_norms(graph: fx.GraphModule) -> bool:
     return folded
 
 
-class NaNKeepingReLU(nn.Module):
-    """max(x, 0), and NaN for NaN.
-
-    >>> NaNKeepingReLU()(torch.tensor([-1.0, 2.0, float("nan"), float("inf")]))
-    tensor([0., 2., nan, inf])
-    """
-
-    def forward(self, values: Tensor) -> Tensor:
-        """The values, none below 0."""
-        return F.hardtanh(values, 0.0, math.inf)
-
-
 class NaNKeepingMaxPool(nn.Module):
     """The maximum of each window, and NaN where a window holds anything that is not finite.
 
@@ -100,6 +88,10 @@ def keep_not_finite(graph: fx.GraphModule) -> int:
     Fused kernels compute max(x, 0) with an instruction that answers 0 for a NaN: a network that overflows, or divides
     by zero, would show plain numbers at every cut behind. Here ReLU is a clamp to [0, ∞], which costs the same, and a
     max pool gets zero times the average of the same windows. Both are the same numbers for finite inputs.
+
+    >>> graph = fx.symbolic_trace(nn.Sequential(nn.ReLU()))
+    >>> keep_not_finite(graph), graph(torch.tensor([-1.0, 2.0, float("nan"), float("inf")]))
+    (1, tensor([0., 2., nan, inf]))
     """
     count = 0
     for node in list(graph.graph.nodes):
@@ -124,7 +116,7 @@ def _substitute(graph: fx.GraphModule, node: fx.Node) -> nn.Module | None:
         or (node.op == "call_function" and node.target in _RELU_CALLS)
         or (node.op == "call_method" and node.target in ("relu", "relu_"))
     ):
-        return NaNKeepingReLU()
+        return nn.Hardtanh(0.0, math.inf)
     if type(module) is nn.MaxPool2d and _plain(module):
         return NaNKeepingMaxPool(module)
     if node.op == "call_function" and node.target in _POOL_CALLS:
