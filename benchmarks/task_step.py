@@ -26,7 +26,7 @@ from torch.nn import functional as F
 
 import seamripper as sr
 from seamripper._progress import Progress
-from seamripper.cut.fast import fast
+from seamripper.cut.fast import fast, plain
 from seamripper.data.samples import Samples
 from seamripper.matching import Task
 from seamripper.models import Architecture
@@ -151,11 +151,10 @@ def _parts(receiver: nn.Module, samples: Samples, options: argparse.Namespace) -
     cut = "layer1.1"
     back = sr.split(receiver, cut, torch.randn(2, 3, 32, 32))
     values = sr.collect(back, samples).values
-    kinds = {"plain": False, "BN folded": True}
     index = torch.arange(options.batch)
     steps = {}
-    for name, fold in kinds.items():
-        made = fast(back, fold=fold)
+    for name, make in {"plain": plain, "BN folded": fast}.items():
+        made = make(back)
         halves = type("Half", (), {"tail": made.tail})
         steps[name] = (_bare_step(halves, values, samples.labels, index), made.difference)
         steps[name][0]()

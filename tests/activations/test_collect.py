@@ -12,7 +12,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seamripper._progress import Progress
 from seamripper.activations import collect
 from seamripper.activations.collect import require_finite
 from seamripper.cut import Split, split
@@ -52,7 +51,7 @@ def test_one_pass() -> None:
 
 
 def test_watchers_see_the_last_batch() -> None:
-    told: list[Progress] = []
+    told = []
     collect(halves(), samples(65), batch=30, watch=told.append)
     assert [(p.done, p.total) for p in told] == [(1, 3), (2, 3), (3, 3)]
     assert told[0].task == "activations at 1"

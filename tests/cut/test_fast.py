@@ -14,8 +14,7 @@ from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
 from seamripper.cut import Split, split
-from seamripper.cut.fast import Fast, fast, plain
-from seamripper.cut.fused import TOLERANCE
+from seamripper.cut.fast import TOLERANCE, Fast, fast, plain
 
 CUTS = {
     "resnet18": ["conv1", "before:layer1.1.relu#2", "layer3.0", "layer4"],
@@ -121,16 +120,21 @@ def called(quick: Fast) -> list[nn.Module]:
     return [graph.get_submodule(str(node.target)) for node in graph.graph.nodes if node.op == "call_module"]
 
 
-def test_every_norm_behind_a_convolution_is_folded_and_steps_can_be_left_out() -> None:
+def test_every_norm_behind_a_convolution_is_folded() -> None:
     known = case("narrow_resnet")
     halves = split(known.module, "layer2", known.example)
     assert "BatchNorm2d" in str(halves.tail)
     assert "BatchNorm2d" not in {type(part).__name__ for part in called(fast(halves))}
     assert fast(halves).steps == ("BN folded",)
-    bare = fast(halves, fold=False)
-    activations = halves.head(known.batch(3))
-    assert bare.steps == ()
-    assert torch.equal(bare.tail(activations), halves.tail(activations))
+
+
+def test_tracing_alone_changes_no_bit() -> None:
+    known = case("narrow_resnet")
+    halves = split(known.module, "layer4", known.example)
+    quick, activations = fast(halves), halves.head(known.batch(3))
+    assert quick.steps == ()
+    assert quick.tail is not halves.tail
+    assert torch.equal(quick.tail(activations), halves.tail(activations))
 
 
 def test_the_plain_tail_is_the_splits_own() -> None:

@@ -8,7 +8,7 @@ from cut_models import case, images, noise
 from torch import Tensor, nn
 
 from seamripper.cut import split
-from seamripper.cut.fused import TOLERANCE
+from seamripper.cut.fast import TOLERANCE
 from seamripper.cut.many import heads
 from seamripper.errors import CutError, LeakError
 

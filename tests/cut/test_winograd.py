@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import fx, nn
 
-from seamripper.cut._winograd import Winograd, use_winograd
 from seamripper.cut.many import heads
+from seamripper.cut.winograd import Winograd, use_winograd
 from seamripper.models import Architecture
 
 

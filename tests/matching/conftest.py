@@ -56,6 +56,11 @@ class Make:
             yield
 
     @staticmethod
+    def weights(found: Match) -> dict[str, bytes]:
+        """The weights of the stitch that was found, to be compared to the bit."""
+        return {name: value.numpy().tobytes() for name, value in found.layer.state_dict().items()}
+
+    @staticmethod
     def samples(
         shape: tuple[int, ...],
         n: int,

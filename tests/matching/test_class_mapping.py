@@ -8,8 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from seamripper._fingerprint import model_fingerprint
-from seamripper._progress import Progress
 from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.data.paired import Paired
@@ -86,12 +84,12 @@ def test_the_loss_is_that_of_float64_by_hand() -> None:
     assert found.status == "ok"
 
 
-def test_samples_that_show_nothing_else_are_both_sets() -> None:
+def test_samples_that_show_nothing_else_are_both_sets(make) -> None:
     own = kinds(6, [0.0, 2.0], spread=0.3, seed=1)
     net = half(autoencoder(6, seed=2), 6)
     found, same = (match(net, net, fit, matching=ClassMapping(QUICK)) for fit in (own, Paired(own, own)))
     assert found.figures == same.figures
-    assert model_fingerprint(found.layer) == model_fingerprint(same.layer)
+    assert make.weights(found) == make.weights(same)
     assert torch.equal(found.fitted, own.ids)
 
 
@@ -112,11 +110,11 @@ def test_rows_need_not_belong_together(make) -> None:
 # ---- seeds, progress, records
 
 
-def test_same_seed_same_stitch() -> None:
+def test_same_seed_same_stitch(make) -> None:
     own = kinds(6, [0.0, 2.0], spread=0.3, seed=1)
     net = half(autoencoder(6, seed=2), 6)
     one, again, other = (match(net, net, own, matching=ClassMapping(QUICK), seed=seed) for seed in (0, 0, 1))
-    assert model_fingerprint(one.layer) == model_fingerprint(again.layer) != model_fingerprint(other.layer)
+    assert make.weights(one) == make.weights(again) != make.weights(other)
     assert torch.equal(one.curves["loss"], again.curves["loss"])
     assert len(one.curves["loss"]) == 3 * 6
 
@@ -130,7 +128,7 @@ def test_partners_are_drawn_anew_in_every_epoch(make) -> None:
 
 
 def test_it_tells_how_far_it_is() -> None:
-    own, seen = kinds(6, [0.0, 2.0], spread=0.3, seed=1), list[Progress]()
+    own, seen = kinds(6, [0.0, 2.0], spread=0.3, seed=1), []
     net = half(autoencoder(6, seed=2), 6)
     match(net, net, own, matching=ClassMapping(QUICK), watch=seen.append)
     steps = [one for one in seen if one.task == "class mapping"]

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seamripper._progress import Progress
 from seamripper.data import Samples
 from seamripper.errors import DataError
 from seamripper.estimate import proportion
@@ -108,7 +107,7 @@ def test_a_network_stitched_to_itself_is_itself(make, pair) -> None:
 
 
 def test_batches_do_not_matter_and_watchers_are_told(make, stitched: Match) -> None:
-    test, told = make.blobs(101, seed=3, first_id=8000), list[Progress]()
+    test, told = make.blobs(101, seed=3, first_id=8000), []
     results = [evaluate(stitched, test, batch=batch, watch=told.append).as_record() for batch in (1, 7, 1000)]
     divergences = [result.pop("kl")["value"] for result in results]
     assert results[0] == results[1] == results[2]

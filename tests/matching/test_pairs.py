@@ -12,7 +12,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seamripper._fingerprint import model_fingerprint
 from seamripper.activations import collect
 from seamripper.comparing import compare
 from seamripper.cut import Split, split
@@ -83,13 +82,13 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_matching_finds_the_same_as_side_by_side(world: World, way: str) -> None:
+def test_every_matching_finds_the_same_as_side_by_side(make, world: World, way: str) -> None:
     matching, freeze = WAYS[way]
     found, wanted = (
         match(sender, receiver, fit, matching=matching, freeze=freeze, seed=2)
         for sender, receiver, fit, _ in (world.shown, world.beside)
     )
-    assert model_fingerprint(found.layer) == model_fingerprint(wanted.layer)
+    assert make.weights(found) == make.weights(wanted)
     assert found.figures == wanted.figures
     assert found.status == wanted.status
     assert torch.equal(found.fitted, wanted.fitted)
@@ -101,10 +100,10 @@ def test_every_matching_finds_the_same_as_side_by_side(world: World, way: str) -
 @pytest.mark.parametrize(
     "matching", [Direct(), Regression(TRAINING), Task(TRAINING), EmbeddingMapping(TRAINING)], ids=lambda m: m.name
 )
-def test_what_is_shown_makes_a_difference(world: World, matching: Matching) -> None:
+def test_what_is_shown_makes_a_difference(make, world: World, matching: Matching) -> None:
     sender, receiver, fit, test = world.shown
     found, plain = (match(sender, receiver, samples, matching=matching) for samples in (fit, fit.receiver))
-    assert model_fingerprint(found.layer) != model_fingerprint(plain.layer)
+    assert make.weights(found) != make.weights(plain)
     assert not torch.equal(found(test.receiver.inputs, test.sender.inputs), found(test.receiver.inputs))
 
 
@@ -174,7 +173,7 @@ def test_augmentation_is_of_what_the_sender_is_shown(make) -> None:
     found, plain = (match(half, half, samples, matching=task) for samples in (fit, fit.receiver))
     swapped = match(half, half, fit.sender, matching=task)
     # Images have no context, so the receiver's own never enter: only what is shown, and the labels, which are the same.
-    assert model_fingerprint(found.layer) == model_fingerprint(swapped.layer) != model_fingerprint(plain.layer)
+    assert make.weights(found) == make.weights(swapped) != make.weights(plain)
 
 
 def test_a_record_tells_what_was_shown(world: World) -> None:

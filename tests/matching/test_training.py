@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seamripper._progress import Progress, nobody
 from seamripper.errors import DivergedError, ModelError
 from seamripper.matching import Training
 from seamripper.matching.descent import falling, orders, train_layer
@@ -23,7 +22,9 @@ class Weight(nn.Module):
         self.w = nn.Parameter(torch.tensor([value]))
 
 
-def trained(layer: nn.Module, loss_of, n: int, training: Training, *, seed: int = 0, watch=nobody) -> Tensor:
+def trained(
+    layer: nn.Module, loss_of, n: int, training: Training, *, seed: int = 0, watch=lambda progress: None
+) -> Tensor:
     return train_layer(layer, loss_of, n, training, seed=seed, task="test", watch=watch)
 
 
@@ -88,7 +89,7 @@ def test_no_batch_of_one() -> None:
 
 
 def test_the_curve_has_every_step_and_watchers_are_told() -> None:
-    layer, told = Weight(), list[Progress]()
+    layer, told = Weight(), []
     losses = trained(layer, lambda i: layer.w.square().sum(), 10, Training(epochs=3, batch=4), watch=told.append)
     assert len(losses) == 3 * 3 == told[-1].done == told[-1].total
     assert losses[0] == 1.0

@@ -16,13 +16,13 @@ from seamripper._doors import require_path
 from seamripper._files import files_beside, load_tensors, save_tensors
 from seamripper._notebook import short
 from seamripper._words import shape_text
+from seamripper.activations.sampling import counting
 from seamripper.cut.halves import Context
-from seamripper.cut.place import Cut, Layout
+from seamripper.cut.place import LAYOUTS, Cut
 from seamripper.errors import DataError, FileError
 
 _KIND = "set of activations"
 """What a file of activations says that it holds."""
-_LAYOUTS: dict[int, Layout] = {2: "nd", 3: "ntd", 4: "nchw"}
 _MAGIC = b"\x93NUMPY"
 
 
@@ -30,8 +30,8 @@ _MAGIC = b"\x93NUMPY"
 class Activations:
     """Activations at one cut, one row per sample, in the order of the samples; with what passes beside the cut.
 
-    `made_from` tells what is known of the model and the data. Labels and ids of -1 are not known. `mask` (n, tokens)
-    tells which tokens of the samples count; None if all do.
+    `made_from` says what is known of the model and the data. Labels and ids of -1 are not known. `mask` (n, tokens)
+    says which tokens of the samples count; None if all do.
     """
 
     cut: Cut
@@ -52,6 +52,10 @@ class Activations:
     def beside(self, index: Tensor | slice) -> Context:
         """The context of the samples at `index`."""
         return {name: value[index] for name, value in self.context.items()}
+
+    def counting_tokens(self) -> Tensor | None:
+        """The mask as one of the positions at the cut (n, tokens); None if all of them count."""
+        return counting(self.values, self.cut.layout, self.mask, repr(self.cut.name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write them to one safetensors file, which `Activations.load` reads."""
@@ -103,10 +107,10 @@ def _from_ours(path: Path) -> Activations:
         cut = Cut(str(at["name"]), tuple(int(size) for size in at["shape"]), at["layout"])
         values, labels, ids = (tensors[key] for key in ("values", "labels", "ids"))
         context = {k.removeprefix("context."): v for k, v in tensors.items() if k.startswith("context.")}
-        whole = _LAYOUTS[values.dim()] == cut.layout and values.is_floating_point()
+        fits = LAYOUTS[values.dim()] == cut.layout and values.is_floating_point()
         mask = tensors.get("mask")
         columns = (labels, ids, *context.values(), *(() if mask is None else (mask,)))
-        if not whole or any(len(column) != len(values) for column in columns):
+        if not fits or any(len(column) != len(values) for column in columns):
             raise FileError(f"{path} does not hold what its record says: make it again.")
         return Activations(cut, values, labels, ids, context, made_from=dict(record["made_from"]), mask=mask)
     except (KeyError, TypeError, ValueError) as e:
@@ -115,13 +119,13 @@ def _from_ours(path: Path) -> Activations:
 
 def _from_array(path: Path) -> Activations:
     values = _numbers(path)
-    if values.dim() not in _LAYOUTS or 0 in values.shape:
+    if values.dim() not in LAYOUTS or 0 in values.shape:
         raise FileError(
             f"Expected {path} to hold rows (n, d), tokens (n, t, d) or maps (n, c, h, w), but its shape is "
             f"{shape_text(values.shape)}."
         )
     unknown = torch.full((len(values),), -1)
-    return Activations(Cut(path.stem, tuple(values.shape[1:]), _LAYOUTS[values.dim()]), values, unknown, unknown)
+    return Activations(Cut(path.stem, tuple(values.shape[1:]), LAYOUTS[values.dim()]), values, unknown, unknown)
 
 
 def _numbers(path: Path) -> Tensor:

@@ -43,7 +43,7 @@ def collect(
     `beside` is the split whose tail the activations are meant for (the receiver): its context is kept along, and of a
     pair the head is shown the sender's samples. Without it the head is shown the receiver's. More than
     `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process. Places that are
-    padding in all samples are cut off first, and `Activations.mask` tells of those that are left.
+    padding in all samples are cut off first; `Activations.mask` says which of the others count.
     """
     require_split(split, "split")
     pair = Paired.of(samples)
@@ -63,7 +63,7 @@ def activations_of(
     samples: Samples | Paired,
     *,
     beside: Split | None = None,
-    batch: int = 256,
+    batch: int = AT_ONCE,
     memory: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     watch: Watcher = nobody,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -57,5 +58,4 @@ def replay(half: Split, samples: Samples, activations: Activations) -> tuple[Spl
     shown = Samples(
         samples.name, inputs, samples.labels, samples.ids, samples.classes, source=samples.source, ready=True
     )
-    split = Split(half.model, half.cut, head, half.tail, half.way, shown.batch(slice(0, 2)), half.beside)
-    return split, Paired(shown, samples)
+    return replace(half, head=head, example=shown.batch(slice(0, 2)), proved=set()), Paired(shown, samples)

@@ -11,7 +11,7 @@ from seamripper.cut.place import Layout
 from seamripper.errors import DataError
 
 Sampling = Literal["positions", "flatten", "pool"]
-"""How activations become rows: a row a position of the map (or a token), the whole map, or its average."""
+"""How activations become rows: each position of a map (or each token) is one row, or the whole map, or its average."""
 
 
 def rows_of(values: Tensor, layout: Layout, sampling: Sampling, mask: Tensor | None = None) -> Tensor:
@@ -75,9 +75,9 @@ def mean_token(tokens: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def to_rows(x: Tensor, layout: Layout) -> Tensor:
-    """Activations as rows, one a position: a sample's positions stand together, a map's row by row.
+    """Activations as rows, one per position: a sample's positions stand together, those of a map line by line.
 
-    (n, c, h, w) → (n·h·w, c); (n, t, d) → (n·t, d); (n, d) as it is.
+    (n, c, h, w) → (n·h·w, c); (n, t, d) → (n·t, d). By the layout "nd" a whole sample is one row: (n, …) → (n, d).
 
     >>> import torch
     >>> to_rows(torch.arange(8.0).reshape(1, 2, 2, 2), "nchw")
@@ -85,4 +85,4 @@ def to_rows(x: Tensor, layout: Layout) -> Tensor:
     """
     if layout == "nchw":
         return x.permute(0, 2, 3, 1).flatten(0, 2)
-    return x.flatten(0, 1) if layout == "ntd" else x
+    return x.flatten(0, 1) if layout == "ntd" else x.flatten(1)

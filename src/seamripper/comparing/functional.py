@@ -29,8 +29,8 @@ from seamripper.comparing.order import order_of
 from seamripper.comparing.request import Request
 from seamripper.comparing.rule import Rule
 from seamripper.comparing.stitched import Column, by_moments, carrier, sender_activations, solve_stitch
+from seamripper.cut.fast import TOLERANCE
 from seamripper.cut.frozen import seal
-from seamripper.cut.fused import TOLERANCE
 from seamripper.cut.many import Heads
 from seamripper.cut.split import split
 from seamripper.data.padding import padded_length
@@ -38,7 +38,7 @@ from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import CutError, DataError, MatchError, MeasureError, StitchError
 from seamripper.estimate import Estimate, paired_estimate
 from seamripper.matching import Direct, Matching, evaluate, match
-from seamripper.matching.task import require_classes
+from seamripper.matching.task import require_classes, right_classes
 from seamripper.measures.choosing import DIRECT, TASK
 from seamripper.measures.score import rule_of
 from seamripper.models.running import answer_of, versions
@@ -92,7 +92,7 @@ class FunctionalMatrices:
             inputs = self.receivers.model.present(self.samples).batch(slice(0, 2))
             answer = answer_of(self.receivers.model.module, inputs)
         for word in self.words:
-            labels = self.samples.labels if word == DIRECT else self.stitching.task.wanted(self.samples)
+            labels = self.samples.labels if word == DIRECT else right_classes(self.stitching.task, self.samples)
             require_classes(labels, answer, self.samples.name)
 
     @property

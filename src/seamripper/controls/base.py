@@ -22,7 +22,7 @@ from seamripper.errors import AuditError, InapplicableError, StitchError
 from seamripper.matching.base import Matching, matchings
 from seamripper.matching.evaluate import Functional, evaluate
 from seamripper.matching.match import Match, match
-from seamripper.matching.task import Task
+from seamripper.matching.task import Task, right_classes
 from seamripper.registry import Choice, Registry
 from seamripper.stitches import Stitch, auto, stitches
 
@@ -84,7 +84,7 @@ class Case:
 
     def targets(self, samples: Paired) -> Tensor:
         """The answers that count as right: the labels, unless a task matching maps them to other classes."""
-        return self.matching.wanted(samples) if isinstance(self.matching, Task) else samples.labels
+        return right_classes(self.matching, samples)
 
     def stitch_from(self, source: Cut) -> Stitch:
         """The stitch that this case uses between a sender's cut and the receiver's."""

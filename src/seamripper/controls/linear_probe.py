@@ -74,7 +74,7 @@ class LinearProbe(Control):
         classes = max(counterpart.fit.classes, int(labels.max()) + 1, int(targets.max()) + 1)
         answers = logistic_answers(fit, labels, test, classes=classes, l2=self.l2)
         native = answers_of(case.receiver, counterpart.test.receiver, batch=_BATCH)
-        return functional(answers, native, counterpart.test.receiver, wanted=targets)
+        return functional(answers, native, counterpart.test.receiver, right=targets)
 
     def _rows(self, case: Case, counterpart: Counterpart, samples: Paired) -> Tensor:
         """The sender's activations, one row per sample, computed in batches so that whole maps are never kept."""

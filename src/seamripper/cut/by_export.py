@@ -7,14 +7,14 @@ import warnings
 import torch
 from torch import Tensor, fx, nn
 
-from seamripper.cut.flow import Spot
+from seamripper.cut.flow import Flow, Spot
 from seamripper.cut.graphs import GraphHead, GraphTail, split_graph
-from seamripper.cut.values import probes
+from seamripper.cut.values import integer_names, probes
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
 
 
-def split_by_export(module: nn.Module, spot: Spot, example: Inputs) -> tuple[GraphHead, GraphTail]:
+def split_by_export(module: nn.Module, spot: Spot, _: Flow, example: Inputs) -> tuple[GraphHead, GraphTail]:
     """Head and tail of the exported model; raises whatever stops the export."""
     # Three samples: export takes a batch of 0 or 1 for a constant.
     probe = probes(example)[1]
@@ -34,8 +34,7 @@ def split_by_export(module: nn.Module, spot: Spot, example: Inputs) -> tuple[Gra
         root = program.run_decompositions({}).module()
     assert isinstance(root, fx.GraphModule)
     names = [str(n.target) for n in root.graph.nodes if n.op == "placeholder"]
-    integers = [] if isinstance(probe, Tensor) else [k for k, v in probe.items() if not v.is_floating_point()]
-    return split_graph(root, root.graph, _cut_node(root.graph, spot), names, integers)
+    return split_graph(root, root.graph, _cut_node(root.graph, spot), names, integer_names(probe))
 
 
 def _cut_node(graph: fx.Graph, spot: Spot) -> fx.Node:

@@ -9,6 +9,7 @@ from torch import Tensor, fx, nn
 
 from seamripper.cut.flow import Flow, Spot
 from seamripper.cut.graphs import GraphHead, GraphTail, split_graph
+from seamripper.cut.values import integer_names
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
 
@@ -30,9 +31,7 @@ def split_by_fx(module: nn.Module, spot: Spot, flow: Flow, example: Inputs) -> t
     names, defaults = _arguments(module, example)
     graph = _AncestorTracer(spot.module).trace(module, concrete_args=defaults)
     node = _cut_node(graph, spot, total=flow.repeated.get(spot.module, 1))
-    floats = isinstance(example, Tensor) or all(v.is_floating_point() for v in example.values())
-    integers = [] if floats else [k for k, v in example.items() if not v.is_floating_point()]  # type: ignore[union-attr]
-    return split_graph(module, graph, node, names, integers)
+    return split_graph(module, graph, node, names, integer_names(example))
 
 
 def _arguments(module: nn.Module, example: Inputs) -> tuple[list[str], dict[str, Any] | None]:

@@ -1,25 +1,38 @@
-"""Faster tails: the same function, computed with batch normalisation folded into the convolutions.
+"""The fast way: the same function as the plain one, computed faster, and held to it within `TOLERANCE`.
 
-Exact in real arithmetic, and held to the plain tail within `TOLERANCE`; the plain tail stays as it is, and bit-exact.
+`fast` gives a tail with batch normalisation folded into the convolutions, `fast_heads` several heads in one fused pass.
+Both are exact in real arithmetic; the plain ones stay as they are, and bit-exact. What is done to a graph to make it
+fast is in `fused.py` and known to this file alone.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
-from seamripper.cut.fused import TOLERANCE, fold_norms
+from seamripper.cut.flow import Spot
+from seamripper.cut.fused import fold_norms, fuse
 from seamripper.cut.graphs import GraphTail
 from seamripper.cut.halves import CloningTail, Context, Tail
 from seamripper.cut.split import Split
-from seamripper.cut.values import probes
+from seamripper.cut.values import probes, version_of
+from seamripper.data.samples import Inputs
+from seamripper.errors import CutError
 from seamripper.models.running import answer_of
+
+TOLERANCE = 1e-4
+"""How far an optimised network may be from the plain one, relative to the largest value."""
+Run = Callable[[Inputs], tuple[Tensor, ...]]
+"""Inputs → the values at several cuts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +70,15 @@ def plain(split: Split) -> Fast:
     return Fast(split.tail, (), 0.0)
 
 
-def fast(split: Split, *, fold: bool = True) -> Fast:
+def fast(split: Split) -> Fast:
     """The split's tail with batch normalisation folded, where that can be done and is true to the plain one.
 
     `benchmarks/task_step.py` shows what it buys on a machine.
     """
-    graph = _traced(split.tail)
+    graph = _trace(split.tail)
     if graph is None or split.context:
         return plain(split)
-    steps = ("BN folded",) if fold and fold_norms(graph) else ()
+    steps = ("BN folded",) if fold_norms(graph) else ()
     tail: Tail = _TracedTail(graph.eval())
     difference = _difference(split, tail)
     if difference is None:
@@ -76,7 +89,7 @@ def fast(split: Split, *, fold: bool = True) -> Fast:
     return Fast(tail.eval(), steps, difference, _pools_first(graph), _readout(graph))
 
 
-def _traced(tail: Tail) -> fx.GraphModule | None:
+def _trace(tail: Tail) -> fx.GraphModule | None:
     """A private copy of the tail with all its modules in one graph; None if it cannot be traced."""
     inner = tail.tail if isinstance(tail, CloningTail) else tail
     if not isinstance(inner, GraphTail):
@@ -130,11 +143,76 @@ def _difference(split: Split, tail: Tail) -> float | None:
             expected = split.tail(activations)
             # Not in another layout, which the tail would copy: it could then overwrite what it is given unseen.
             given = activations.contiguous()
-            version = given._version
+            version = version_of(given)
             got = tail(given)
-            if given._version != version:
+            if version_of(given) != version:
                 return None
-            gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
-            # NaN is no difference to `max`, and the largest of all to us.
-            worst = max(worst, float("inf") if math.isnan(gap) else gap)
+            worst = max(worst, _gap(expected, got))
     return worst
+
+
+def _gap(expected: Tensor, got: Tensor) -> float:
+    """The largest difference, relative to the largest expected value."""
+    gap = float((expected - got).abs().max() / expected.abs().max().clamp(min=1e-30))
+    # NaN is no difference to `max`, and the largest of all to us.
+    return float("inf") if math.isnan(gap) else gap
+
+
+def fast_heads(
+    module: nn.Module, spots: Sequence[Spot], example: Inputs, plain: Run, trial: Inputs | None
+) -> tuple[str, Run] | None:
+    """The values at the spots in one fused pass, and how far it is from the plain one; None if it is not to be had.
+
+    It is held to the plain one on the example, on the batch `trial` if there is one, and on NaN, which it must show
+    where the plain one does.
+    """
+    if not isinstance(example, Tensor) or any(spot.before for spot in spots):
+        return None
+    try:
+        run = fuse(_trace_heads(module, spots), example)
+        with torch.no_grad():
+            inputs = probes(example) if trial is None else (*probes(example), trial)
+            gap = max(_gap(a, b) for batch in inputs for a, b in zip(plain(batch), run(batch), strict=True))
+            bad = torch.full_like(example, torch.nan) if example.is_floating_point() else example
+            hidden = _finite(run(bad)) != _finite(plain(bad))
+    except Exception:
+        # Whatever stops a trace, the plain way needs none.
+        return None
+    if hidden or not gap <= TOLERANCE:
+        return None
+    return f"fused (differs from the plain one by {gap:.0e} at most)", run
+
+
+class _RecordingTracer(fx.Tracer):
+    """Traces into every module that is not torch's own, and remembers which value each of them returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.returned: dict[str, list[fx.Node | None]] = defaultdict(list)
+
+    def call_module(
+        self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        value = super().call_module(m, forward, args, kwargs)
+        self.returned[self.path_of_module(m)].append(value.node if isinstance(value, fx.Proxy) else None)
+        return value
+
+
+def _trace_heads(module: nn.Module, spots: Sequence[Spot]) -> fx.GraphModule:
+    """The model as one graph that returns the values at the spots."""
+    tracer = _RecordingTracer()
+    graph = tracer.trace(module)
+    nodes = [tracer.returned[spot.module][spot.occurrence - 1] for spot in spots]
+    if any(node is None for node in nodes):
+        raise CutError("a cut is no value of the trace")
+    old = next(node for node in graph.nodes if node.op == "output")
+    with graph.inserting_before(old):
+        graph.output(tuple(nodes))
+    graph.erase_node(old)
+    heads = fx.GraphModule(module, graph)
+    heads.graph.eliminate_dead_code()
+    return heads.eval()
+
+
+def _finite(values: Sequence[Tensor]) -> list[bool]:
+    return [bool(value.isfinite().all()) for value in values]

@@ -1,18 +1,19 @@
-"""Which values can be cut, and what leaks around those that cannot: read off one watched run."""
+"""Which values can be cut, and what leaks around those that cannot: read off two watched runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from torch import nn
+from torch import Tensor, nn
 
-from seamripper._words import did_you_mean, word_list
-from seamripper.cut.observe import Edge, ModuleCall, Observation
-from seamripper.cut.place import Cut, Layout
+from seamripper._words import did_you_mean, shape_text, word_list
+from seamripper.cut.frozen import seal
+from seamripper.cut.observe import Edge, ModuleCall, Observation, observe
+from seamripper.cut.place import LAYOUTS, Cut
+from seamripper.cut.values import probes
+from seamripper.data.samples import Inputs
 from seamripper.errors import CutError, LeakError
-
-_LAYOUTS: dict[int, Layout] = {2: "nd", 3: "ntd", 4: "nchw"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Spot:
     before: bool
     edge: Edge | None
     shape: tuple[int, ...]
+    batched: bool
+    """Whether the first axis is the batch, and the others are fixed or the length of the sequence."""
     start: int
     end: int
     alias: bool
@@ -40,8 +43,9 @@ class Flow:
     """The spots of a model and the graph between them; answers whether a spot can be cut."""
 
     seen: Observation
+    second: Observation
+    """Another run, with another batch size: what differs between the two follows the batch."""
     spots: dict[str, Spot]
-    scaled: dict[str, bool]
     channels_last: set[tuple[int, ...]]
     repeated: dict[str, int]
     never_called: tuple[str, ...] = ()
@@ -79,9 +83,9 @@ class Flow:
             return f"it does nothing in eval mode and returns its very input{offer}"
         if not self._depends_on_input(spot.edge):
             return "it does not depend on the model's input: it is a constant"
-        if len(spot.shape) not in _LAYOUTS:
+        if len(spot.shape) not in LAYOUTS:
             return f"its shape {spot.shape} is neither a map, nor tokens, nor a vector"
-        if not self.scaled[spot.name]:
+        if not spot.batched:
             return f"its first axis is not the batch (shape {spot.shape} for {self.seen.batch} samples)"
         if spot.shape[1:] in self.channels_last:
             return f"it is a channels-last map (shape {spot.shape}), and maps are cut as n, c, h, w"
@@ -109,7 +113,7 @@ class Flow:
         return sorted((s for s in self.spots.values() if s.edge == edge), key=lambda s: s.rank)
 
     def legal(self) -> list[Spot]:
-        """The spots that can be cut, one a value, in the order in which the model reaches them."""
+        """The spots that can be cut, one for each value, in the order in which the model reaches them."""
         shown: dict[Edge, Spot] = {}
         for spot in self.spots.values():
             if spot.edge is not None and spot.edge not in shown and self.obstacle(spot) is None:
@@ -122,12 +126,12 @@ class Flow:
         assert spot.edge is not None
         assert self.seen.answer is not None
         sizes = self.seen.parameters
-        before = self.seen.reached(spot.edge)
-        after = self.seen.reached(self.seen.answer, without=spot.edge)
+        before = self.seen.ancestors(spot.edge)
+        after = self.seen.ancestors(self.seen.answer, without=spot.edge)
         return Cut(
             name=spot.name,
             shape=spot.shape[1:],
-            layout=_LAYOUTS[len(spot.shape)],
+            layout=LAYOUTS[len(spot.shape)],
             before=sum(size for node, size in sizes.items() if node in before),
             after=sum(size for node, size in sizes.items() if node in after),
             aliases=tuple(s.name for s in self.same_value(spot.edge) if s.name != spot.name and not s.alias),
@@ -149,27 +153,27 @@ class Flow:
         return spot.start if spot.before else spot.end
 
     def _depends_on_input(self, edge: Edge) -> bool:
-        return not self.seen.sources.keys().isdisjoint(self.seen.reached(edge))
+        return not self.seen.sources.keys().isdisjoint(self.seen.ancestors(edge))
 
     def _crossing(self, edge: Edge) -> Iterator[str]:
         """The taint check: follow the answer back without passing `edge`; whoever meets a tainted source leaks."""
         seen = self.seen
         assert seen.answer is not None
-        reached = seen.reached(seen.answer, without=edge)
+        behind = seen.ancestors(seen.answer, without=edge)
         made = seen.made_at.get(edge, -1)
-        early = {node for node in reached if seen.sources.get(node, made + 1) <= made}
+        early = {node for node in behind if seen.sources.get(node, made + 1) <= made}
         if not early:
             return
-        tainted = self._built_on(early, reached)
+        tainted = self._descendants(early, behind)
         born = seen.born[edge[0]]
         for node in sorted(tainted, key=lambda n: seen.born[n]):
             if node in early or seen.born[node] < born:
                 continue
             for value in seen.edges[node]:
                 if value != edge and value[0] in tainted and (value[0] in early or seen.born[value[0]] < born):
-                    yield self._called(value)
+                    yield self._name_of(value)
 
-    def _built_on(self, early: set[int], within: set[int]) -> set[int]:
+    def _descendants(self, early: set[int], within: set[int]) -> set[int]:
         """The nodes among `within` that depend on one of `early`."""
         users: dict[int, list[int]] = {}
         for node in within:
@@ -183,7 +187,7 @@ class Flow:
                     todo.append(user)
         return later
 
-    def _called(self, value: Edge) -> str:
+    def _name_of(self, value: Edge) -> str:
         if self.seen.sources.get(value[0]) == -1:
             return "the input"
         names = self.same_value(value)
@@ -199,48 +203,62 @@ class Flow:
         return behind
 
 
-def read_flow(module: nn.Module, first: Observation, second: Observation) -> Flow:
-    """The flow of a model from two runs with different batch sizes: the first gives the graph, both the batch axis."""
-    calls = {(c.name, c.occurrence): c for c in second.calls}
+def read_flow(module: nn.Module, example: Inputs) -> Flow:
+    """The flow of a frozen model from two runs with different batch sizes: the first gives the graph of values."""
+    first, second = _two_runs(module, example)
+    twins = {(c.name, c.occurrence): c for c in second.calls}
     counts: dict[str, int] = {}
     for call in first.calls:
         counts[call.name] = max(counts.get(call.name, 0), call.occurrence)
     spots: dict[str, Spot] = {}
-    scaled: dict[str, bool] = {}
     for call in first.calls:
-        twin = calls.get((call.name, call.occurrence))
-        for spot in _spots_of(call, repeated=counts[call.name] > 1):
-            if twin is not None and spot.shape:
-                other = twin.input_shape if spot.before else twin.output_shape
-                spots[spot.name] = spot
-                scaled[spot.name] = _follows(spot.shape, other, first, second)
+        twin = twins.get((call.name, call.occurrence))
+        name = f"{call.name}#{call.occurrence}" if counts[call.name] > 1 else call.name
+        place, time = (call.name, call.occurrence), (call.start, call.end)
+        if twin is not None and call.input_shape:
+            batched = _is_batched(call.input_shape, twin.input_shape, first, second)
+            label = f"before:{name}"
+            spots[label] = Spot(label, *place, True, call.input, call.input_shape, batched, *time, alias=False)
+        if twin is not None and call.output_shape:
+            batched, alias = _is_batched(call.output_shape, twin.output_shape, first, second), call.aliases_input
+            spots[name] = Spot(name, *place, False, call.output, call.output_shape, batched, *time, alias=alias)
     return Flow(
         seen=first,
+        second=second,
         spots=spots,
-        scaled=scaled,
         channels_last=set(_channels_last(module, first.calls)),
         repeated={name: n for name, n in counts.items() if n > 1},
         never_called=tuple(name for name, _ in module.named_modules() if name and name not in counts),
     )
 
 
-def _follows(shape: tuple[int, ...], other: tuple[int, ...], first: Observation, second: Observation) -> bool:
-    """Whether the first axis is the batch, and the others are fixed or the length of the sequence."""
+def _two_runs(module: nn.Module, example: Inputs) -> tuple[Observation, Observation]:
+    try:
+        with seal({"model": module}):
+            first, second = (observe(module, probe) for probe in probes(example))
+    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
+        shapes = example.shape[1:] if isinstance(example, Tensor) else next(iter(example.values())).shape[1:]
+        raise CutError(
+            f"The model does not run on inputs of shape {shape_text(shapes)}: {first_line(e)}. "
+            "Give an example (or --input) of the shape it was made for."
+        ) from e
+    if not (first.finite and second.finite):
+        raise CutError(
+            "The model's answer on the example holds NaN or Inf, so no two halves could be seen to make it. "
+            "Give an example like the inputs it was trained on."
+        )
+    return first, second
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in short."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _is_batched(shape: tuple[int, ...], other: tuple[int, ...], first: Observation, second: Observation) -> bool:
     if len(shape) != len(other) or (shape[0], other[0]) != (first.batch, second.batch):
         return False
     return all(a == b or (a, b) == (first.length, second.length) for a, b in zip(shape[1:], other[1:], strict=True))
-
-
-def _spots_of(call: ModuleCall, *, repeated: bool) -> Iterator[Spot]:
-    name = f"{call.name}#{call.occurrence}" if repeated else call.name
-    yield Spot(
-        f"before:{name}", call.name, call.occurrence, True, call.input, call.input_shape,
-        call.start, call.end, alias=False,
-    )  # fmt: skip
-    yield Spot(
-        name, call.name, call.occurrence, False, call.output, call.output_shape,
-        call.start, call.end, alias=call.aliases_input,
-    )  # fmt: skip
 
 
 def _channels_last(module: nn.Module, calls: Iterable[ModuleCall]) -> Iterator[tuple[int, ...]]:

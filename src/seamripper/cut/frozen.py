@@ -60,7 +60,7 @@ def seal(models: Mapping[str, nn.Module], *, freeze: Freeze = "all") -> Iterator
     yield
     for role, model in models.items():
         free = set(statistics_of(model)) if freeze == "weights" else set()
-        changed = tuple(name for name in before[role].changed(_State(model)) if name not in free)
+        changed = tuple(name for name in before[role].differences(_State(model)) if name not in free)
         if changed:
             more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
             raise FrozenError(
@@ -82,8 +82,8 @@ class _State:
         others = ((name, t) for name, t in hidden_tensors(model) if not isinstance(t, nn.Parameter))
         self.others = [(name, t, tensor_fingerprint(t)) for name, t in others]
 
-    def changed(self, later: _State) -> list[str]:
-        """The names of what is another than in the later state."""
+    def differences(self, later: _State) -> list[str]:
+        """The names of all that is not the same in the later state."""
         tensors = (n for n in sorted(self.prints.keys() | later.prints) if self.prints.get(n) != later.prints.get(n))
         modes = (name for name, mode in self.modes.items() if later.modes.get(name, mode) != mode)
         others = (name for name, tensor, before in self.others if tensor_fingerprint(tensor) != before)

@@ -36,19 +36,8 @@ class GraphTail(Tail):
 
     def forward(self, activations: Tensor, context: Context | None = None) -> Tensor:
         """The answer, from activations and context."""
-        given = [(context or {})[name] for name in self._beside]
-        if not given:
-            return answer_of(self.graph, activations)
-        return answer_of(_Bound(self.graph, given), activations)
-
-
-class _Bound(nn.Module):
-    def __init__(self, graph: fx.GraphModule, given: list[Tensor]) -> None:
-        super().__init__()
-        self.graph, self.given = graph, given
-
-    def forward(self, activations: Tensor) -> object:
-        return self.graph(activations, *self.given)
+        beside = {name: (context or {})[name] for name in self._beside}
+        return answer_of(self.graph, {"activations": activations, **beside} if beside else activations)
 
 
 def split_graph(

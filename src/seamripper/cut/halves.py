@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import ClassVar
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from seamripper.data.samples import Inputs
 
 Context = dict[str, Tensor]
-"""What passes beside the cut: integer inputs (masks, types, the shape of the ids), a row a sample."""
+"""What passes beside the cut: integer inputs (masks, types, the shape of the ids), one row per sample."""
 
 
 class Head(nn.Module, abc.ABC):
@@ -55,19 +55,13 @@ class CloningTail(Tail):
         return map(CloningTail, self.tail.twins())
 
 
-class Beside:
-    """Chooses, from a model's inputs, what its tail is given beside the activations.
+def context_of(inputs: Inputs, needed: Collection[str]) -> Context:
+    """What a tail is given of the model's inputs beside the activations.
 
     Inputs in `needed` pass as they are. Other integer inputs pass as zeros of the same shape, floats not at all: a
     tail cannot depend on what it never sees.
     """
-
-    def __init__(self, needed: tuple[str, ...]) -> None:
-        self.needed = needed
-
-    def __call__(self, inputs: Inputs) -> Context:
-        """What the tail is given of these inputs."""
-        if not isinstance(inputs, Mapping):
-            return {}
-        whole = {key: value for key, value in inputs.items() if not value.is_floating_point()}
-        return {key: value if key in self.needed else torch.zeros_like(value) for key, value in whole.items()}
+    if isinstance(inputs, Tensor):
+        return {}
+    integers = {name: value for name, value in inputs.items() if not value.is_floating_point()}
+    return {name: value if name in needed else torch.zeros_like(value) for name, value in integers.items()}

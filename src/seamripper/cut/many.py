@@ -1,36 +1,31 @@
 """Heads: all the cuts of one model, from one forward pass.
 
 The plain way runs the frozen model with hooks and stops behind the last cut. The fused way is the same computation
-traced, with batch normalisation folded and convolutions done the way that is fastest on the machine; it is used where
-it is true to the plain one within `TOLERANCE` and shows NaN where that does, and the result says which was used.
+traced, with batch normalisation folded and convolutions done the way that is fastest on the machine. It is used where
+it is true to the plain one (see `fast_heads`), and the result says which was used.
 """
 
 from __future__ import annotations
 
 import fnmatch
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
-from torch import Tensor, fx, nn
+from torch import Tensor, nn
 
 from seamripper._fingerprint import model_fingerprint
 from seamripper._notebook import short
 from seamripper._words import did_you_mean
-from seamripper.cut.flow import Flow, Spot
+from seamripper.cut.by_hooks import Taps
+from seamripper.cut.fast import Run, fast_heads
+from seamripper.cut.flow import Flow, Spot, read_flow
 from seamripper.cut.frozen import frozen_copy
-from seamripper.cut.fused import TOLERANCE, fuse
 from seamripper.cut.place import Cut
-from seamripper.cut.split import as_model, example_of, watched
-from seamripper.cut.values import first_tensor, probes
+from seamripper.cut.split import as_model, example_of
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
 from seamripper.models.model import Model
-from seamripper.models.running import answer_of
-
-_Run = Callable[[Inputs], tuple[Tensor, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +42,7 @@ class Heads:
     """The frozen copy that runs."""
     cuts: tuple[Cut, ...]
     way: str
-    run: _Run
+    run: Run
     example: Inputs
 
     def __repr__(self) -> str:
@@ -80,16 +75,16 @@ def heads(
     known = as_model(model)
     example = example_of(known, example)
     module = frozen_copy(known.module)
-    flow, *_ = watched(module, example)
-    spots = _blocks(module, flow) if names is None else _named(flow, names)
-    plain = _Taps(module, spots)
-    fused = _fused(module, spots, example, plain, trial) if optimise else None
+    flow = read_flow(module, example)
+    spots = _blocks(module, flow) if names is None else _spots_of(flow, names)
+    plain = Taps(module, spots)
+    fused = fast_heads(module, spots, example, plain, trial) if optimise else None
     way, run = ("plain", plain) if fused is None else fused
     cuts = tuple(flow.cut_at(spot) for spot in spots)
     return Heads(replace(known, module=module), cuts, way, run, example)
 
 
-def _named(flow: Flow, names: Sequence[str]) -> list[Spot]:
+def _spots_of(flow: Flow, names: Sequence[str]) -> list[Spot]:
     """The spots that these names mean, each one legal, in the order in which the model reaches them."""
     legal = flow.legal()
     spots: dict[str, Spot] = {}
@@ -114,123 +109,3 @@ def _blocks(module: nn.Module, flow: Flow) -> list[Spot]:
     if not chosen:
         raise CutError("This model has no cut behind any of its layers.")
     return chosen
-
-
-class _AllSeen(BaseException):
-    """Ends a run behind the last cut. Not an Exception, so that no model's own `except` can keep it."""
-
-
-class _Taps:
-    """The plain way: hooks that take the values as they pass."""
-
-    def __init__(self, module: nn.Module, spots: Sequence[Spot]) -> None:
-        self.module = module
-        self.spots = tuple(spots)
-        # Values that the model overwrites later on are copied as they pass; which ones these are, a first run shows.
-        self.copied: set[int] = set()
-
-    def __call__(self, inputs: Inputs) -> tuple[Tensor, ...]:
-        taken = self._values_at_cuts(inputs)
-        overwritten = {k for k, (value, version) in taken.items() if value._version != version}
-        if overwritten:
-            self.copied |= overwritten
-            taken = self._values_at_cuts(inputs)
-        missing = [spot.name for k, spot in enumerate(self.spots) if k not in taken]
-        if missing:
-            raise CutError(
-                f"The model did not reach {missing[0]!r} on these inputs, though it did on the example: "
-                "its path depends on its data. Choose cuts that every input passes."
-            )
-        return tuple(taken[k][0] for k in range(len(self.spots)))
-
-    def _values_at_cuts(self, inputs: Inputs) -> dict[int, tuple[Tensor, int]]:
-        taken: dict[int, tuple[Tensor, int]] = {}
-        calls: dict[int, int] = defaultdict(int)
-
-        def take(k: int, value: Any) -> None:
-            calls[k] += 1
-            tensor = first_tensor(value)
-            if calls[k] == self.spots[k].occurrence and tensor is not None:
-                tensor = tensor.clone() if k in self.copied else tensor
-                taken[k] = tensor, tensor._version
-                if len(taken) == len(self.spots):
-                    raise _AllSeen
-
-        handles = [self._hook(k, spot, take) for k, spot in enumerate(self.spots)]
-        try:
-            answer_of(self.module, inputs)
-        except _AllSeen:
-            pass
-        finally:
-            for handle in handles:
-                handle.remove()
-        return taken
-
-    def _hook(self, k: int, spot: Spot, take: Callable[[int, Any], None]) -> Any:
-        target = self.module.get_submodule(spot.module)
-        if spot.before:
-            return target.register_forward_pre_hook(
-                lambda _, args, kwargs: take(k, args if first_tensor(args) is not None else kwargs), with_kwargs=True
-            )
-        return target.register_forward_hook(lambda _, args, returned: take(k, returned))
-
-
-class _RecordingTracer(fx.Tracer):
-    """Traces into every module that is not torch's own, and remembers which value each of them returned."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.returned: dict[str, list[fx.Node | None]] = defaultdict(list)
-
-    def call_module(
-        self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        value = super().call_module(m, forward, args, kwargs)
-        self.returned[self.path_of_module(m)].append(value.node if isinstance(value, fx.Proxy) else None)
-        return value
-
-
-def _fused(
-    module: nn.Module, spots: Sequence[Spot], example: Inputs, plain: _Run, trial: Inputs | None
-) -> tuple[str, _Run] | None:
-    """The fused way, and how far it is from the plain one; None if it cannot be had or is not true."""
-    if not isinstance(example, Tensor) or any(spot.before for spot in spots):
-        return None
-    try:
-        run = fuse(_graph(module, spots), example)
-        with torch.no_grad():
-            inputs = probes(example) if trial is None else (*probes(example), trial)
-            gap = max(_gap(plain(some), run(some)) for some in inputs)
-            bad = torch.full_like(example, torch.nan) if example.is_floating_point() else example
-            hidden = _finite(run(bad)) != _finite(plain(bad))
-    except Exception:
-        # Whatever stops a trace, the plain way needs none.
-        return None
-    if hidden or not gap <= TOLERANCE:
-        return None
-    return f"fused (differs from the plain one by {gap:.0e} at most)", run
-
-
-def _graph(module: nn.Module, spots: Sequence[Spot]) -> fx.GraphModule:
-    tracer = _RecordingTracer()
-    graph = tracer.trace(module)
-    nodes = [tracer.returned[spot.module][spot.occurrence - 1] for spot in spots]
-    if any(node is None for node in nodes):
-        raise CutError("a cut is no value of the trace")
-    old = next(node for node in graph.nodes if node.op == "output")
-    with graph.inserting_before(old):
-        graph.output(tuple(nodes))
-    graph.erase_node(old)
-    traced = fx.GraphModule(module, graph)
-    traced.graph.eliminate_dead_code()
-    return traced.eval()
-
-
-def _finite(values: Sequence[Tensor]) -> list[bool]:
-    return [bool(value.isfinite().all()) for value in values]
-
-
-def _gap(expected: Sequence[Tensor], got: Sequence[Tensor]) -> float:
-    """The largest difference at any cut, relative to the largest activation there; NaN counts as infinite."""
-    gaps = [float((a - b).abs().max() / a.abs().max().clamp(min=1e-30)) for a, b in zip(expected, got, strict=True)]
-    return max(gap if gap == gap else float("inf") for gap in gaps)

@@ -12,6 +12,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 from torch.overrides import TorchFunctionMode
 
-from seamripper.cut.values import batch_of, first_tensor, length_of, tensors_in
+from seamripper.cut.values import batch_of, first_argument, first_tensor, length_of, map_tensors, tensors_in
 from seamripper.data.samples import Inputs
 from seamripper.models.running import answer_of
 
@@ -60,7 +61,7 @@ class Observation:
     parameters: dict[int, int] = field(default_factory=dict)
     kinds: dict[int, str] = field(default_factory=dict)
 
-    def reached(self, start: Edge, *, without: Edge | None = None) -> set[int]:
+    def ancestors(self, start: Edge, *, without: Edge | None = None) -> set[int]:
         """The nodes that `start` was computed from, not looking behind the value `without`."""
         seen: set[int] = set()
         todo = [start] if start != without else []
@@ -111,13 +112,12 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
     the count of parameters on either side of a cut comes from the same graph.
     """
     nodes = _Nodes()
-    tainted = _tainted(inputs)
+    tainted = map_tensors(inputs, lambda t: t.detach().clone().requires_grad_(t.is_floating_point()))
     seen = Observation(calls=[], batch=batch_of(inputs), length=length_of(inputs))
     integers = _Integers(tainted)
-    watcher = _Watcher(nodes, seen, integers)
-    with watcher.on(module), integers, torch.enable_grad():
+    with _Watcher(nodes, seen, integers).on(module), integers, torch.enable_grad():
         parameters = [p for p in module.parameters() if p.is_floating_point()]
-        wanted = [p.requires_grad for p in parameters]
+        required = [p.requires_grad for p in parameters]
         try:
             for p in parameters:
                 p.requires_grad_(True)
@@ -128,34 +128,22 @@ def observe(module: nn.Module, inputs: Inputs) -> Observation:
                 edge = nodes.edge(p)
                 assert edge is not None
                 seen.parameters[edge[0]] = p.numel()
-            for tensor in _tensors(tainted):
+            for tensor in tensors_in(tainted):
                 edge = nodes.edge(tensor)
                 if edge is not None:
                     seen.sources[edge[0]] = -1
             if seen.answer is not None:
                 nodes.graph(seen.answer, seen)
         finally:
-            for p, was in zip(parameters, wanted, strict=True):
+            for p, was in zip(parameters, required, strict=True):
                 p.requires_grad_(was)
     # Only ended calls have a value; the nodes' numbers outlive the nodes themselves, which go with `nodes`.
     seen.calls = [c for c in seen.calls if c.end >= 0]
-    seen.made_at = dict(watcher.made_at)
     for call in seen.calls:
         # Values that the answer does not depend on are not in its graph.
         call.input = call.input if call.input is not None and call.input[0] in seen.edges else None
         call.output = call.output if call.output is not None and call.output[0] in seen.edges else None
     return seen
-
-
-def _tensors(inputs: Inputs) -> list[Tensor]:
-    return [inputs] if isinstance(inputs, Tensor) else list(inputs.values())
-
-
-def _tainted(inputs: Inputs) -> Inputs:
-    def taint(t: Tensor) -> Tensor:
-        return t.detach().clone().requires_grad_(t.is_floating_point())
-
-    return taint(inputs) if isinstance(inputs, Tensor) else {k: taint(v) for k, v in inputs.items()}
 
 
 class _Integers(TorchFunctionMode):
@@ -164,7 +152,7 @@ class _Integers(TorchFunctionMode):
     def __init__(self, inputs: Inputs) -> None:
         super().__init__()
         # Kept alive, because storage that is let go may be lent to another tensor.
-        self._kept = [t for t in _tensors(inputs) if not t.is_floating_point()]
+        self._kept = [t for t in tensors_in(inputs) if not t.is_floating_point()]
         self._storages = {_storage(t) for t in self._kept}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -197,56 +185,49 @@ class _Watcher:
         self._open: list[ModuleCall] = []
         self._count: Counter[str] = Counter()
         self._integers = integers
-        self.made_at: dict[Edge, int] = {}
 
     @contextlib.contextmanager
     def on(self, module: nn.Module) -> Iterator[None]:
         handles = []
         for name, child in module.named_modules(remove_duplicate=True):
             if name:
-                handles.append(child.register_forward_pre_hook(self._begin(name), with_kwargs=True))
-                handles.append(child.register_forward_hook(self._end(name), with_kwargs=True, always_call=False))
+                handles.append(child.register_forward_pre_hook(partial(self._begin, name), with_kwargs=True))
+                handles.append(child.register_forward_hook(partial(self._end, name), with_kwargs=True))
         try:
             yield
         finally:
             for handle in handles:
                 handle.remove()
 
-    def _begin(self, name: str) -> Any:
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            self._count[name] += 1
-            call = ModuleCall(name, self._count[name], start=self._tick())
-            tensor = first_tensor(args) if first_tensor(args) is not None else first_tensor(kwargs)
-            if tensor is not None:
-                call.input, call.input_shape = self._note(tensor), tuple(tensor.shape)
-            self._open.append(call)
-            self._seen.calls.append(call)
+    def _begin(self, name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._count[name] += 1
+        call = ModuleCall(name, self._count[name], start=self._tick())
+        tensor = first_argument(args, kwargs)
+        if tensor is not None:
+            call.input, call.input_shape = self._note(tensor), tuple(tensor.shape)
+        self._open.append(call)
+        self._seen.calls.append(call)
 
-        return hook
-
-    def _end(self, name: str) -> Any:
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
-            # Calls that ended by an exception, which the model caught, are still open.
-            while (call := self._open.pop()).name != name:
-                pass
-            call.end = self._tick()
-            tensor = first_tensor(returned)
-            call.returned = returned
-            call.differentiable = any(t.requires_grad for t in tensors_in(returned))
-            if tensor is None:
-                return
-            call.output, call.output_shape = self._note(tensor), tuple(tensor.shape)
-            if call.output is not None and self._integers.among((args, kwargs)):
-                self._seen.sources.setdefault(call.output[0], call.end)
-            given = first_tensor(args) if first_tensor(args) is not None else first_tensor(kwargs)
-            call.aliases_input = given is not None and _same(given, tensor) and call.input == call.output
-
-        return hook
+    def _end(self, name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], returned: Any) -> None:
+        # Calls that ended by an exception, which the model caught, are still open.
+        while (call := self._open.pop()).name != name:
+            pass
+        call.end = self._tick()
+        tensor = first_tensor(returned)
+        call.returned = returned
+        call.differentiable = any(t.requires_grad for t in tensors_in(returned))
+        if tensor is None:
+            return
+        call.output, call.output_shape = self._note(tensor), tuple(tensor.shape)
+        if call.output is not None and self._integers.among((args, kwargs)):
+            self._seen.sources.setdefault(call.output[0], call.end)
+        given = first_argument(args, kwargs)
+        call.aliases_input = given is not None and _same(given, tensor) and call.input == call.output
 
     def _note(self, tensor: Tensor) -> Edge | None:
         edge = self._nodes.edge(tensor)
         if edge is not None:
-            self.made_at.setdefault(edge, self._clock)
+            self._seen.made_at.setdefault(edge, self._clock)
         return edge
 
     def _tick(self) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from seamripper.cut.flow import first_line
 from seamripper.cut.frozen import seal
-from seamripper.cut.split import FAILURES, Split, first_line
+from seamripper.cut.split import FAILURES, Split
 from seamripper.data.paired import Paired
 from seamripper.data.samples import VIEW, Samples
 from seamripper.errors import CutError, DataError, FrozenError
@@ -27,6 +28,14 @@ def views_of(samples: Samples | Paired, sender: Split, receiver: Split) -> Paire
     views = Paired(sender.model.present(pair.sender), receiver.model.present(pair.receiver))
     alike = all(getattr(views.sender, name) == getattr(views.receiver, name) for name in VIEW)
     return Paired.of(views.receiver) if pair.same and alike else views
+
+
+def prove_pair(samples: Samples | Paired, sender: Split, receiver: Split, *, batch: int) -> Paired:
+    """What `views_of` gives, once the halves of both models are proved on it."""
+    views = views_of(samples, sender, receiver)
+    prove_halves(sender, views.sender, role="sender", batch=batch)
+    prove_halves(receiver, views.receiver, role="receiver", batch=batch)
+    return views
 
 
 def prove_halves(half: Split, samples: Samples, *, role: str, batch: int, activations: Tensor | None = None) -> None:
@@ -66,7 +75,7 @@ def close(expected: Tensor, got: Tensor) -> bool:
 def _gap(expected: Tensor, got: Tensor) -> float:
     if expected.shape != got.shape or not torch.equal(expected.isfinite(), got.isfinite()):
         return float("inf")
-    # Which sample and layer it is that NaN comes from, whoever looks at the activations will tell.
+    # Whoever looks at the activations will say which sample and layer the NaN comes from.
     return float((expected - got).nan_to_num(0.0, 0.0, 0.0).abs().max())
 
 

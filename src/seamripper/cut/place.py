@@ -9,6 +9,8 @@ from typing import Any, Literal
 from seamripper._words import shape_text
 
 Layout = Literal["nchw", "ntd", "nd"]
+LAYOUTS: dict[int, Layout] = {2: "nd", 3: "ntd", 4: "nchw"}
+"""The layout of a batch of activations, by the number of its axes."""
 
 
 @dataclass(frozen=True)

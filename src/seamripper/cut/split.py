@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -13,16 +12,15 @@ from torch import Tensor, nn
 from seamripper._doors import require
 from seamripper._fingerprint import model_fingerprint
 from seamripper._notebook import short
-from seamripper._words import shape_text, word_list
+from seamripper._words import word_list
 from seamripper.cut.by_export import split_by_export
 from seamripper.cut.by_fx import split_by_fx
-from seamripper.cut.by_hooks import HookedHead, HookedTail
-from seamripper.cut.flow import Flow, Spot, read_flow
+from seamripper.cut.by_hooks import HookedHead, split_by_hooks
+from seamripper.cut.flow import Flow, Spot, first_line, read_flow
 from seamripper.cut.frozen import frozen_copy, seal
-from seamripper.cut.halves import Beside, CloningTail, Head, Tail
-from seamripper.cut.observe import Observation, observe
+from seamripper.cut.halves import CloningTail, Context, Head, Tail, context_of
 from seamripper.cut.place import Cut
-from seamripper.cut.values import batch_of, probes
+from seamripper.cut.values import batch_of, probes, version_of
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError, FrozenError, LeakError, ModelError
 from seamripper.models.load import load
@@ -36,8 +34,8 @@ Way = Literal["fx", "hooks", "export"]
 class Split:
     """A frozen model, cut: `head` stops at the cut, `tail` starts there and never runs the front.
 
-    `way` says how the halves were made, `context` which integer inputs (masks) the tail takes beside the cut. When
-    the split was made, tail(head(x)) was equal to the model's answer, bit for bit, for two batches of different size.
+    `way` says how the halves were made. When the split was made, tail(head(x)) was equal to the model's answer, bit
+    for bit, for two batches of different size.
     """
 
     model: Model
@@ -47,17 +45,17 @@ class Split:
     tail: Tail
     way: Way
     example: Inputs = field(repr=False)
-    beside: Beside = field(repr=False, default_factory=lambda: Beside(()))
+    context: tuple[str, ...] = ()
+    """The inputs that the tail takes beside the cut, by name."""
     proved: set[tuple[str, int]] = field(repr=False, default_factory=set)
     """Samples and batch sizes on which the halves were seen to make the model: see `prove_halves`."""
 
     def __repr__(self) -> str:
         return f"Split({short(self.model.source, 120)!r} at {short(str(self.cut), 120)!r}, by {self.way})"
 
-    @property
-    def context(self) -> tuple[str, ...]:
-        """The inputs that the tail takes beside the cut, by name."""
-        return self.beside.needed
+    def beside(self, inputs: Inputs) -> Context:
+        """What the tail is given of these inputs beside the activations."""
+        return context_of(inputs, self.context)
 
     @property
     def fingerprint(self) -> str:
@@ -92,7 +90,7 @@ def cuts(model: nn.Module | Model | str, example: Inputs | None = None) -> tuple
     """Every legal cut of the model, in the order in which the model reaches them.
 
     `example` is an input, of any batch size; a `Model` that knows its input shape needs none. One value that
-    several modules return (a stage, its last block) is listed once; its other names stand in `aliases`.
+    several modules return (a stage, its last block) is word_list once; its other names stand in `aliases`.
 
     >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> for cut in cuts(net, torch.zeros(1, 4)):
@@ -103,7 +101,7 @@ def cuts(model: nn.Module | Model | str, example: Inputs | None = None) -> tuple
     2 (2, nd) 23 0
     """
     known = as_model(model)
-    flow, *_ = watched(frozen_copy(known.module), example_of(known, example))
+    flow = read_flow(frozen_copy(known.module), example_of(known, example))
     return tuple(flow.cut_at(spot) for spot in flow.legal())
 
 
@@ -134,24 +132,23 @@ def split(
     known = as_model(model)
     example = example_of(known, example)
     module = frozen_copy(known.module)
-    flow, *seen = watched(module, example)
+    flow = read_flow(module, example)
     spot = flow.require(cut)
-    frozen = replace(known, module=module)
     why: list[str] = []
     unseen = False
-    for name, make in _ways(module, spot, flow, seen, example, way):
+    for name, place in _attempts(spot, flow, way):
         try:
-            tail: Tail
             with seal({"model": module}):
-                head, tail = make()
-                beside, tail = _verify(module, HookedHead(module, spot), head, tail, example)
+                head, tail = _WAYS[name](module, place, flow, example)
+                context, tail = _verify(module, HookedHead(module, spot), head, tail, example)
         except FrozenError:
             raise
         except FAILURES as e:
             why.append(f"By {name}: {first_line(e)}.")
             unseen = unseen or isinstance(e, _NotWholeError)
             continue
-        return Split(frozen, flow.cut_at(spot), head.eval(), tail.eval(), name, example, beside)
+        frozen = replace(known, module=module)
+        return Split(frozen, flow.cut_at(spot), head.eval(), tail.eval(), name, example, context)
     if unseen:
         raise LeakError(
             f"{cut!r} cannot be cut: something that autograd does not see (a detached value, a number read off a "
@@ -168,80 +165,57 @@ FAILURES = Exception
 """What tracing, stubbing or exporting a model may raise where it cannot be done: anything, as the model's code runs."""
 
 
-def first_line(error: Exception) -> str:
-    """What an error says, in short."""
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+_WAYS: dict[Way, Callable[[nn.Module, Spot, Flow, Inputs], tuple[Head, Tail]]] = {
+    "fx": split_by_fx,
+    "hooks": split_by_hooks,
+    "export": split_by_export,
+}
 
 
-def _ways(
-    module: nn.Module, spot: Spot, flow: Flow, seen: list[Observation], example: Inputs, way: str
-) -> Iterator[tuple[Way, Callable[[], tuple[Head, Tail]]]]:
+def _attempts(spot: Spot, flow: Flow, way: Way | Literal["auto"]) -> Iterator[tuple[Way, Spot]]:
     """The ways to try, in order. Hooks at the named place, then where the same value first appears."""
     if way in ("auto", "fx"):
-        yield "fx", lambda: split_by_fx(module, spot, flow, example)
+        yield "fx", spot
     if way in ("auto", "hooks"):
         assert spot.edge is not None
         first = min(flow.same_value(spot.edge), key=lambda s: s.start if s.before else s.end)
         for place in dict.fromkeys((spot, first)):
-            halves = functools.partial(_hooked, module, place, seen, example)
-            yield "hooks", halves
+            yield "hooks", place
     if way == "export":
-        yield "export", lambda: split_by_export(module, spot, example)
+        yield "export", spot
 
 
-def _hooked(module: nn.Module, spot: Spot, seen: list[Observation], example: Inputs) -> tuple[Head, Tail]:
-    return HookedHead(module, spot), HookedTail(module, spot, seen[0], seen[1], example)
-
-
-def watched(module: nn.Module, example: Inputs) -> tuple[Flow, Observation, Observation]:
-    """The flow of a frozen model, and the two runs that it was read from."""
-    try:
-        with seal({"model": module}):
-            first, second = (observe(module, probe) for probe in probes(example))
-    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
-        shapes = example.shape[1:] if isinstance(example, Tensor) else next(iter(example.values())).shape[1:]
-        raise CutError(
-            f"The model does not run on inputs of shape {shape_text(shapes)}: {first_line(e)}. "
-            "Give an example (or --input) of the shape it was made for."
-        ) from e
-    if not (first.finite and second.finite):
-        raise CutError(
-            "The model's answer on the example holds NaN or Inf, so no two halves could be seen to make it. "
-            "Give an example like the inputs it was trained on."
-        )
-    return read_flow(module, first, second), first, second
-
-
-def _verify(module: nn.Module, passing: Head, head: Head, tail: Tail, example: Inputs) -> tuple[Beside, Tail]:
+def _verify(module: nn.Module, passing: Head, head: Head, tail: Tail, example: Inputs) -> tuple[tuple[str, ...], Tail]:
     """The proof: both halves make the whole, for two batch sizes, bit for bit, with nothing seen that need not be.
 
     The head must show what is `passing` at the cut: in a graph a value keeps its name when it is overwritten.
     """
     batches = probes(example)
-    whole = Beside(tuple(example) if not isinstance(example, Tensor) else ())
+    every = tuple(example) if not isinstance(example, Tensor) else ()
     with torch.no_grad():
         # Both heads before the first tail: what a head leaves behind in the model is then of another batch.
         rows = [(batch, answer_of(module, batch), head(batch)) for batch in batches]
         if not all(torch.equal(activations, passing(batch)) for batch, _, activations in rows):
             raise CutError("the head shows another value than passes there")
         for batch, answer, activations in rows:
-            version = activations._version
-            got = tail(activations, whole(batch))
-            if activations._version != version:
+            version = version_of(activations)
+            got = tail(activations, context_of(batch, every))
+            if version_of(activations) != version:
                 return _verify(module, passing, head, CloningTail(tail), example)
             _compare(answer, got, batch_of(batch))
-        beside = Beside(tuple(name for name in whole.needed if not _idle(name, tail, example, rows)))
+        needed = tuple(name for name in every if not _is_idle(name, tail, example, rows))
         for batch, answer, activations in rows:
-            if beside.needed != whole.needed:
-                _compare(answer, tail(activations, beside(batch)), batch_of(batch))
+            context = context_of(batch, needed)
+            if needed != every:
+                _compare(answer, tail(activations, context), batch_of(batch))
             for twin in tail.twins():
                 try:
-                    got = twin(activations, beside(batch))
+                    got = twin(activations, context)
                 except FAILURES:
                     # No proof either way: the model itself refuses such blanks, or does not reach the cut on them.
                     continue
                 _compare(answer, got, batch_of(batch))
-    return beside, tail
+    return needed, tail
 
 
 def _compare(expected: Tensor, got: Tensor, n: int) -> None:
@@ -250,13 +224,13 @@ def _compare(expected: Tensor, got: Tensor, n: int) -> None:
         raise _NotWholeError(f"head and tail do not make the model (difference {gap:.1e} on {n} samples)")
 
 
-def _idle(name: str, tail: Tail, example: Inputs, rows: list[tuple[Inputs, Tensor, Tensor]]) -> bool:
+def _is_idle(name: str, tail: Tail, example: Inputs, rows: list[tuple[Inputs, Tensor, Tensor]]) -> bool:
     """Whether the tail's answer stays the same whatever this integer input says."""
     assert not isinstance(example, Tensor)
     if example[name].is_floating_point():
         return True
     for batch, answer, activations in rows:
-        context = Beside(tuple(example))(batch)
+        context = context_of(batch, example)
         # Two values, as the example may say nothing but one of them: token types are often all 0.
         for blank in (torch.zeros_like(context[name]), torch.ones_like(context[name])):
             try:

@@ -20,6 +20,12 @@ def first_tensor(value: Any) -> Tensor | None:
     return next((part for part in parts if isinstance(part, Tensor)), None)
 
 
+def first_argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor | None:
+    """The first tensor that a call is given, by its place or else by its name."""
+    tensor = first_tensor(args)
+    return first_tensor(kwargs) if tensor is None else tensor
+
+
 def with_first(value: Any, new: Tensor) -> Any:
     """The same tuple or mapping with its first tensor replaced by `new`."""
     if isinstance(value, Tensor):
@@ -45,12 +51,22 @@ def map_tensors(value: Any, change: Any) -> Any:
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
-        changed = {key: map_tensors(part, change) for key, part in value.items()}
-        return changed if type(value) is dict else type(value)(**changed)
+        entries = {key: map_tensors(part, change) for key, part in value.items()}
+        return entries if type(value) is dict else type(value)(**entries)
     if isinstance(value, list | tuple):
         parts = [map_tensors(part, change) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
+
+
+def version_of(tensor: Tensor) -> int:
+    """How often the tensor was written to in place. Of inference tensors torch does not keep count: always 0."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def integer_names(inputs: Inputs) -> list[str]:
+    """The names of the inputs that are integers: token ids, masks."""
+    return [] if isinstance(inputs, Tensor) else [k for k, v in inputs.items() if not v.is_floating_point()]
 
 
 def batch_of(inputs: Inputs) -> int:

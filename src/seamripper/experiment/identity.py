@@ -179,11 +179,11 @@ class Identities:
         wanted = sorted(set(cuts))
 
         def look() -> list[str]:
+            from seamripper.cut.flow import read_flow
             from seamripper.cut.frozen import frozen_copy
-            from seamripper.cut.split import watched
 
             network = self._load(spec)
-            flow, *_ = watched(frozen_copy(network.module), network.example(2, input=network.shown_shape(shape)))
+            flow = read_flow(frozen_copy(network.module), network.example(2, input=network.shown_shape(shape)))
             for cut in wanted:
                 flow.require(cut)
             return wanted

@@ -1,4 +1,4 @@
-"""Matching: the ways to find a stitch, a file each, and the match that comes of it."""
+"""Matching: the ways to find a stitch, one file each, and the match that comes of it."""
 
 from seamripper.matching.base import Matching, map_labels, matchings
 from seamripper.matching.class_mapping import ClassMapping
@@ -7,7 +7,7 @@ from seamripper.matching.embedding_mapping import EmbeddingMapping
 from seamripper.matching.evaluate import Functional, evaluate, right_of, stitched_answers
 from seamripper.matching.match import Match, match
 from seamripper.matching.regression import Regression
-from seamripper.matching.task import Task
+from seamripper.matching.task import Task, right_classes
 from seamripper.models.training import Training
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "map_labels",
     "match",
     "matchings",
+    "right_classes",
     "right_of",
     "stitched_answers",
 ]

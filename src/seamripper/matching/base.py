@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from seamripper._progress import Watcher, nobody
+from seamripper.activations.activations import Activations
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
@@ -33,10 +34,17 @@ class Problem:
     freeze: Freeze = "all"
     watch: Watcher = nobody
 
+    def carrier(self, sent: Activations, mask: Tensor | None) -> Callable[[Tensor], Tensor]:
+        """Gives what the layer makes of these activations for some samples, by their numbers.
+
+        The mask (n, tokens), if any, says which tokens count.
+        """
+        return lambda index: self.layer.carry(sent.values[index], None if mask is None else mask[index])
+
 
 @dataclass(frozen=True)
-class Ending:
-    """What a matching tells beside the layer it has changed: how it ended, its figures, its curves."""
+class Findings:
+    """What a matching reports beside the layer it has changed: how it ended, its figures, its curves."""
 
     status: str
     figures: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +60,7 @@ class Matching(Choice):
     """Whether some of the samples are held out for residuals that it reports, if no others are given for that."""
 
     @abc.abstractmethod
-    def find(self, problem: Problem) -> Ending:
+    def find(self, problem: Problem) -> Findings:
         """Set the problem's layer to the stitch that this way finds."""
 
 

@@ -12,10 +12,9 @@ from torch.nn import functional as F
 
 from seamripper._words import shape_text
 from seamripper.activations.collect import activations_of
-from seamripper.activations.sampling import counting
 from seamripper.data.paired import Paired
 from seamripper.errors import DataError, MatchError
-from seamripper.matching.base import Ending, Matching, Problem, map_labels
+from seamripper.matching.base import Findings, Matching, Problem, map_labels
 from seamripper.matching.descent import descend, mean_loss
 from seamripper.models.training import Training
 
@@ -40,25 +39,24 @@ class ClassMapping(Matching):
     training: Training = Training(optimiser="sgd", lr=1e-2, weight_decay=1e-2, epochs=20, batch=128)
     label_map: tuple[int, ...] | None = None
 
-    def find(self, problem: Problem) -> Ending:
+    def find(self, problem: Problem) -> Findings:
         """Train the layer through the receiver's tail."""
-        layer, receiver, fit = problem.layer, problem.receiver, problem.fit
+        receiver, fit = problem.receiver, problem.fit
         _require_images(problem)
         classes = self.classes_of(fit)
         draw, draws = draw_by_class(fit.receiver.labels), torch.Generator()
         sent = activations_of(problem.sender, fit.sender, watch=problem.watch)
-        mask = counting(sent.values, sent.cut.layout, sent.mask, repr(sent.cut.name))
+        carry = problem.carrier(sent, sent.counting_tokens())
 
         def loss_of(index: Tensor) -> Tensor:
-            wanted = fit.receiver.batch(draw(classes[index], draws))
-            assert isinstance(wanted, Tensor)
-            stitched = layer.carry(sent.values[index], None if mask is None else mask[index])
-            return F.mse_loss(receiver.tail(stitched, receiver.beside(wanted)), wanted)
+            images = fit.receiver.batch(draw(classes[index], draws))
+            assert isinstance(images, Tensor)
+            return F.mse_loss(receiver.tail(carry(index), receiver.beside(images)), images)
 
         def loss_now() -> float:
             # The same images before and after, so that only the stitch makes the difference.
             draws.manual_seed(problem.seed)
-            return mean_loss(layer, loss_of, len(fit), self.training)
+            return mean_loss(problem.layer, loss_of, len(fit), self.training)
 
         return descend(problem, self.training, loss_of, loss_now, task="class mapping")
 
@@ -87,8 +85,8 @@ def draw_by_class(labels: Tensor) -> Callable[[Tensor, torch.Generator], Tensor]
 
     def draw(classes: Tensor, generator: torch.Generator) -> Tensor:
         # Of so wide a range the remainders are as good as even.
-        drawn = torch.randint(2**62, classes.shape, generator=generator) % sizes[classes]
-        return order[starts[classes] + drawn]
+        numbers = torch.randint(2**62, classes.shape, generator=generator) % sizes[classes]
+        return order[starts[classes] + numbers]
 
     return draw
 

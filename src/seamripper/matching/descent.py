@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seamripper._progress import Progress, Watcher
 from seamripper.errors import DivergedError, MatchError
-from seamripper.matching.base import Ending, Problem
+from seamripper.matching.base import Findings, Problem
 from seamripper.models.training import Training, all_finite, shuffled_batches
 
 DIVERGED = "diverged"
@@ -19,7 +19,7 @@ DIVERGED = "diverged"
 _ROSE = 10.0
 """A loss that ends at so many times what it was at the start has run away."""
 _LOOK = 256
-"""Samples at a time where the loss is only looked at."""
+"""Samples in a batch where the loss is only computed, and nothing is learnt."""
 
 
 def orders(n: int, batch: int, *, epochs: int, seed: int) -> Iterator[tuple[int, list[Tensor]]]:
@@ -51,7 +51,7 @@ def train_layer(
     losses: list[float] = []
     per_epoch = len(next(orders(n, training.batch, epochs=1, seed=seed))[1])
     total = per_epoch * training.epochs
-    reached = False
+    has_gradient = False
     layer.train()
     for epoch, chunks in orders(n, training.batch, epochs=training.epochs, seed=seed):
         for index in chunks:
@@ -65,12 +65,12 @@ def train_layer(
             optimiser.zero_grad(set_to_none=True)
             if loss.requires_grad:
                 loss.backward()  # type: ignore[no-untyped-call]
-            reached = reached or any(p.grad is not None and bool(p.grad.any()) for p in parameters)
+            has_gradient = has_gradient or any(p.grad is not None and bool(p.grad.any()) for p in parameters)
             optimiser.step()
             watch(Progress(task, len(losses), total, {"loss": losses[-1], "epoch": epoch + 1.0}))
     layer.eval()
     # A loss of exactly 0 has no gradient because there is nothing left to learn.
-    if not reached and any(losses):
+    if not has_gradient and any(losses):
         raise MatchError(
             f"In {total} steps no gradient reached the stitch, so that it was not trained at all: the receiver's "
             "layers behind the cut pass none, as quantised layers do, and ReLUs that are off for every sample. Use the "
@@ -88,8 +88,8 @@ def descend(
     loss_now: Callable[[], float],
     *,
     task: str,
-) -> Ending:
-    """Train the problem's layer by `loss_of`, and tell how far the loss over all samples, `loss_now`, has come down."""
+) -> Findings:
+    """Train the problem's layer by `loss_of`, and report how far the loss over all samples, `loss_now`, came down."""
     start = loss_now()
     losses = train_layer(
         problem.layer, loss_of, len(problem.fit), training, seed=problem.seed, task=task, watch=problem.watch
@@ -98,7 +98,7 @@ def descend(
     if not math.isfinite(end):
         raise divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=training.lr)
     status = "ok" if steps == 0 else ending(start, end, lr=training.lr)
-    return Ending(status, {"loss_start": start, "loss_end": end}, {"loss": losses})
+    return Findings(status, {"loss_start": start, "loss_end": end}, {"loss": losses})
 
 
 def ending(start: float, end: float, *, lr: float) -> str:
@@ -120,12 +120,12 @@ def mean_loss(layer: nn.Module, loss_of: Callable[[Tensor], Tensor], n: int, tra
     """The loss over n samples with the layer as it is, in eval mode, and what is added for the size of its weights."""
     layer.eval()
     # Nothing is learnt here, so that small batches would only take longer; very small ones are so for want of memory.
-    looked = max(training.batch, min(_LOOK, 8 * training.batch))
+    size = max(training.batch, min(_LOOK, 8 * training.batch))
     with torch.no_grad():
         # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller.
         total = math.fsum(
             float(loss_of(index)) * len(index)
-            for index in torch.arange(n).split(looked)  # type: ignore[no-untyped-call]
+            for index in torch.arange(n).split(size)  # type: ignore[no-untyped-call]
         )
         return total / n + float(training.penalty(layer))
 

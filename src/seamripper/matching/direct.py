@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
 
-from seamripper._options import require_options
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
 from seamripper.data.paired import Paired
 from seamripper.data.samples import batches_in
 from seamripper.errors import MatchError
-from seamripper.matching.base import Ending, Matching, Problem
+from seamripper.matching.base import Findings, Matching, Problem
 from seamripper.matching.moments import Moments
 from seamripper.matching.padding import tokens_compared
 from seamripper.matching.solve import Solution, least_squares, procrustes, reduced_rank
@@ -30,6 +30,7 @@ class Direct(Matching):
     """
 
     name: ClassVar[str] = "direct"
+    least: ClassVar[Mapping[str, float]] = {"ridge": 0, "rank": 1, "rtol": 0, "batch": 1}
 
     form: Literal["auto", "least_squares", "orthogonal", "reduced_rank"] = "auto"
     ridge: float = 0.0
@@ -37,10 +38,7 @@ class Direct(Matching):
     rtol: float | None = None
     batch: int = 256
 
-    def __post_init__(self) -> None:
-        require_options(self, f"the matching {self.name!r}", error=MatchError, ridge=0, rank=1, rtol=0, batch=1)
-
-    def find(self, problem: Problem) -> Ending:
+    def find(self, problem: Problem) -> Findings:
         """Solve for the map and install it."""
         layer = problem.layer
         if not isinstance(layer, LinearLayer):
@@ -67,7 +65,7 @@ class Direct(Matching):
             other = self.moments(problem, problem.held_out, "held-out residual")
             figures["residual_held_out"] = other.residual(weight, bias)
             figures["rows_held_out"] = other.n
-        return Ending(_status(moments, layer, solution), figures)
+        return Findings(_status(moments, layer, solution), figures)
 
     def moments(self, problem: Problem, samples: Paired, task: str) -> Moments:
         """The moments of sender rows and receiver rows over the samples, in one pass."""

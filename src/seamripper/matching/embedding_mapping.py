@@ -12,9 +12,8 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from seamripper.activations.collect import activations_of
-from seamripper.activations.sampling import counting
 from seamripper.errors import MatchError
-from seamripper.matching.base import Ending, Matching, Problem
+from seamripper.matching.base import Findings, Matching, Problem
 from seamripper.matching.descent import descend, orders
 from seamripper.models.training import Training
 
@@ -43,7 +42,7 @@ class EmbeddingMapping(Matching):
     training: Training = Training(optimiser="sgd", lr=1e-5, weight_decay=1e-2, epochs=25, batch=128)
     squared: bool = True
 
-    def find(self, problem: Problem) -> Ending:
+    def find(self, problem: Problem) -> Findings:
         """Train the layer; the receiver's tail is not needed."""
         layer, fit = problem.layer, problem.fit
         sent = activations_of(problem.sender, fit.sender, watch=problem.watch)
@@ -53,12 +52,11 @@ class EmbeddingMapping(Matching):
                 "The matching 'embedding_mapping' compares whole samples as vectors, in which padding has no place, "
                 f"and some tokens of {fit.name} are padding. Cut the receiver behind its pooling, or use 'regression'."
             )
-        mask = counting(sent.values, sent.cut.layout, sent.mask, repr(sent.cut.name))
-        met = self._batches(len(fit), self.training.epochs, problem.seed + _APART)
+        carry = problem.carrier(sent, sent.counting_tokens())
+        others = self._batches(len(fit), self.training.epochs, problem.seed + _APART)
 
         def loss_between(index: Tensor, other: Tensor) -> Tensor:
-            stitched = layer.carry(sent.values[index], None if mask is None else mask[index])
-            return assigned_distance(stitched, own.values[other], squared=self.squared)
+            return assigned_distance(carry(index), own.values[other], squared=self.squared)
 
         def loss_now() -> float:
             # Over the batches of one epoch, the same before and after; the mean, to stand beside the loss of a step.
@@ -69,7 +67,7 @@ class EmbeddingMapping(Matching):
             return math.fsum(losses) / len(losses) + float(self.training.penalty(layer))
 
         return descend(
-            problem, self.training, lambda index: loss_between(index, next(met)), loss_now, task="embedding mapping"
+            problem, self.training, lambda index: loss_between(index, next(others)), loss_now, task="embedding mapping"
         )
 
     def _batches(self, n: int, epochs: int, seed: int) -> Iterator[Tensor]:
@@ -90,7 +88,7 @@ def assigned_distance(sent: Tensor, own: Tensor, *, squared: bool = True) -> Ten
     with torch.no_grad():
         cost = torch.cdist(sent.double(), own.double())
         cost = cost.square() if squared else cost
-    # Without a number there is no cheapest pairing: any of them gives a loss that tells.
+    # Where a cost is not finite there is no cheapest pairing, and with any pairing the loss shows that.
     pairs = linear_sum_assignment(cost.numpy())[1] if bool(torch.isfinite(cost).all()) else range(len(own))
     apart = sent - own[torch.as_tensor(pairs)]
     return apart.square().sum() if squared else torch.linalg.vector_norm(apart, dim=1).sum()

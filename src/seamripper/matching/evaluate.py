@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from seamripper._doors import require, require_function, require_whole
@@ -15,7 +14,7 @@ from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
 from seamripper.cut.frozen import seal
-from seamripper.cut.on_data import prove_halves, views_of
+from seamripper.cut.on_data import prove_pair, views_of
 from seamripper.cut.split import Split
 from seamripper.data.padding import trim, trim_pair
 from seamripper.data.paired import Paired, require_samples
@@ -24,7 +23,7 @@ from seamripper.errors import DataError, MatchError
 from seamripper.estimate import TELLING, Estimate, over_seeds, paired_estimate, proportion
 from seamripper.matching.match import Match, count_shared, require_inputs
 from seamripper.matching.padding import without_padding
-from seamripper.matching.task import Task, require_classes
+from seamripper.matching.task import require_classes, right_classes
 
 _BATCH = 512
 
@@ -94,8 +93,7 @@ class Functional:
         return f"The stitched network loses {_points(self.penalty)} against the receiver alone."
 
     def __repr__(self) -> str:
-        told = {"top1": self.top1, "penalty": self.penalty, "agreement": self.agreement}
-        figures = ", ".join(f"{name} {figure}" for name, figure in told.items())
+        figures = f"top1 {self.top1}, penalty {self.penalty}, agreement {self.agreement}"
         return f"Functional({figures}, n = {self.n} of {short(self.data, 60)!r})"
 
     def as_record(self) -> dict[str, Any]:
@@ -135,16 +133,14 @@ def evaluate(
     require_inputs(match.sender, match.receiver, pair)
     pair = without_padding(pair, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
     _require_unseen(match, pair)
-    wanted = _wanted(match, pair.receiver)
-    views = views_of(pair, match.sender, match.receiver)
-    prove_halves(match.sender, views.sender, role="sender", batch=batch)
-    prove_halves(match.receiver, views.receiver, role="receiver", batch=batch)
+    right = right_classes(match.matching, pair.receiver)
+    prove_pair(pair, match.sender, match.receiver, batch=batch)
     with seal(match.models):
         answers = stitched_answers(match, pair, batch=batch, watch=watch)
         receiver = answers_of(match.receiver, pair.receiver, batch=batch) if receiver is None else receiver
         if isinstance(own, Samples):
             own = right_of(answers_of(match.receiver, own, batch=batch), own)
-    return functional(answers, receiver, pair.receiver, wanted=wanted, receiver_own=own)
+    return functional(answers, receiver, pair.receiver, right=right, receiver_own=own)
 
 
 def stitched_answers(
@@ -192,13 +188,13 @@ def functional(
     receiver: Tensor,
     samples: Samples,
     *,
-    wanted: Tensor | None = None,
+    right: Tensor | None = None,
     receiver_own: Estimate | None = None,
 ) -> Functional:
     """The figures of a network that gives `answers` to the samples, where the receiver itself gives `receiver`.
 
-    Both are scores, a row a sample and a column a class. `wanted` are the classes that count as right for the answers:
-    the samples' labels, if nothing else is said.
+    Both are scores, one row per sample and one column per class. `right` are the classes that count as right for the
+    answers: the samples' labels, unless given.
 
     >>> four = Samples("four", torch.zeros(4, 1), torch.tensor([0, 1, 0, 1]), torch.arange(4), classes=2)
     >>> says = torch.eye(2)
@@ -206,16 +202,15 @@ def functional(
     >>> result.top1.value, result.receiver_here.value, result.penalty.value, result.agreement.value
     (0.5, 0.75, 0.25, 0.75)
     """
-    wanted = samples.labels if wanted is None else wanted
-    require_classes(wanted, answers, samples.name)
-    right, theirs = _right(answers, wanted), _right(receiver, samples.labels)
-    n = len(samples)
-    named, native = answers.argmax(1), receiver.argmax(1)
+    right = samples.labels if right is None else right
+    require_classes(right, answers, samples.name)
+    n, named, native = len(samples), answers.argmax(1), receiver.argmax(1)
+    hits, theirs = (np.asarray(hit.numpy()) for hit in (named == right, native == samples.labels))
     return Functional(
-        top1=proportion(int(right.sum()), n),
-        top5=_top5(answers, wanted),
-        penalty=paired_estimate(right, theirs, lambda a, b: b - a),
-        relative_accuracy=paired_estimate(right, theirs, lambda a, b: a / b),
+        top1=proportion(int(hits.sum()), n),
+        top5=_top5(answers, right),
+        penalty=paired_estimate(hits, theirs, lambda a, b: b - a),
+        relative_accuracy=paired_estimate(hits, theirs, lambda a, b: a / b),
         agreement=proportion(int((named == native).sum()), n),
         receiver_here=proportion(int(theirs.sum()), n),
         receiver_own=receiver_own,
@@ -249,15 +244,6 @@ def _overlap(answers: Tensor, receiver: Tensor) -> Estimate | None:
         return None
     ours, theirs = (scores.topk(5).indices for scores in (answers, receiver))
     return over_seeds(((ours[:, :, None] == theirs[:, None]).any(2).double().mean(1)).tolist(), "samples")
-
-
-def _wanted(match: Match, samples: Samples) -> Tensor:
-    """The classes that count as right: those that the stitch was trained to give."""
-    return match.matching.wanted(samples) if isinstance(match.matching, Task) else samples.labels
-
-
-def _right(answers: Tensor, labels: Tensor) -> NDArray[np.bool_]:
-    return np.asarray((answers.argmax(1) == labels).numpy())
 
 
 def _top5(answers: Tensor, labels: Tensor) -> Estimate | None:

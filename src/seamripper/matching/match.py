@@ -19,7 +19,7 @@ from seamripper._progress import Watcher, nobody
 from seamripper._words import shape_text, word_list
 from seamripper.activations.collect import AT_ONCE
 from seamripper.cut.frozen import Freeze, seal
-from seamripper.cut.on_data import prove_halves, views_of
+from seamripper.cut.on_data import prove_pair, views_of
 from seamripper.cut.split import Split, as_model, require_split, split
 from seamripper.data.base import check_seed
 from seamripper.data.paired import Paired
@@ -27,9 +27,9 @@ from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, FileError, MatchError, StitchError
 from seamripper.estimate import Estimate
 from seamripper.figures import Strip, Words, curves, plot
-from seamripper.matching.base import Ending, Matching, Problem, matchings
+from seamripper.matching.base import Findings, Matching, Problem, matchings
 from seamripper.matching.descent import DIVERGED
-from seamripper.matching.padding import require_no_padding, tokens_carried, without_padding
+from seamripper.matching.padding import mask_for, require_no_padding, without_padding
 from seamripper.matching.task import Task
 from seamripper.models import Model, load
 from seamripper.models.contract import InputContract
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _HELD_OUT = 0.2
 _BUILDABLE = ("zoo", "timm", "torchvision")
 """Models that are built on a file's word: those of packages. A file must not name code that is then run."""
-_NOTHING = Ending("nothing to find: the stitch has no parameters")
+_NOTHING = Findings("nothing to find: the stitch has no parameters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +101,9 @@ class Match:
     def activations(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
         """What arrives at the receiver's cut: the stitch's activations, made of the sender's."""
         given, a, b = inputs if sender_inputs is None else sender_inputs, self.sender.cut, self.receiver.cut
-        if self.layer.with_padding == "refused":
-            require_no_padding(self.stitch, a, b, given, inputs)
+        require_no_padding(self.stitch, self.layer, a, b, given, inputs)
         x = self.sender.head(given)
-        mask = tokens_carried(a, b, x, (given, inputs)) if self.layer.with_padding == "masked" else None
-        return self.layer.carry(x, mask)
+        return self.layer.carry(x, mask_for(self.layer, a, b, x, (given, inputs)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the match, and both models' weights, to one safetensors file.
@@ -201,8 +199,7 @@ def match(
     require(stitch, (Stitch, str), "stitch", error=StitchError)
     require_function(watch, "watch", error=MatchError)
     matching = Task() if matching is None else matchings.make(matching)
-    if freeze not in get_args(Freeze):
-        raise MatchError(f"Expected freeze to be {word_list(get_args(Freeze), last='or')}, but got {freeze!r}.")
+    _require_freeze(freeze, matching)
     chosen = auto(sender.cut, receiver.cut) if stitch == "auto" else stitches.make(stitch)
     require_inputs(sender, receiver, fit)
     if len(fit) < 2:
@@ -210,8 +207,6 @@ def match(
     seed = check_seed(seed)
     made_from: dict[str, Any] = {"seed": seed, "sender": sender.fingerprint, "receiver": receiver.fingerprint}
     if freeze == "weights":
-        if not isinstance(matching, Task):
-            raise MatchError(f"freeze='weights' goes with the matching 'task', not with {matching.name!r}.")
         sender, receiver = sender.again(), receiver.again()
     with use_seed(seed):
         layer = build_layer(chosen, sender, receiver)
@@ -219,18 +214,22 @@ def match(
     if held_out is not None:
         held_out = without_padding(held_out, chosen, layer, sender.cut, receiver.cut)
     used, held = _hold_out(fit, held_out, matching, seed)
-    views = views_of(used, sender, receiver)
-    prove_halves(sender, views.sender, role="sender", batch=AT_ONCE)
-    prove_halves(receiver, views.receiver, role="receiver", batch=AT_ONCE)
+    views = prove_pair(used, sender, receiver, batch=AT_ONCE)
     others = held and views_of(held, sender, receiver)
     problem = Problem(sender, receiver, layer, views, others, seed, freeze, watch)
-    models = {"sender": sender.model.module, "receiver": receiver.model.module}
-    with seal(models, freeze=freeze):
-        ending = matching.find(problem) if list(layer.parameters()) else _NOTHING
+    with seal({"sender": sender.model.module, "receiver": receiver.model.module}, freeze=freeze):
+        findings = matching.find(problem) if list(layer.parameters()) else _NOTHING
     layer.eval().requires_grad_(False)
     made_from |= {"fit": used.as_record(), "held_out": held and held.as_record(), "torch": torch.__version__}
-    how = (chosen, layer, matching, freeze)
-    return Match(sender, receiver, *how, ending.status, ending.figures, ending.curves, made_from, used.ids.clone())
+    how = (chosen, layer, matching, freeze, findings.status, findings.figures, findings.curves)
+    return Match(sender, receiver, *how, made_from, used.ids.clone())
+
+
+def _require_freeze(freeze: Freeze, matching: Matching) -> None:
+    if freeze not in get_args(Freeze):
+        raise MatchError(f"Expected freeze to be {word_list(get_args(Freeze), last='or')}, but got {freeze!r}.")
+    if freeze == "weights" and not isinstance(matching, Task):
+        raise MatchError(f"freeze='weights' goes with the matching 'task', not with {matching.name!r}.")
 
 
 def _place(half: Split) -> str:
@@ -244,12 +243,12 @@ def _describe(half: Split) -> str:
 def build_layer(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
     """The layer, in the precision of the two networks that it joins."""
     with torch.no_grad():
-        given, wanted = (half.head(half.example).dtype for half in (sender, receiver))
-    if given != wanted:
+        theirs, own = (half.head(half.example).dtype for half in (sender, receiver))
+    if theirs != own:
         raise MatchError(
-            f"The sender computes in {given} and the receiver in {wanted}. Bring both to one: model.float()."
+            f"The sender computes in {theirs} and the receiver in {own}. Bring both to one: model.float()."
         )
-    return stitch.build(sender.cut, receiver.cut).to(given)
+    return stitch.build(sender.cut, receiver.cut).to(theirs)
 
 
 def _hold_out(fit: Paired, held_out: Paired | None, matching: Matching, seed: int) -> tuple[Paired, Paired | None]:
@@ -286,10 +285,10 @@ def require_inputs(sender: Split, receiver: Split, samples: Samples | Paired) ->
     """Both models and the data must speak of the same inputs."""
     views = views_of(samples, sender, receiver)
     for role, half, given in (("sender", sender, views.sender), ("receiver", receiver, views.receiver)):
-        got, wanted = _input_kinds(given.batch(slice(0, 1))), _input_kinds(half.example)
-        if wanted != got:
+        got, expected = _input_kinds(given.batch(slice(0, 1))), _input_kinds(half.example)
+        if expected != got:
             raise DataError(
-                f"The {role} ({half.model.source}) was cut for inputs {_list_kinds(wanted)}, but {given.name} has "
+                f"The {role} ({half.model.source}) was cut for inputs {_list_kinds(expected)}, but {given.name} has "
                 f"{_list_kinds(got)}. Sender and receiver are compared on the same inputs: cut both for them, or "
                 "choose other data."
             )

@@ -19,14 +19,15 @@ def without_padding(pair: Paired, stitch: Stitch, layer: Layer, sender: Cut, rec
 
     Samples with any padding at all are refused where the stitch would mix it with tokens that count.
     """
-    if layer.with_padding == "refused":
-        require_no_padding(stitch, sender, receiver, pair.sender.inputs, pair.receiver.inputs)
+    require_no_padding(stitch, layer, sender, receiver, pair.sender.inputs, pair.receiver.inputs)
     return trim_pair(pair)
 
 
-def require_no_padding(stitch: Stitch, sender: Cut, receiver: Cut, *given: Inputs) -> None:
+def require_no_padding(stitch: Stitch, layer: Layer, sender: Cut, receiver: Cut, *given: Inputs) -> None:
     """Refuse inputs with padding for a stitch that would mix it with tokens that count."""
-    if sender.layout == receiver.layout == "nd" or all(tokens_that_count(inputs) is None for inputs in given):
+    if layer.with_padding != "refused" or sender.layout == receiver.layout == "nd":
+        return
+    if all(tokens_that_count(inputs) is None for inputs in given):
         return
     other = "'affine'" if receiver.layout == "ntd" else "'pool_linear'"
     works = f"Use {other}, or give samples without padding."
@@ -58,6 +59,11 @@ def tokens_carried(sender: Cut, receiver: Cut, x: Tensor, inputs: tuple[Inputs, 
             "of the other. Show both the same tokens, or choose cuts behind the pooling."
         )
     return own if theirs is None else theirs & own
+
+
+def mask_for(layer: Layer, sender: Cut, receiver: Cut, x: Tensor, inputs: tuple[Inputs, Inputs]) -> Tensor | None:
+    """What `tokens_carried` gives, for a layer that has to be told; None for any other."""
+    return tokens_carried(sender, receiver, x, inputs) if layer.with_padding == "masked" else None
 
 
 def tokens_compared(problem: Problem, x: Tensor, y: Tensor, inputs: tuple[Inputs, Inputs]) -> Tensor | None:

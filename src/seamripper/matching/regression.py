@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from seamripper.activations.collect import activations_of
 from seamripper.data.paired import Paired
-from seamripper.matching.base import Ending, Matching, Problem
+from seamripper.matching.base import Findings, Matching, Problem
 from seamripper.matching.descent import descend, mean_loss
 from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import tokens_compared
@@ -31,17 +31,17 @@ class Regression(Matching):
     training: Training = Training()
     init: Init = "random"
 
-    def find(self, problem: Problem) -> Ending:
+    def find(self, problem: Problem) -> Findings:
         """Train the layer to the receiver's activations."""
         initialise(problem, self.init)
         fit = problem.fit
         sent = activations_of(problem.sender, fit.sender, watch=problem.watch)
-        wanted = activations_of(problem.receiver, fit.receiver, watch=problem.watch)
-        mask = tokens_compared(problem, sent.values, wanted.values, (fit.sender.inputs, fit.receiver.inputs))
+        native = activations_of(problem.receiver, fit.receiver, watch=problem.watch)
+        mask = tokens_compared(problem, sent.values, native.values, (fit.sender.inputs, fit.receiver.inputs))
 
         def loss_of(index: Tensor) -> Tensor:
             part = None if mask is None else mask[index]
-            return F.mse_loss(*_pair_compared(problem, sent.values[index], wanted.values[index], part))
+            return F.mse_loss(*_pair_compared(problem, sent.values[index], native.values[index], part))
 
         def loss_now() -> float:
             return mean_loss(problem.layer, loss_of, len(sent), self.training)
@@ -60,9 +60,9 @@ def _residual(problem: Problem, pair: Paired, batch: int = 256) -> float:
     with torch.no_grad():
         for given, inputs in pair.batches(batch):
             x, y = problem.sender.head(given), problem.receiver.head(inputs)
-            stitched, wanted = _pair_compared(problem, x, y, tokens_compared(problem, x, y, (given, inputs)))
-            error += float((stitched.double() - wanted.double()).square().sum())
-            norm += float(wanted.double().square().sum())
+            stitched, native = _pair_compared(problem, x, y, tokens_compared(problem, x, y, (given, inputs)))
+            error += float((stitched.double() - native.double()).square().sum())
+            norm += float(native.double().square().sum())
     return error / norm if norm else float("nan")
 
 

@@ -34,12 +34,12 @@ def least_squares(moments: Moments, *, ridge: float = 0.0, rtol: float | None = 
     top = float(values[-1].clamp(min=0))
     cut = max(p * torch.finfo(torch.float64).eps * top, moments.noise) if rtol is None else rtol * top
     # Strictly above, or a design of all zeros would keep everything.
-    kept = values > cut
-    rank = int(kept.sum())
+    large = values > cut
+    rank = int(large.sum())
     damp = ridge * float(torch.trace(sxx)) / p
-    basis, scale = vectors[:, kept], values[kept] + damp
+    basis, scale = vectors[:, large], values[large] + damp
     weight = ((basis / scale) @ (basis.T @ moments.sxy)).T
-    condition = (top / float(values[kept][0])) ** 0.5 if rank else float("inf")
+    condition = (top / float(values[large][0])) ** 0.5 if rank else float("inf")
     return Solution(weight, moments.mean_y - weight @ moments.mean_x, rank, condition)
 
 

@@ -19,13 +19,13 @@ from seamripper.cut.frozen import adapting
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, MatchError
-from seamripper.matching.base import Ending, Matching, Problem, map_labels
+from seamripper.matching.base import Findings, Matching, Problem, map_labels
 from seamripper.matching.descent import divergence, ending, falling, mean_loss, train_layer
 from seamripper.matching.direct import Init, initialise
-from seamripper.matching.padding import tokens_carried
+from seamripper.matching.padding import mask_for
 from seamripper.models.running import use_layout
 from seamripper.models.training import Training
-from seamripper.stitches.base import Layer, LinearLayer
+from seamripper.stitches.base import LinearLayer
 from seamripper.stitches.linear import PositionwiseLayer
 
 _Loss = Callable[[Tensor, Tensor], Tensor]
@@ -55,23 +55,20 @@ class Task(Matching):
     augment: Literal["none", "flip_crop"] = "none"
     optimise: bool = True
 
-    def find(self, problem: Problem) -> Ending:
+    def find(self, problem: Problem) -> Findings:
         """Train the layer."""
-        labels = self._labels(problem)
+        samples = problem.fit.receiver
+        labels = right_classes(self, samples)
+        require_classes(labels, problem.receiver.answer(samples.batch(slice(0, 2))), samples.name)
         initialise(problem, self.init)
         if self.augment == "none" and problem.freeze == "all":
             return self._find_on_kept_activations(problem, labels)
         return self._find_running_the_head(problem, labels)
 
-    def wanted(self, samples: Samples | Paired) -> Tensor:
-        """The classes that count as right: the samples' labels, through the label map if there is one."""
-        return map_labels(samples, self.label_map)
-
-    def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Ending:
+    def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Findings:
         tail = fast(problem.receiver) if self.optimise else plain(problem.receiver)
         sent = activations_of(problem.sender, problem.fit, beside=problem.receiver, watch=problem.watch)
-        mask = _mask(problem, sent.values, problem.fit.sender.inputs, problem.fit.receiver.inputs)
-        answers, steps = _answers_of(sent, tail, problem.layer, mask, batch=self.training.batch)
+        answers, steps = _answers_of(problem, sent, tail, batch=self.training.batch)
         loss_fn = self._loss_fn()
 
         def loss_of(index: Tensor) -> Tensor:
@@ -80,7 +77,7 @@ class Task(Matching):
         figures = {"tail": ", ".join((str(tail), *steps)), "activations": f"computed once, {_WHERE[sent.kept]}"}
         return self._train(problem, loss_of, figures)
 
-    def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Ending:
+    def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Findings:
         sender, receiver, samples = problem.sender, problem.receiver, problem.fit
         loss_fn = self._loss_fn()
         draws = torch.Generator()
@@ -91,7 +88,8 @@ class Task(Matching):
             with torch.no_grad():
                 sent = sender.head(given)
             require_finite(sent, sender.cut.name, samples.ids[index])
-            stitched = problem.layer.carry(sent, _mask(problem, sent, given, inputs))
+            mask = mask_for(problem.layer, sender.cut, receiver.cut, sent, (given, inputs))
+            stitched = problem.layer.carry(sent, mask)
             return loss_fn(receiver.tail(stitched, receiver.beside(inputs)), labels[index])
 
         why = "BN statistics adapt" if problem.freeze == "weights" else "inputs are augmented"
@@ -110,7 +108,7 @@ class Task(Matching):
         loss_of: Callable[[Tensor], Tensor],
         figures: dict[str, Any],
         draws: torch.Generator | None = None,
-    ) -> Ending:
+    ) -> Findings:
         """Train the layer; from a start that was chosen, never to a worse end."""
         adapt = problem.freeze == "weights"
         models = (problem.sender.model.module, problem.receiver.model.module) if adapt else ()
@@ -154,13 +152,7 @@ class Task(Matching):
             raise divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
         # Of the data alone: what is added for the size of the weights falls on when nothing more is learnt.
         record = {"loss_start": start, "loss_end": end, "falling": falling(shown), **figures}
-        return Ending(status, record, {"loss": losses})
-
-    def _labels(self, problem: Problem) -> Tensor:
-        """The classes to be given, checked against what the receiver can say."""
-        labels = self.wanted(problem.fit.receiver)
-        require_classes(labels, problem.receiver.answer(problem.fit.receiver.batch(slice(0, 2))), problem.fit.name)
-        return labels
+        return Findings(status, record, {"loss": losses})
 
     def _loss_fn(self) -> _Loss:
         if self.loss == "cross_entropy":
@@ -175,6 +167,11 @@ class Task(Matching):
         if not isinstance(inputs, Tensor) or inputs.dim() != 4:
             raise MatchError("The augmentation 'flip_crop' is for images. Use augment='none'.")
         return flip_crop(inputs, generator=generator)
+
+
+def right_classes(matching: Matching, samples: Samples | Paired) -> Tensor:
+    """The classes that count as right: the samples' labels, through the label map that a stitch was trained by."""
+    return map_labels(samples, matching.label_map if isinstance(matching, Task) else None)
 
 
 def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
@@ -192,26 +189,15 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
         )
 
 
-def _mask(problem: Problem, sent: Tensor, given: Inputs, inputs: Inputs) -> Tensor | None:
-    """Which tokens of the sender's activations count, for a layer that has to be told."""
-    if problem.layer.with_padding != "masked":
-        return None
-    return tokens_carried(problem.sender.cut, problem.receiver.cut, sent, (given, inputs))
-
-
 def _answers_of(
-    sent: Activations, tail: Fast, layer: Layer, mask: Tensor | None, *, batch: int
+    problem: Problem, sent: Activations, tail: Fast, *, batch: int
 ) -> tuple[Callable[[Tensor], Tensor], tuple[str, ...]]:
     """Gives the stitched network's answers from kept activations, cheaply, and says what was done for that."""
+    layer, inputs = problem.layer, (problem.fit.sender.inputs, problem.fit.receiver.inputs)
+    mask = mask_for(layer, problem.sender.cut, problem.receiver.cut, sent.values, inputs)
     if not (tail.pools_first and isinstance(layer, LinearLayer) and layer.pointwise):
-
-        def answer(index: Tensor) -> Tensor:
-            context = sent.beside(index) if sent.context else None
-            arriving = layer.carry(sent.values[index], None if mask is None else mask[index])
-            scores: Tensor = tail.tail(arriving, context)
-            return scores
-
-        return answer, ()
+        carry = problem.carrier(sent, mask)
+        return lambda i: tail.tail(carry(i), sent.beside(i) if sent.context else None), ()
     # One map at every position commutes with the average that the tail begins with: average first, once.
     pooled = sent.values.mean((2, 3), keepdim=True)
     readout = tail.readout

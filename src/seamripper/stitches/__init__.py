@@ -1,4 +1,4 @@
-"""Stitches: the small layers between a sender's cut and a receiver's, a file each.
+"""Stitches: the small layers between a sender's cut and a receiver's, one file each.
 
 `stitches` lists them, `stitches.make("conv?kernel=5")` makes one, `auto` picks the plain one that fits.
 """

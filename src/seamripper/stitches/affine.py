@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PositionwiseLayer, as_is
-from seamripper.stitches.positions import other_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +24,9 @@ class Affine(Stitch):
     """
 
     name = "affine"
+    same_positions = True
     bias: bool = True
-
-    def misfit(self, source: Cut, target: Cut) -> str | None:
-        """The same layout and the same positions are needed."""
-        return other_positions(source, target)
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start: uniform in ±1/√p."""
-        return PositionwiseLayer(as_is, layout=target.layout, inputs=source.width, outputs=target.width, bias=self.bias)
+        return PositionwiseLayer(as_is, source, target, bias=self.bias)

@@ -8,14 +8,16 @@ form can find it.
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, get_args
 
 from torch import Tensor, nn
 
-from seamripper.cut.place import Cut
+from seamripper.cut.place import Cut, Layout
 from seamripper.errors import StitchError
 from seamripper.registry import Choice, Registry
+from seamripper.stitches.positions import other_positions, to_rows, wrong_layouts
 
 Constraint = Literal["none", "orthogonal", "rank"]
 WithPadding = Literal["refused", "each", "masked"]
@@ -48,6 +50,8 @@ class LinearLayer(Layer):
     an `intercept` it can hold b = 0 only.
     """
 
+    layout: Layout
+    """How the receiver's activations become rows: one for each position of a map, each token, or each sample."""
     constraint: Constraint = "none"
     rank: int | None = None
     pointwise: bool = False
@@ -58,9 +62,9 @@ class LinearLayer(Layer):
     def rows(self, x: Tensor) -> Tensor:
         """The design: sender activations (n, …) as rows (n·positions, p). A "masked" layer takes the mask as well."""
 
-    @abc.abstractmethod
     def targets(self, y: Tensor) -> Tensor:
         """Receiver activations (n, …) as rows (n·positions, q), in the order of `rows`."""
+        return to_rows(y, self.layout)
 
     @abc.abstractmethod
     def install(self, weight: Tensor, bias: Tensor) -> None:
@@ -82,13 +86,23 @@ class LinearLayer(Layer):
 
 @dataclass(frozen=True)
 class Stitch(Choice):
-    """The choice of a stitch. Leaves are frozen dataclasses with a `name` and whatever options they have."""
+    """The choice of a stitch. Leaves are frozen dataclasses with a `name` and whatever options they have.
+
+    They declare the layouts that they join, and whether they need the same positions on both sides.
+    """
 
     what, error = "stitch", StitchError
+    source_layouts: ClassVar[Sequence[Layout]] = get_args(Layout)
+    target_layouts: ClassVar[Sequence[Layout]] = get_args(Layout)
+    same_positions: ClassVar[bool] = False
 
-    @abc.abstractmethod
     def misfit(self, source: Cut, target: Cut) -> str | None:
-        """Why this stitch cannot join the two cuts, as the end of a sentence; None if it can."""
+        """Why this stitch cannot join the two cuts, as the end of a sentence; None if it can.
+
+        A leaf with conditions of its own adds them to these.
+        """
+        why = wrong_layouts(source, target, takes=self.source_layouts, gives=self.target_layouts)
+        return why or (other_positions(source, target) if self.same_positions else None)
 
     @abc.abstractmethod
     def layer(self, source: Cut, target: Cut) -> Layer:

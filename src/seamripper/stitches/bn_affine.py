@@ -9,15 +9,14 @@ from torch import nn
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import Layer, Stitch
 from seamripper.stitches.linear import NormedLayer
-from seamripper.stitches.positions import other_positions
 
 
 @dataclass(frozen=True, kw_only=True)
 class BnAffine(Stitch):
     """y = BN(W · BN(x)): BN – 1×1 convolution – BN on maps, BN – linear – BN on tokens and vectors.
 
-    The stitch of Bansal et al. 2021 and Smith et al. 2025. Its statistics are taken a channel, over samples
-    and positions (the CLS token counts as a position). While it is being trained its BN is in train mode,
+    The stitch of Bansal et al. 2021 and Smith et al. 2025. Its statistics are those of each channel, over
+    samples and positions (the CLS token counts as a position). While it is being trained its BN is in train mode,
     and a batch's output depends on the whole batch; in eval mode it is affine, with the running statistics.
     So it is no `LinearLayer`: no closed form finds it.
 
@@ -29,16 +28,12 @@ class BnAffine(Stitch):
     """
 
     name = "bn_affine"
-
-    def misfit(self, source: Cut, target: Cut) -> str | None:
-        """The same layout and the same positions are needed."""
-        return other_positions(source, target)
+    same_positions = True
 
     def layer(self, source: Cut, target: Cut) -> Layer:
         """Torch's default start for all three."""
-        inputs, outputs = source.width, target.width
         # No bias: the second BN would take it away again.
-        middle: nn.Module = nn.Linear(inputs, outputs, bias=False)
+        middle: nn.Module = nn.Linear(source.width, target.width, bias=False)
         if source.layout == "nchw":
-            middle = nn.Conv2d(inputs, outputs, 1, bias=False)
-        return NormedLayer(middle, layout=source.layout, inputs=inputs, outputs=outputs)
+            middle = nn.Conv2d(source.width, target.width, 1, bias=False)
+        return NormedLayer(middle, source, target)

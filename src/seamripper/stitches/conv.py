@@ -9,7 +9,6 @@ from torch import nn
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import Layer, Stitch
 from seamripper.stitches.linear import NormedLayer, PatchLayer
-from seamripper.stitches.positions import other_positions, wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +28,8 @@ class Conv(Stitch):
     """
 
     name = "conv"
+    source_layouts = target_layouts = ("nchw",)
+    same_positions = True
     kernel: int = 3
     norm: bool = False
 
@@ -36,15 +37,13 @@ class Conv(Stitch):
         """Two maps on the same grid are needed, and an odd kernel."""
         if self.kernel < 1 or self.kernel % 2 == 0:
             return f"expected kernel to be an odd number of 1 or more but got {self.kernel}; use 1, 3 or 5"
-        why = wrong_layouts(source, target, takes=["nchw"], gives=["nchw"])
-        return why or other_positions(source, target)
+        return super().misfit(source, target)
 
     def layer(self, source: Cut, target: Cut) -> Layer:
         """Torch's default start."""
-        inputs, outputs = source.width, target.width
         if self.norm:
             # No bias: the second BN would take it away again.
-            middle = nn.Conv2d(inputs, outputs, self.kernel, padding=self.kernel // 2, bias=False)
-            return NormedLayer(middle, layout="nchw", inputs=inputs, outputs=outputs)
+            middle = nn.Conv2d(source.width, target.width, self.kernel, padding=self.kernel // 2, bias=False)
+            return NormedLayer(middle, source, target)
         kernel, padding = (self.kernel, self.kernel), (self.kernel // 2, self.kernel // 2)
-        return PatchLayer(inputs, outputs, kernel=kernel, stride=(1, 1), padding=padding)
+        return PatchLayer(source, target, kernel=kernel, stride=(1, 1), padding=padding)

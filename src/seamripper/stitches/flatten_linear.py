@@ -11,7 +11,6 @@ import torch
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PositionwiseLayer
-from seamripper.stitches.positions import wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,16 +27,8 @@ class FlattenLinear(Stitch):
     """
 
     name = "flatten_linear"
-
-    def misfit(self, source: Cut, target: Cut) -> str | None:
-        """A vector is needed on the receiver's side."""
-        return wrong_layouts(source, target, takes=["nchw", "ntd", "nd"], gives=["nd"])
+    target_layouts = ("nd",)
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start."""
-        return PositionwiseLayer(
-            partial(torch.flatten, start_dim=1),
-            layout="nd",
-            inputs=math.prod(source.shape),
-            outputs=target.width,
-        )
+        return PositionwiseLayer(partial(torch.flatten, start_dim=1), source, target, inputs=math.prod(source.shape))

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import Layer, Stitch
-from seamripper.stitches.positions import other_positions
 
 
 class IdentityLayer(Layer):
@@ -36,10 +35,11 @@ class Identity(Stitch):
     """
 
     name = "identity"
+    same_positions = True
 
     def misfit(self, source: Cut, target: Cut) -> str | None:
         """The same layout and the same shape are needed."""
-        why = other_positions(source, target)
+        why = super().misfit(source, target)
         if why is None and source.width != target.width:
             return f"expected the same width on both sides but got {source.width}, {target.width}; use 'affine'"
         return why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -9,10 +10,12 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, linear, unfold
 
 from seamripper._words import shape_text
-from seamripper.cut.place import Layout
+from seamripper.cut.place import Cut, Layout
 from seamripper.errors import StitchError
 from seamripper.stitches.base import Layer, LinearLayer, WithPadding
 from seamripper.stitches.positions import to_rows
+
+_Size = tuple[int, int]
 
 
 class PositionwiseLayer(LinearLayer):
@@ -20,41 +23,42 @@ class PositionwiseLayer(LinearLayer):
 
     `prepare` is a function without parameters that brings the sender's activations to the receiver's
     positions, in the receiver's `layout`; it is all that most stitches differ in. With `with_padding="masked"` it takes
-    the mask of the sender's tokens as well.
+    the mask of the sender's tokens as well. `inputs` is the width that it gives, if not the sender's. With `expand`,
+    one row of the output is all of a sample of the receiver's.
     """
 
     def __init__(
         self,
         prepare: Callable[..., Tensor],
+        source: Cut,
+        target: Cut,
         *,
-        layout: Layout,
-        inputs: int,
-        outputs: int,
+        inputs: int | None = None,
         bias: bool = True,
+        expand: bool = False,
         with_padding: WithPadding = "refused",
     ) -> None:
         super().__init__()
         self.prepare = prepare
-        self.layout: Layout = layout
+        self.layout = "nd" if expand else target.layout
+        self.shape = target.shape if expand else None
         self.intercept = bias
-        self.pointwise = prepare is as_is
+        self.pointwise = prepare is as_is and not expand
         self.with_padding = "each" if self.pointwise else with_padding
-        self.linear = nn.Linear(inputs, outputs, bias=bias)
+        outputs = math.prod(target.shape) if expand else target.width
+        self.linear = nn.Linear(inputs or source.width, outputs, bias=bias)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Prepare, then map."""
-        return apply_map(self._prepare(x, mask), self.linear.weight, self.linear.bias, layout=self.layout)
+        out = apply_map(self._prepare(x, mask), self.linear.weight, self.linear.bias, layout=self.layout)
+        return out.reshape(-1, *self.shape) if self.shape else out
 
     def rows(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The prepared input, a row a position."""
+        """The prepared input, one row per position."""
         return to_rows(self._prepare(x, mask), self.layout)
 
     def _prepare(self, x: Tensor, mask: Tensor | None) -> Tensor:
         return self.prepare(x) if mask is None else self.prepare(x, mask)
-
-    def targets(self, y: Tensor) -> Tensor:
-        """The receiver's activations, a row a position."""
-        return to_rows(y, self.layout)
 
     def install(self, weight: Tensor, bias: Tensor) -> None:
         """Take this map."""
@@ -124,19 +128,13 @@ def map_of(module: nn.Linear | nn.Conv2d) -> tuple[Tensor, Tensor]:
 class PatchLayer(LinearLayer):
     """A convolution as a linear map on patches: a row is a patch, channel by channel, row by row."""
 
-    def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        *,
-        kernel: tuple[int, int],
-        stride: tuple[int, int],
-        padding: tuple[int, int] = (0, 0),
-    ) -> None:
+    layout = "nchw"
+
+    def __init__(self, source: Cut, target: Cut, *, kernel: _Size, stride: _Size, padding: _Size = (0, 0)) -> None:
         super().__init__()
         self.kernel, self.stride, self.padding = kernel, stride, padding
         self.pointwise = kernel == stride == (1, 1)
-        self.conv = nn.Conv2d(inputs, outputs, kernel, stride=stride, padding=padding)
+        self.conv = nn.Conv2d(source.width, target.width, kernel, stride=stride, padding=padding)
 
     def forward(self, x: Tensor) -> Tensor:
         """The convolution."""
@@ -147,10 +145,6 @@ class PatchLayer(LinearLayer):
         """The patch under every position of the output: (n·h·w, c·k·k)."""
         patches = unfold(x, self.kernel, padding=self.padding, stride=self.stride)
         return to_rows(patches.mT, "ntd")
-
-    def targets(self, y: Tensor) -> Tensor:
-        """The receiver's activations, a row a position."""
-        return to_rows(y, "nchw")
 
     def install(self, weight: Tensor, bias: Tensor) -> None:
         """Take this map: `weight` (q, c·k·k)."""
@@ -165,21 +159,21 @@ _PADDING: dict[Layout, WithPadding] = {"nchw": "refused", "ntd": "masked", "nd":
 
 
 class NormedLayer(Layer):
-    """BN – `middle` – BN, with statistics over samples and positions, a channel at a time.
+    """BN – `middle` – BN, with statistics of each channel over samples and positions.
 
     In train mode the statistics are the batch's, in eval mode the running ones: train it in train mode,
     score it in eval. Tokens that do not count enter no statistics; in train mode they come out as zeros.
     """
 
-    def __init__(self, middle: nn.Module, *, layout: Layout, inputs: int, outputs: int) -> None:
+    def __init__(self, middle: nn.Module, source: Cut, target: Cut) -> None:
         super().__init__()
-        norm = nn.BatchNorm2d if layout == "nchw" else nn.BatchNorm1d
-        self.layout: Layout = layout
-        self.with_padding = _PADDING[layout]
-        self.inputs = inputs
-        self.before = norm(inputs)
+        norm = nn.BatchNorm2d if source.layout == "nchw" else nn.BatchNorm1d
+        self.layout = source.layout
+        self.with_padding = _PADDING[source.layout]
+        self.inputs = source.width
+        self.before = norm(source.width)
         self.middle = middle
-        self.after = norm(outputs)
+        self.after = norm(target.width)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Normalise, map, normalise."""

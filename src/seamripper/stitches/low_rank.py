@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from seamripper.cut.place import Cut, Layout
+from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import apply_map, require_map
-from seamripper.stitches.positions import other_positions, to_rows
+from seamripper.stitches.positions import to_rows
 
 
 class LowRankLayer(LinearLayer):
@@ -20,25 +20,21 @@ class LowRankLayer(LinearLayer):
     pointwise = True
     with_padding = "each"
 
-    def __init__(self, inputs: int, outputs: int, *, rank: int, layout: Layout) -> None:
+    def __init__(self, source: Cut, target: Cut, *, rank: int) -> None:
         super().__init__()
         self.rank = rank
-        self.layout: Layout = layout
-        self.out = nn.Parameter(nn.init.orthogonal_(torch.empty(outputs, rank)))
-        self.into = nn.Parameter(nn.init.orthogonal_(torch.empty(rank, inputs)))
-        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.layout = target.layout
+        self.out = nn.Parameter(nn.init.orthogonal_(torch.empty(target.width, rank)))
+        self.into = nn.Parameter(nn.init.orthogonal_(torch.empty(rank, source.width)))
+        self.bias = nn.Parameter(torch.zeros(target.width))
 
     def forward(self, x: Tensor) -> Tensor:
         """Into the bottleneck and out of it."""
         return apply_map(apply_map(x, self.into, None, layout=self.layout), self.out, self.bias, layout=self.layout)
 
     def rows(self, x: Tensor) -> Tensor:
-        """The sender's activations, a row a position."""
+        """The sender's activations, one row per position."""
         return to_rows(x, self.layout)
-
-    def targets(self, y: Tensor) -> Tensor:
-        """The receiver's activations, a row a position."""
-        return to_rows(y, self.layout)
 
     @torch.no_grad()
     def install(self, weight: Tensor, bias: Tensor) -> None:
@@ -71,11 +67,12 @@ class LowRank(Stitch):
     """
 
     name = "low_rank"
+    same_positions = True
     rank: int = 8
 
     def misfit(self, source: Cut, target: Cut) -> str | None:
         """The same positions are needed, and a rank that is a constraint."""
-        why = other_positions(source, target)
+        why = super().misfit(source, target)
         most = min(source.width, target.width)
         if why is None and not 1 <= self.rank <= most:
             return (
@@ -86,4 +83,4 @@ class LowRank(Stitch):
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Orthogonal factors."""
-        return LowRankLayer(source.width, target.width, rank=self.rank, layout=target.layout)
+        return LowRankLayer(source, target, rank=self.rank)

@@ -10,7 +10,7 @@ from torch import Tensor
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PositionwiseLayer
-from seamripper.stitches.positions import Made, Policy, not_square, resize_map, to_tokens, with_prefix, wrong_layouts
+from seamripper.stitches.positions import Made, Policy, not_square, resize_map, to_tokens, with_prefix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,12 @@ class MapToTokens(Stitch):
     """
 
     name = "map_to_tokens"
+    source_layouts, target_layouts = ("nchw",), ("ntd",)
     cls: Policy = "learn"
 
     def misfit(self, source: Cut, target: Cut) -> str | None:
         """A map and square tokens are needed."""
-        why = wrong_layouts(source, target, takes=["nchw"], gives=["ntd"]) or not_square(target, "receiver")
+        why = super().misfit(source, target) or not_square(target, "receiver")
         if why is None and self.cls == "keep":
             return "cls='keep' expects a CLS token but a map has none; use cls='learn', 'pool' or 'drop'"
         return why
@@ -46,12 +47,8 @@ class MapToTokens(Stitch):
         """Torch's default start."""
         assert self.cls != "keep"
         how = self.cls if target.prefix else None
-        return PositionwiseLayer(
-            partial(_tokens, grid=target.grid, how=how),
-            layout="ntd",
-            inputs=source.width + (how == "learn"),
-            outputs=target.width,
-        )
+        prepare = partial(_tokens, grid=target.grid, how=how)
+        return PositionwiseLayer(prepare, source, target, inputs=source.width + (how == "learn"))
 
 
 def _tokens(x: Tensor, *, grid: tuple[int, int], how: Made | None) -> Tensor:

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
-from seamripper.cut.place import Cut, Layout
+from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import apply_map, map_of, require_map
-from seamripper.stitches.positions import other_positions, to_rows
+from seamripper.stitches.positions import to_rows
 
 
 class OrthogonalLayer(LinearLayer):
@@ -21,10 +21,10 @@ class OrthogonalLayer(LinearLayer):
     pointwise = True
     with_padding = "each"
 
-    def __init__(self, inputs: int, outputs: int, *, layout: Layout) -> None:
+    def __init__(self, source: Cut, target: Cut) -> None:
         super().__init__()
-        self.layout: Layout = layout
-        self.linear = nn.Linear(inputs, outputs)
+        self.layout = target.layout
+        self.linear = nn.Linear(source.width, target.width)
         # Not torch's default for oblong matrices (householder): it keeps signs in the parameter, and
         # truncates them to zero, W and all, after one step of weight decay. Nor the one for squares
         # (matrix_exp): at a width of 512 a step takes five times as long.
@@ -35,12 +35,8 @@ class OrthogonalLayer(LinearLayer):
         return apply_map(x, self.linear.weight, self.linear.bias, layout=self.layout)
 
     def rows(self, x: Tensor) -> Tensor:
-        """The sender's activations, a row a position."""
+        """The sender's activations, one row per position."""
         return to_rows(x, self.layout)
-
-    def targets(self, y: Tensor) -> Tensor:
-        """The receiver's activations, a row a position."""
-        return to_rows(y, self.layout)
 
     @torch.no_grad()
     def install(self, weight: Tensor, bias: Tensor) -> None:
@@ -72,11 +68,8 @@ class Orthogonal(Stitch):
     """
 
     name = "orthogonal"
-
-    def misfit(self, source: Cut, target: Cut) -> str | None:
-        """The same layout and the same positions are needed."""
-        return other_positions(source, target)
+    same_positions = True
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """The orthogonal factor (QR) of torch's default start."""
-        return OrthogonalLayer(source.width, target.width, layout=target.layout)
+        return OrthogonalLayer(source, target)

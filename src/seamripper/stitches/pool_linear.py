@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -12,7 +13,6 @@ from seamripper.activations.sampling import mean_token
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PositionwiseLayer
-from seamripper.stitches.positions import wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,12 @@ class PoolLinear(Stitch):
     """
 
     name = "pool_linear"
+    source_layouts, target_layouts = ("nchw", "ntd"), ("nd",)
     pool: Literal["mean", "cls"] = "mean"
 
     def misfit(self, source: Cut, target: Cut) -> str | None:
         """A map or tokens, and a vector, are needed; and a CLS token to pool it."""
-        why = wrong_layouts(source, target, takes=["nchw", "ntd"], gives=["nd"])
+        why = super().misfit(source, target)
         if why is None and self.pool == "cls" and source.prefix == 0:
             return "pool='cls' expects a CLS token but the sender has none; use pool='mean'"
         return why
@@ -41,13 +42,9 @@ class PoolLinear(Stitch):
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start."""
         if source.layout == "nchw":
-            return PositionwiseLayer(_mean, layout="nd", inputs=source.width, outputs=target.width)
-        pooled = _first if self.pool == "cls" else mean_token
-        return PositionwiseLayer(pooled, layout="nd", inputs=source.width, outputs=target.width, with_padding="masked")
-
-
-def _mean(maps: Tensor) -> Tensor:
-    return maps.mean((2, 3))
+            return PositionwiseLayer(partial(torch.mean, dim=(2, 3)), source, target)
+        pool = _first if self.pool == "cls" else mean_token
+        return PositionwiseLayer(pool, source, target, with_padding="masked")
 
 
 def _first(tokens: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PositionwiseLayer
-from seamripper.stitches.positions import Policy, not_square, resize_map, to_map, to_tokens, with_prefix, wrong_layouts
+from seamripper.stitches.positions import Policy, not_square, resize_map, to_map, to_tokens, with_prefix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +35,12 @@ class ResampleTokens(Stitch):
     """
 
     name = "resample_tokens"
+    source_layouts = target_layouts = ("ntd",)
     cls: Policy = "keep"
 
     def misfit(self, source: Cut, target: Cut) -> str | None:
         """Square tokens are needed on both sides, and CLS tokens on both or neither if they are kept."""
-        why = (
-            wrong_layouts(source, target, takes=["ntd"], gives=["ntd"])
-            or not_square(source, "sender")
-            or not_square(target, "receiver")
-        )
+        why = super().misfit(source, target) or not_square(source, "sender") or not_square(target, "receiver")
         if why is None and self.cls == "keep" and source.prefix < target.prefix:
             return "cls='keep' expects a CLS token but the sender has none; use cls='learn', 'pool' or 'drop'"
         if why is None and self.cls == "keep" and source.prefix > target.prefix:
@@ -53,12 +50,8 @@ class ResampleTokens(Stitch):
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start."""
         how = self.cls if target.prefix else None
-        return PositionwiseLayer(
-            partial(_resample, square=source.grid, grid=target.grid, how=how),
-            layout="ntd",
-            inputs=source.width + (how == "learn"),
-            outputs=target.width,
-        )
+        prepare = partial(_resample, square=source.grid, grid=target.grid, how=how)
+        return PositionwiseLayer(prepare, source, target, inputs=source.width + (how == "learn"))
 
 
 def _resample(x: Tensor, *, square: tuple[int, int], grid: tuple[int, int], how: Policy | None) -> Tensor:

@@ -8,7 +8,7 @@ from functools import partial
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PositionwiseLayer
-from seamripper.stitches.positions import resize_map, wrong_layouts
+from seamripper.stitches.positions import resize_map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,8 @@ class Resize(Stitch):
     """
 
     name = "resize"
-
-    def misfit(self, source: Cut, target: Cut) -> str | None:
-        """Two maps are needed."""
-        return wrong_layouts(source, target, takes=["nchw"], gives=["nchw"])
+    source_layouts = target_layouts = ("nchw",)
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start."""
-        return PositionwiseLayer(
-            partial(resize_map, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
-        )
+        return PositionwiseLayer(partial(resize_map, grid=target.grid), source, target)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from torch import Tensor
 from torch.nn.functional import interpolate
 
 from seamripper._words import shape_text
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PatchLayer, PositionwiseLayer
-from seamripper.stitches.positions import wrong_layouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +34,11 @@ class Strided(Stitch):
     """
 
     name = "strided"
+    source_layouts = target_layouts = ("nchw",)
 
     def misfit(self, source: Cut, target: Cut) -> str | None:
         """Two maps are needed, and a whole ratio of their grids."""
-        why = wrong_layouts(source, target, takes=["nchw"], gives=["nchw"])
+        why = super().misfit(source, target)
         if why is None and not _divides(target.grid, source.grid) and not _divides(source.grid, target.grid):
             return (
                 "expected one grid to be a whole multiple of the other in both axes but got "
@@ -52,15 +51,9 @@ class Strided(Stitch):
         (h, w), (high, wide) = source.grid, target.grid
         if _divides(target.grid, source.grid):
             ratio = h // high, w // wide
-            return PatchLayer(source.width, target.width, kernel=ratio, stride=ratio)
-        return PositionwiseLayer(
-            partial(_repeat, grid=target.grid), layout="nchw", inputs=source.width, outputs=target.width
-        )
+            return PatchLayer(source, target, kernel=ratio, stride=ratio)
+        return PositionwiseLayer(partial(interpolate, size=target.grid, mode="nearest"), source, target)
 
 
 def _divides(small: tuple[int, int], large: tuple[int, int]) -> bool:
     return all(size % part == 0 for part, size in zip(small, large, strict=True))
-
-
-def _repeat(x: Tensor, *, grid: tuple[int, int]) -> Tensor:
-    return interpolate(x, size=grid, mode="nearest")

@@ -11,7 +11,7 @@ from torch import Tensor
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
 from seamripper.stitches.linear import PositionwiseLayer
-from seamripper.stitches.positions import Policy, not_square, resize_map, to_map, wrong_layouts
+from seamripper.stitches.positions import Policy, not_square, resize_map, to_map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +35,12 @@ class TokensToMap(Stitch):
     """
 
     name = "tokens_to_map"
+    source_layouts, target_layouts = ("ntd",), ("nchw",)
     cls: Policy = "drop"
 
     def misfit(self, source: Cut, target: Cut) -> str | None:
         """Square tokens and a map are needed, and a CLS token to keep or pool."""
-        why = wrong_layouts(source, target, takes=["ntd"], gives=["nchw"]) or not_square(source, "sender")
+        why = super().misfit(source, target) or not_square(source, "sender")
         if why is None and self.cls == "learn":
             return "cls='learn' expects a CLS token to make but a map has none; use 'drop', 'keep' or 'pool'"
         if why is None and self.cls != "drop" and source.prefix == 0:
@@ -48,12 +49,8 @@ class TokensToMap(Stitch):
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start."""
-        return PositionwiseLayer(
-            partial(_map, square=source.grid, grid=target.grid, cls=self.cls),
-            layout="nchw",
-            inputs=source.width * (2 if self.cls == "keep" else 1),
-            outputs=target.width,
-        )
+        prepare = partial(_map, square=source.grid, grid=target.grid, cls=self.cls)
+        return PositionwiseLayer(prepare, source, target, inputs=source.width * (2 if self.cls == "keep" else 1))
 
 
 def _map(x: Tensor, *, square: tuple[int, int], grid: tuple[int, int], cls: Policy) -> Tensor:

@@ -170,9 +170,9 @@ def _scores(stitched: Match, test: Paired) -> dict[str, Any]:
     """Top-1 and top-5 accuracy with Wilson's intervals; no top-5 among five classes or fewer."""
     from seamripper.cut import seal
     from seamripper.estimate import proportion
-    from seamripper.matching import Task, stitched_answers
+    from seamripper.matching import right_classes, stitched_answers
 
-    wanted = stitched.matching.wanted(test) if isinstance(stitched.matching, Task) else test.labels
+    wanted = right_classes(stitched.matching, test)
     with seal(stitched.models):
         answers = stitched_answers(stitched, test, batch=512)
     best = answers.topk(min(5, answers.shape[1])).indices == wanted[:, None]
