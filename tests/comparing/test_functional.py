@@ -27,7 +27,7 @@ from seamripper.errors import CutError, DataError, FileError, MeasureError
 from seamripper.matching import Direct, Functional, Match, Task, Training, evaluate, match
 from seamripper.matching.solve import least_squares
 from seamripper.measures import Pair, Side, chosen, measures
-from seamripper.measures.choosing import DIRECT, FUNCTIONAL, TASK
+from seamripper.measures.base import DIRECT, FUNCTIONAL, TASK
 from seamripper.models.zoo.vit import ViT
 from seamripper.stitches import stitches
 

@@ -39,7 +39,7 @@ from seamripper.errors import CutError, DataError, MatchError, MeasureError, Sti
 from seamripper.estimate import Estimate, paired
 from seamripper.matching import Direct, Matching, evaluate, match
 from seamripper.matching.task import require_classes
-from seamripper.measures.choosing import DIRECT, TASK
+from seamripper.measures.base import DIRECT, TASK
 from seamripper.measures.score import rule_of
 from seamripper.models.running import answer_of, versions
 

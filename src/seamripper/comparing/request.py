@@ -14,8 +14,7 @@ from seamripper.comparing.rule import Rule, Stitching
 from seamripper.data.paired import require_samples
 from seamripper.data.samples import Samples
 from seamripper.errors import FileError, MeasureError, ModelError
-from seamripper.measures.base import Measure, measures
-from seamripper.measures.choosing import FUNCTIONAL, chosen
+from seamripper.measures.base import FUNCTIONAL, Measure, chosen, measures
 from seamripper.models.model import Model
 
 

@@ -3,8 +3,7 @@
 `measures` lists them, `measures.make("svcca?dims=20")` makes one, and `score` applies it to a `Pair`.
 """
 
-from seamripper.measures.base import Claims, Measure, measures
-from seamripper.measures.choosing import chosen
+from seamripper.measures.base import Claims, Measure, chosen, measures
 from seamripper.measures.pair import Pair, Side
 from seamripper.measures.score import reason, score
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from seamripper.measures.base import Claims, Transformation
 from seamripper.measures.hsic import FEWEST, hsic_of_rows
-from seamripper.measures.pair import Batched, FoldCross, FoldMoments, Pair, Side
+from seamripper.measures.pair import Batched, FoldMoments, Pair, Side
 
 _SIZES = ((60, 6, 5), (90, 5, 7), (120, 6, 6))
 """Rows, columns of x and columns of y of each draw."""
@@ -122,7 +122,7 @@ def as_moments(pair: Pair) -> Pair:
     assert fold_of is not None
     folds = [(x[fold_of == number], y[fold_of == number]) for number in sorted(set(fold_of.tolist()))]
     sides = [Side(side.grain, tuple(_block(f[k]) for f in folds)) for k, side in enumerate((pair.x, pair.y))]
-    return Pair(sides[0], sides[1], tuple(FoldCross((a - a.mean(0)).T @ (b - b.mean(0))) for a, b in folds))
+    return Pair(sides[0], sides[1], tuple((a - a.mean(0)).T @ (b - b.mean(0)) for a, b in folds))
 
 
 def as_batches(pair: Pair, *, batch: int) -> Pair:

@@ -62,7 +62,6 @@ class RSA(Measure):
         )
 
     def of(self, pair: Pair) -> float:
-        """The correlation of the two upper triangles, or of their ranks."""
         x, y = both(pair, self._triangle)
         if self.compare == "kendall":
             return float(kendalltau(x.cpu().numpy(), y.cpu().numpy()).statistic)
