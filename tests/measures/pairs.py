@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from seamripper.measures.base import Measure
-from seamripper.measures.pair import FOLDS, Batched, FoldMoments, Pair, Side
+from seamripper.measures.draws import as_moments
+from seamripper.measures.pair import FoldMoments, Pair, Side
 
 
 def related(n: int, p: int, q: int, *, seed: int = 0, mean: float = 2.0) -> tuple[Tensor, Tensor]:
@@ -67,41 +68,9 @@ def ucentred_hsic(x: Tensor, y: Tensor) -> float:
     return float((parts[0] * parts[1]).sum()) / (n * (n - 3))
 
 
-def by_moments(x: Tensor, y: Tensor, *, fold_of: Tensor | None = None, batch: int | None = None) -> Pair:
-    """The pair of these rows with nothing kept but the moments of its folds (and HSIC over batches, if `batch`)."""
-    fold_of = torch.arange(len(x)) % FOLDS if fold_of is None else fold_of
-    grain = torch.finfo(x.dtype).eps
-    xs, ys, crosses, counts, sums = [], [], [], [], []
-    for number in sorted(set(fold_of.tolist())):
-        a, b = x[fold_of == number].double(), y[fold_of == number].double()
-        c, d = a - a.mean(0), b - b.mean(0)
-        xs.append(FoldMoments(len(a), a.mean(0), c.T @ c))
-        ys.append(FoldMoments(len(b), b.mean(0), d.T @ d))
-        crosses.append(c.T @ d)
-        if batch is not None:
-            counts.append(len(a))
-            sums.append(_hsic_sums(a, b, batch))
-    batched = None if batch is None else Batched(tuple(counts), tuple(sums))
-    return Pair(Side(grain, tuple(xs)), Side(grain, tuple(ys)), tuple(crosses), batched)
-
-
-def _hsic_sums(x: Tensor, y: Tensor, batch: int) -> tuple[float, float, float]:
-    batches = [(x[i : i + batch], y[i : i + batch]) for i in range(0, len(x), batch)]
-    full = [(a, b) for a, b in batches if len(a) >= 4]
-    xx, xy, yy = (sum(ucentred_hsic(*f(a, b)) for a, b in full) for f in (_first, _both, _second))
-    return xx, xy, yy
-
-
-def _first(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    return a, a
-
-
-def _both(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    return a, b
-
-
-def _second(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    return b, b
+def by_moments(x: Tensor, y: Tensor, *, fold_of: Tensor | None = None) -> Pair:
+    """The pair of these rows with nothing kept but the moments of its folds."""
+    return as_moments(Pair.of(x, y, fold_of=fold_of))
 
 
 def assert_same_by_moments(measure: Measure, x: Tensor, y: Tensor) -> None:

@@ -14,7 +14,7 @@ from seamripper.activations.collect import require_finite
 from seamripper.comparing.forms import Batch
 from seamripper.comparing.memory import available
 from seamripper.comparing.order import order_of
-from seamripper.comparing.rule import SLICE
+from seamripper.comparing.request import SLICE
 from seamripper.comparing.sums import PassPlan, Sums
 from seamripper.cut.many import Heads
 from seamripper.data.padding import tokens_that_count

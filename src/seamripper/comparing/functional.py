@@ -26,8 +26,7 @@ from seamripper.comparing.comparison import Matrix
 from seamripper.comparing.forms import forms
 from seamripper.comparing.moments import CutMoments
 from seamripper.comparing.order import order_of
-from seamripper.comparing.request import Request
-from seamripper.comparing.rule import Rule
+from seamripper.comparing.request import Request, Rule
 from seamripper.comparing.stitched import Column, by_moments, carrier, sender_activations, solve_stitch
 from seamripper.cut.frozen import seal
 from seamripper.cut.fused import TOLERANCE

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from seamripper.comparing.forms import RowForm
-from seamripper.comparing.rule import SLICE
+from seamripper.comparing.request import SLICE
 from seamripper.errors import MeasureError
 from seamripper.measures.memo import MOST
 

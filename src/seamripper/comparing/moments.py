@@ -193,7 +193,7 @@ class CutMoments:
                 if n:
                     rows = self._rows_in(fold, grid)
                     mean = total[fold] / rows
-                    s = _mirrored(gram[fold]) - rows * torch.outer(mean, mean)
+                    s = _mirror(gram[fold]) - rows * torch.outer(mean, mean)
                     blocks.append(FoldMoments(rows, mean + self.origins[which, k], s))
             self._sides[which, k, grid] = Side(
                 self.grains[which], tuple(blocks), rounding=self._rounding(sum(b.n for b in blocks))
@@ -399,7 +399,7 @@ def _add_symmetric(total: Tensor, x: Tensor, y: Tensor) -> None:
         _add(total[rows, start:], x[rows], y[start:])
 
 
-def _mirrored(total: Tensor) -> Tensor:
+def _mirror(total: Tensor) -> Tensor:
     """The whole of a symmetric matrix whose upper blocks were added up."""
     upper = total.triu()
     return upper + upper.triu(1).T

@@ -144,14 +144,14 @@ measures: Registry[Measure] = Registry(
 """Every measure by name. `measures.make("svcca?dims=20")` makes one; `mine.py:MyMeasure` makes one of a user's file."""
 
 
-def chosen(choices: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
+def choose_measures(choices: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
     """The measures that these words mean, each once; commas separate several.
 
     `all` is every measure in every variant that has a name of its own; `moments`, `batches` and `rows` are those of
     them that are computed from moments, from sums over minibatches, and from kept rows. None stands for the
     functional matrices, which need the models.
 
-    >>> [measure.label for measure in chosen("linear_cka,linear_cka")]
+    >>> [measure.label for measure in choose_measures("linear_cka,linear_cka")]
     ['linear_cka']
     """
     variants = [variant for cls in measures.values() for variant in cls.variants()]

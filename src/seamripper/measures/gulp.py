@@ -51,14 +51,14 @@ class GULP(Measure):
         )
 
     def of(self, pair: Pair) -> float:
-        (own_x, scale_x, worst_x), (own_y, scale_y, worst_y) = self._damped(pair.x), self._damped(pair.y)
+        (own_x, scale_x, worst_x), (own_y, scale_y, worst_y) = self._ridge_terms(pair.x), self._ridge_terms(pair.y)
         cross = squared_norm(pair.rotated / scale_x[:, None] / scale_y)
         square = own_x + own_y - 2 * cross
         # Below this float64 cannot tell the difference from none, and its root would make it look like one.
         eps = (pair.x.width + pair.y.width) * torch.finfo(torch.float64).eps * max(worst_x, worst_y)
         return math.sqrt(square) if square > eps * (own_x + own_y) else 0.0
 
-    def _damped(self, side: Side) -> tuple[float, torch.Tensor, float]:
+    def _ridge_terms(self, side: Side) -> tuple[float, torch.Tensor, float]:
         """tr(A Σ A Σ), the roots of the eigenvalues of A⁻¹ (for rows that are not yet scaled), and the condition of A.
 
         All on the directions that vary by more than rounding.

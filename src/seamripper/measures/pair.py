@@ -145,7 +145,7 @@ class Side:
         if self.rows is not None:
             return self.centred.T @ self.centred
         shifts = self.shifts
-        return _merged([b.s for b in self.blocks], shifts, shifts, self.blocks)
+        return _merge([b.s for b in self.blocks], shifts, shifts, self.blocks)
 
     @once
     def shifts(self) -> Tensor:
@@ -280,7 +280,7 @@ class Pair:
         """Σ (x − mean)(y − mean)ᵀ, (p, q)."""
         if not self.crosses:
             return self.x.centred.T @ self.y.centred
-        return _merged(self.crosses, self.x.shifts, self.y.shifts, self.x.blocks)
+        return _merge(self.crosses, self.x.shifts, self.y.shifts, self.x.blocks)
 
     @once
     def quartic(self) -> float:
@@ -414,7 +414,7 @@ def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return scaled / values.clamp(min=_TINY), values, v
 
 
-def _merged(terms: Sequence[Tensor], x: Tensor, y: Tensor, blocks: Sequence[FoldMoments]) -> Tensor:
+def _merge(terms: Sequence[Tensor], x: Tensor, y: Tensor, blocks: Sequence[FoldMoments]) -> Tensor:
     """Second moments of several folds about their common mean, from those about the folds' own, and the shifts."""
     total = terms[0].clone()
     for term in terms[1:]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.measures.alignment import projection_weights
+from seamripper.measures.alignment import UNITS, projection_weights
 from seamripper.measures.base import TRANSFORMATIONS, Claims, Measure
 from seamripper.measures.pair import Pair
 
@@ -35,7 +35,7 @@ class DingPWCCA(Measure):
         symmetric=False,
         range=(0.0, 1.0),
         self_score=0.0,
-        invariant_to=frozenset({"translation", "scaling", "permutation"}),
+        invariant_to=UNITS,
         receiver_invariant_to=frozenset(TRANSFORMATIONS),
         spans=True,
     )
