@@ -38,7 +38,8 @@ def _held_out(pair: Pair) -> HeldOut:
 
 def _of_fold(fitted: Pair, other: Pair) -> tuple[float, float, float]:
     """Error, variation and norm of y on `other` for the map found on `fitted`."""
-    map_ = fitted.x.whitener @ (fitted.half_rotated / fitted.x.spreads[:, None])
+    values, vectors = (part[..., : fitted.x.rank] for part in fitted.x.eigen)
+    map_ = vectors @ (fitted.half_rotated / values[:, None])
     shift = other.y.mean - fitted.y.mean
     offset = shift - (other.x.mean - fitted.x.mean) @ map_
     explained, size = (float(map_.flatten() @ product.flatten()) for product in (other.sxy, other.x.s @ map_))

@@ -291,29 +291,31 @@ class Pair:
     def nuclear(self) -> float:
         """‖Sxy‖_*, the sum of its singular values: what an orthogonal map can make of x and y at best."""
         if self.crosses:
-            nuclear = float(_singular_values(self._turned).sum())
+            nuclear = float(_singular_values(self._principal).sum())
             # The gap to the most that it can be is what distances are made of: a small one needs all of its digits.
             if nuclear < _FAR * math.sqrt(self.x.total * self.y.total):
                 return nuclear
         return float(torch.linalg.svdvals(self.sxy).sum())
 
     @once
-    def _half_turned(self) -> Tensor:
+    def _half_principal(self) -> Tensor:
+        """Sxy between all principal directions of x and the columns of y, (p, q)."""
         return self.x.eigen[1].T @ self.sxy
 
     @once
-    def _turned(self) -> Tensor:
-        return self._half_turned @ self.y.eigen[1]
+    def _principal(self) -> Tensor:
+        """Sxy between all principal directions of x and all of y, (p, q)."""
+        return self._half_principal @ self.y.eigen[1]
 
     @property
     def half_rotated(self) -> Tensor:
-        """Sxy between the principal directions of x and the columns of y, (rank x, q)."""
-        return self._half_turned[: self.x.rank]
+        """Sxy between the principal directions of x that count and the columns of y, (rank x, q)."""
+        return self._half_principal[: self.x.rank]
 
     @property
     def rotated(self) -> Tensor:
-        """Sxy between the principal directions of x and those of y, (rank x, rank y)."""
-        return self._turned[: self.x.rank, : self.y.rank]
+        """Sxy between the principal directions of x and of y that count, (rank x, rank y)."""
+        return self._principal[: self.x.rank, : self.y.rank]
 
     @once
     def whitened(self) -> Tensor:
