@@ -32,13 +32,13 @@ from torch import Tensor, nn
 from seamripper.comparing import Rule, Sums, compare
 from seamripper.comparing.accumulate import accumulate
 from seamripper.comparing.forms import Batch
-from seamripper.comparing.rule import BATCH, SLICE
+from seamripper.comparing.request import BATCH, SLICE
 from seamripper.comparing.sums import PassPlan
 from seamripper.comparing.values import score_matrices
 from seamripper.cut import split
 from seamripper.cut.many import heads
 from seamripper.data.samples import Samples
-from seamripper.measures import chosen
+from seamripper.measures import choose_measures
 from seamripper.models import Architecture
 
 BLOCKS = [f"layer{stage}.{block}" for stage in (1, 2, 3, 4) for block in (0, 1)]
@@ -92,7 +92,7 @@ def _time(options: argparse.Namespace) -> list[str]:
     rule = Rule(interval=not options.no_interval)
     if options.images % (options.parts * rule.batch):
         sys.exit(f"Expected --images to be a multiple of {options.parts * rule.batch}, so that every part is whole.")
-    measures = [m for m in chosen(["all"]) if m.claims.needs != "rows"]
+    measures = [m for m in choose_measures(["all"]) if m.claims.needs != "rows"]
     some = [heads(net, BLOCKS, samples.batch(slice(0, 2)), optimise=True) for net in (a, b)]
     sums = Sums(PassPlan.of(some[0].cuts, some[1].cuts, measures, rule))
     size = options.images // options.parts
@@ -133,16 +133,16 @@ def _forwards(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> None:
 
 def _others(a: nn.Module, b: nn.Module, samples: Samples, options: argparse.Namespace) -> dict[str, float]:
     """The others' seconds, measured on some of the images, as they take long, and scaled to all."""
-    found, few = {}, samples.first(OTHERS)
+    seconds, few = {}, samples.first(OTHERS)
     for name, make in (("torch_cka", _torch_cka), ("pytorch-cka", _pytorch_cka)):
         try:
             step = make(a, b, few, options.batch)
         except ImportError as e:
             print(f"{name} is not installed here ({e.name}); it needs: pip install {name}")
             continue
-        found[name] = _timed(step) * len(samples) / len(few)
-    found["a run a pair"] = _run_a_pair(a, b, samples.first(2 * options.batch), options.batch) * len(samples)
-    return found
+        seconds[name] = _timed(step) * len(samples) / len(few)
+    seconds["a run a pair"] = _run_a_pair(a, b, samples.first(2 * options.batch), options.batch) * len(samples)
+    return seconds
 
 
 def _torch_cka(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> Callable[[], object]:
@@ -167,7 +167,7 @@ def _run_a_pair(a: nn.Module, b: nn.Module, samples: Samples, batch: int) -> flo
     """The seconds an image that 64 runs take, a pair each."""
     example, total = samples.batch(slice(0, 2)), 0.0
     fronts = [[split(net, cut, example) for cut in BLOCKS] for net in (a, b)]
-    measures = chosen(["linear_cka"])
+    measures = choose_measures(["linear_cka"])
     for x in fronts[0]:
         for y in fronts[1]:
             sums = Sums(PassPlan.of([x.cut], [y.cut], measures, Rule()))

@@ -36,7 +36,7 @@ ALLOWED = {
     ("figures/scene.py", "TypeError"): "a figure that the renderer does not know; its author sees it, and no user",
     ("report/serve.py", "_NOT_FOUND"): "an answer of the server, 404; caught there",
     ("report/serve.py", "_RefusedError"): "an answer of the server with its status; caught there",
-    ("comparing/threads.py", "_StoppedError"): "ends a lane of a pass when another has failed; caught by its pool",
+    ("comparing/accumulate.py", "_StoppedError"): "ends a lane of a pass when another has failed; caught by its pool",
     ("_options.py", "error"): "a class of the tree, chosen by the caller (`type[SeamripperError]`)",
     ("_files.py", "error"): "likewise",
     ("_own_code.py", "error"): "likewise",

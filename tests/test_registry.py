@@ -16,7 +16,7 @@ from seamripper.controls import controls
 from seamripper.data import datasets
 from seamripper.errors import MeasureError, SeamripperError
 from seamripper.matching import matchings
-from seamripper.measures import chosen, measures
+from seamripper.measures import choose_measures, measures
 from seamripper.registry import Choice, Registry
 from seamripper.stitches import stitches
 
@@ -167,7 +167,7 @@ def test_words_may_be_several_and_each_counts_once() -> None:
     # A comma before a digit belongs to an option.
     assert [choice.label for choice in matchings.many("task?label_map=1,0,direct")] == ["task?label_map=1,0", "direct"]
     with pytest.raises(MeasureError, match="There is no measure 'momnts': did you mean 'moments'"):
-        chosen("momnts")
+        choose_measures("momnts")
 
 
 # ---- options

@@ -28,7 +28,7 @@ from seamripper.cut import split
 from seamripper.cut.many import heads
 from seamripper.data import Samples
 from seamripper.errors import CutError, DataError, FileError, MeasureError
-from seamripper.measures import Claims, Measure, Pair, chosen, measures, score
+from seamripper.measures import Claims, Measure, Pair, choose_measures, measures, score
 from seamripper.measures.score import Sampling
 from seamripper.models import Architecture
 
@@ -112,7 +112,7 @@ def test_a_model_and_itself() -> None:
 
 
 def test_products_in_float32_move_scores_in_the_sixth_digit_at_most() -> None:
-    asked = [m for m in chosen(["moments"]) if m.name != "numerical_rank"]
+    asked = [m for m in choose_measures(["moments"]) if m.name != "numerical_rank"]
     found = {
         products: compare(
             net(0),

@@ -26,8 +26,8 @@ from seamripper.data import Samples
 from seamripper.errors import CutError, DataError, FileError, MeasureError
 from seamripper.matching import Direct, Functional, Match, Task, Training, evaluate, match
 from seamripper.matching.solve import least_squares
-from seamripper.measures import Pair, Side, chosen, measures
-from seamripper.measures.choosing import DIRECT, FUNCTIONAL, TASK
+from seamripper.measures import Pair, Side, choose_measures, measures
+from seamripper.measures.base import DIRECT, FUNCTIONAL, TASK
 from seamripper.models.zoo.vit import ViT
 from seamripper.stitches import stitches
 
@@ -524,7 +524,7 @@ def test_too_few_samples_says_how_many(batch: int, folds: int, least: int) -> No
 
 def test_the_words() -> None:
     assert set(FUNCTIONAL) == {DIRECT, TASK}
-    assert not set(FUNCTIONAL) & {measure.name for measure in chosen(["all"])}
+    assert not set(FUNCTIONAL) & {measure.name for measure in choose_measures(["all"])}
     with pytest.raises(MeasureError, match="did you mean 'direct_functional'"):
         stitched("direct_functionl")
     with pytest.raises(MeasureError, match="'task_functional' stitches the models themselves: `seamripper compare`"):

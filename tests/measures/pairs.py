@@ -1,4 +1,4 @@
-"""Pairs for tests of measures: rows that are related, and the same pair as a pass would leave it, by moments alone."""
+"""What tests of measures are made of: rows, rotations, and pairs of which only the moments are kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from seamripper.measures.base import Measure
-from seamripper.measures.pair import FOLDS, Batched, FoldCross, FoldMoments, Pair, Side
+from seamripper.measures.draws import as_moments
+from seamripper.measures.pair import FoldMoments, Pair, Side
 
 
 def related(n: int, p: int, q: int, *, seed: int = 0, mean: float = 2.0) -> tuple[Tensor, Tensor]:
@@ -27,6 +28,24 @@ def unrelated(n: int, p: int, q: int, *, seed: int = 0) -> tuple[Tensor, Tensor]
     """Noise and other noise."""
     g = torch.Generator().manual_seed(seed)
     return torch.randn(n, p, generator=g, dtype=torch.float64), torch.randn(n, q, generator=g, dtype=torch.float64)
+
+
+def noise(n: int, width: int, seed: int) -> Tensor:
+    """Rows of noise."""
+    return torch.randn(n, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def rotation(width: int, seed: int) -> Tensor:
+    """An orthogonal matrix."""
+    return torch.linalg.qr(noise(width, width, seed))[0]
+
+
+def summed_about_zero(x: Tensor, y: Tensor) -> Pair:
+    """The moments of these rows as a pass makes them: Σ x xᵀ, and the mean taken off at the end, with its rounding."""
+    n, grain, a, b = len(x), torch.finfo(x.dtype).eps, x.double(), y.double()
+    mean, other = a.mean(0), b.mean(0)
+    sides = [Side(grain, (FoldMoments(n, m, z.T @ z - n * torch.outer(m, m)),)) for z, m in ((a, mean), (b, other))]
+    return Pair(*sides, (a.T @ b - n * torch.outer(mean, other),))
 
 
 def centred(x: Tensor) -> np.ndarray:
@@ -49,41 +68,9 @@ def ucentred_hsic(x: Tensor, y: Tensor) -> float:
     return float((parts[0] * parts[1]).sum()) / (n * (n - 3))
 
 
-def by_moments(x: Tensor, y: Tensor, *, fold_of: Tensor | None = None, batch: int | None = None) -> Pair:
-    """The pair of these rows with nothing kept but the moments of its folds (and HSIC over batches, if `batch`)."""
-    fold_of = torch.arange(len(x)) % FOLDS if fold_of is None else fold_of
-    grain = torch.finfo(x.dtype).eps
-    xs, ys, shared, counts, sums = [], [], [], [], []
-    for number in sorted(set(fold_of.tolist())):
-        a, b = x[fold_of == number].double(), y[fold_of == number].double()
-        c, d = a - a.mean(0), b - b.mean(0)
-        xs.append(FoldMoments(len(a), a.mean(0), c.T @ c))
-        ys.append(FoldMoments(len(b), b.mean(0), d.T @ d))
-        shared.append(FoldCross(c.T @ d))
-        if batch is not None:
-            counts.append(len(a))
-            sums.append(_hsic_sums(a, b, batch))
-    batched = None if batch is None else Batched(tuple(counts), tuple(sums))
-    return Pair(Side(grain, tuple(xs)), Side(grain, tuple(ys)), tuple(shared), batched)
-
-
-def _hsic_sums(x: Tensor, y: Tensor, batch: int) -> tuple[float, float, float]:
-    batches = [(x[i : i + batch], y[i : i + batch]) for i in range(0, len(x), batch)]
-    full = [(a, b) for a, b in batches if len(a) >= 4]
-    xx, xy, yy = (sum(ucentred_hsic(*f(a, b)) for a, b in full) for f in (_first, _both, _second))
-    return xx, xy, yy
-
-
-def _first(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    return a, a
-
-
-def _both(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    return a, b
-
-
-def _second(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    return b, b
+def by_moments(x: Tensor, y: Tensor, *, fold_of: Tensor | None = None) -> Pair:
+    """The pair of these rows with nothing kept but the moments of its folds."""
+    return as_moments(Pair.of(x, y, fold_of=fold_of))
 
 
 def assert_same_by_moments(measure: Measure, x: Tensor, y: Tensor) -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from torch import Tensor
 
 from seamripper.errors import MeasureError
@@ -33,7 +33,7 @@ def align(k: list[list[float]], l: list[list[float]], near: int) -> float:  # no
 @pytest.mark.parametrize(("p", "q"), [(5, 4), (50, 60)])
 @pytest.mark.parametrize("near", [1, 5, 29])
 def test_in_loops(near: int, p: int, q: int) -> None:
-    x, y = drawn(30, p, 0) + 0.3, drawn(30, q, 1)
+    x, y = noise(30, p, 0) + 0.3, noise(30, q, 1)
     y[:, :3] += 2 * x[:, :3]
     k, l = kernel(x), kernel(y)  # noqa: E741
     expected = align(k, l, near) / math.sqrt(align(k, k, near) * align(l, l, near))
@@ -54,16 +54,16 @@ def test_neighbourhoods_apart_give_nothing() -> None:
 
 def test_sees_local_agreement_that_a_global_shuffle_hides() -> None:
     # Ten tight groups, their centres anew in y: neighbours agree, the rest does not.
-    inside = 0.1 * drawn(100, 6, 0)
+    inside = 0.1 * noise(100, 6, 0)
     group = torch.arange(100) // 10
-    x, y = drawn(10, 6, 1)[group] + inside, drawn(10, 6, 2)[group] + inside
+    x, y = noise(10, 6, 1)[group] + inside, noise(10, 6, 2)[group] + inside
     assert CKNNA(k=9).value(Pair.of(x, y)) > 0.95
     assert CKNNA(k=9).value(Pair.of(x, y[torch.randperm(100, generator=torch.Generator().manual_seed(0))])) < 0.3
 
 
 def test_says_how_many_samples_are_needed() -> None:
     with pytest.raises(MeasureError, match="cknna needs at least 11 samples, but got 10"):
-        CKNNA().value(Pair.of(drawn(10, 3, 0), drawn(10, 3, 1)))
+        CKNNA().value(Pair.of(noise(10, 3, 0), noise(10, 3, 1)))
 
 
 def test_refuses_a_k_that_counts_nothing() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.spatial.distance
 import torch
-from draws import drawn
+from pairs import noise
 from torch import Tensor
 
 from seamripper.errors import MeasureError
@@ -21,7 +21,7 @@ def concentricity(rows: Tensor) -> float:
 
 @pytest.mark.parametrize("width", [4, 30])
 def test_it_is_the_mean_cosine_with_the_mean(width: int) -> None:
-    x, y = drawn(12, width, 0) + 1, drawn(12, 5, 1) + 0.2
+    x, y = noise(12, width, 0) + 1, noise(12, 5, 1) + 0.2
     pair = Pair.of(x, y)
     figures = concentricity(x), concentricity(y)
     assert ConcentricityDifference().sides(pair) == pytest.approx(figures, abs=1e-12)
@@ -30,7 +30,7 @@ def test_it_is_the_mean_cosine_with_the_mean(width: int) -> None:
 
 @pytest.mark.parametrize("width", [4, 30])
 def test_rows_of_zeros_are_left_out(width: int) -> None:
-    x, y = drawn(12, width, 0) + 1, drawn(12, 5, 1) + 1
+    x, y = noise(12, width, 0) + 1, noise(12, 5, 1) + 1
     x[4] = 0.0
     expected = abs(concentricity(x) - concentricity(y))
     assert ConcentricityDifference().value(Pair.of(x, y)) == pytest.approx(expected, abs=1e-10)
@@ -44,7 +44,7 @@ def test_one_long_row_can_make_it_negative() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("width", [3, 30])
 def test_centred_rows_are_refused(dtype: torch.dtype, width: int) -> None:
-    x = drawn(20, width, 0).to(dtype)
+    x = noise(20, width, 0).to(dtype)
     with pytest.raises(MeasureError, match=r"mean of the receiver's rows is zero.*not centred"):
         ConcentricityDifference().value(Pair.of(x + 1, x - x.mean(0)))
     with pytest.raises(MeasureError, match="mean of the sender's rows is zero"):

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from seamripper.errors import MeasureError
-from seamripper.measures import Claims, Measure, Pair, Side, chosen, measures
+from seamripper.measures import Claims, Measure, Pair, Side, choose_measures, measures
 from seamripper.measures.base import SHAPE, TRANSFORMATIONS, Transformation
 from seamripper.measures.contract import check
 from seamripper.measures.draws import as_moments
@@ -24,7 +24,7 @@ NUMBERS = ("gulp?ridge=0", "svcca?dims=3", "svcca?keep=0.8", "minibatch_cka?batc
 
 def every() -> list[Measure]:
     """All variants of all measures, and each with every other word or switch that one option may be set to."""
-    found = {measure.label: measure for measure in (*chosen(["all"]), *chosen(NUMBERS))}
+    found = {measure.label: measure for measure in (*choose_measures(["all"]), *choose_measures(NUMBERS))}
     for cls in measures.values():
         hints = get_type_hints(cls)
         for field in fields(cls):

@@ -8,7 +8,7 @@ import statistics
 
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from torch import Tensor
 
 from seamripper.measures.distance_correlation import DistanceCorrelation
@@ -43,7 +43,7 @@ def test_a_published_value() -> None:
 
 @pytest.mark.parametrize(("p", "q"), [(3, 2), (30, 20)])
 def test_in_loops(p: int, q: int) -> None:
-    x, y = drawn(9, p, 0) + 2, drawn(9, q, 1)
+    x, y = noise(9, p, 0) + 2, noise(9, q, 1)
     y[:, 0] += x[:, 0]
     d, e = between(x), between(y)
     expected = math.sqrt(covariance(d, e) / math.sqrt(covariance(d, d) * covariance(e, e)))
@@ -58,13 +58,13 @@ def test_of_normal_variables(rho: float) -> None:
     root = math.sqrt
     inner = rho * math.asin(rho) + root(1 - rho**2) - rho * math.asin(rho / 2) - root(4 - rho**2) + 1
     squared = inner / (1 + math.pi / 3 - root(3))
-    x, noise = drawn(2000, 1, 0), drawn(2000, 1, 1)
-    y = rho * x + root(1 - rho**2) * noise
+    x, other = noise(2000, 1, 0), noise(2000, 1, 1)
+    y = rho * x + root(1 - rho**2) * other
     assert DistanceCorrelation(debiased=True).value(Pair.of(x, y)) == pytest.approx(squared, abs=0.03)
     assert DistanceCorrelation().value(Pair.of(x, y)) ** 2 == pytest.approx(squared, abs=0.03)
 
 
 def test_in_many_dimensions_only_debiased_tells_the_unrelated() -> None:
-    pair = Pair.of(drawn(50, 500, 0), drawn(50, 500, 1))
+    pair = Pair.of(noise(50, 500, 0), noise(50, 500, 1))
     assert DistanceCorrelation().value(pair) > 0.9
     assert abs(DistanceCorrelation(debiased=True).value(pair)) < 0.1

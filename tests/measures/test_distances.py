@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from scipy.spatial.distance import pdist, squareform
 
 from seamripper.errors import MeasureError
@@ -17,7 +17,7 @@ from seamripper.measures.pair import Side
 
 def test_nearly_equal_rows_far_from_zero_keep_their_digits() -> None:
     # |x|² − 2 x·y + |y|² has no digit left here: 1e12 against 1e-6.
-    x = 1e6 + 1e-3 * drawn(12, 9, 0)
+    x = 1e6 + 1e-3 * noise(12, 9, 0)
     exact = [
         float(sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x[i].tolist(), x[j].tolist(), strict=True))) ** 0.5
         for i in range(12)
@@ -40,20 +40,20 @@ def test_nearly_parallel_rows_keep_their_digits() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
 @pytest.mark.parametrize(("n", "p"), [(20, 5), (9, 40)])
 def test_as_scipy_has_them(metric: Metric, n: int, p: int) -> None:
-    x = drawn(n, p, 0) + 0.3
+    x = noise(n, p, 0) + 0.3
     found = distances(Side.of(x), metric, "sender").numpy()
     np.testing.assert_allclose(found, pdist(x.numpy(), metric), rtol=0, atol=1e-13)
     np.testing.assert_array_equal(square(torch.from_numpy(found), n).numpy(), squareform(found))
 
 
 def test_cosines() -> None:
-    x = drawn(7, 3, 0)
+    x = noise(7, 3, 0)
     expected = [[np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for b in x.numpy()] for a in x.numpy()]
     np.testing.assert_allclose(cosines(Side.of(x), "sender").numpy(), expected, rtol=0, atol=1e-14)
 
 
 def test_the_same_rows_are_at_no_distance_and_as_far_from_others() -> None:
-    x = drawn(6, 30, 0) * 10
+    x = noise(6, 30, 0) * 10
     x[4] = x[1]
     for metric in ("euclidean", "cosine", "correlation"):
         found = square(chords(Side.of(torch.cat([x] * 6)), metric, "sender"), 36)
@@ -69,7 +69,7 @@ def test_grades_tie_what_rounding_parts() -> None:
 
 
 def test_rows_without_a_direction_are_refused_by_name() -> None:
-    x = drawn(8, 3, 0)
+    x = noise(8, 3, 0)
     x[[2, 5]] = 0.0
     with pytest.raises(MeasureError, match=r"cosine distance .* rows that are zero: the receiver has 2 .* first row 2"):
         distances(Side.of(x), "cosine", "receiver")
@@ -80,14 +80,14 @@ def test_rows_without_a_direction_are_refused_by_name() -> None:
 
 
 def test_what_rounding_leaves_of_constant_rows_is_no_direction() -> None:
-    x = drawn(8, 1, 0).expand(8, 7)
+    x = noise(8, 1, 0).expand(8, 7)
     assert bool((x - x.mean(1, keepdim=True)).any())
     with pytest.raises(MeasureError, match="rows that are constant: the sender has 8 of them"):
         distances(Side.of(x), "correlation", "sender")
 
 
 def test_a_zero_row_is_still_found_when_the_rows_were_turned() -> None:
-    x = drawn(8, 30, 0)
+    x = noise(8, 30, 0)
     x[3] = 0.0
     with pytest.raises(MeasureError, match="the sender has 1 of them, first row 3"):
         distances(Side.of(x).compact, "cosine", "sender")

@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from draws import drawn, summed_about_zero
-from pairs import assert_same_by_moments, related
+from pairs import assert_same_by_moments, noise, related, summed_about_zero
 from torch import Tensor
 
 from seamripper.errors import MeasureError
@@ -31,33 +30,33 @@ def by_brute_force(x: Tensor, y: Tensor) -> float:
 @pytest.mark.parametrize(("n", "p", "q"), [(30, 5, 5), (30, 2, 5), (30, 5, 3), (5, 6, 6), (30, 1, 1)])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_pairing_is_better(n: int, p: int, q: int, seed: int) -> None:
-    x, y = drawn(n, p, seed) * 3 + 2, drawn(n, q, seed + 10)
+    x, y = noise(n, p, seed) * 3 + 2, noise(n, q, seed + 10)
     assert match(x, y) == pytest.approx(by_brute_force(x, y), abs=1e-12)
 
 
 def test_the_sign_counts() -> None:
-    x = drawn(30, 1, 0)
+    x = noise(30, 1, 0)
     assert match(x, 2 * x + 1) == pytest.approx(1.0, abs=1e-12)
     assert match(x, -x) == pytest.approx(-1.0, abs=1e-12)
 
 
 def test_greed_would_be_worse() -> None:
     # Both units of x have the first of y for their best partner; only one can have it.
-    a, b = drawn(1000, 1, 0), drawn(1000, 1, 1)
+    a, b = noise(1000, 1, 0), noise(1000, 1, 1)
     x, y = torch.cat([a + 0.1 * b, a], 1), torch.cat([a, b], 1)
     assert match(x, y) == pytest.approx(by_brute_force(x, y), abs=1e-12)
     assert match(x, y) < 0.6
 
 
 def test_every_column_may_have_units_of_its_own() -> None:
-    x = drawn(50, 4, 0)
+    x = noise(50, 4, 0)
     assert match(x, x.flip(1) * torch.tensor([1.0, 10.0, 0.1, 1e4]) + 1) == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("level", [0.0, 0.1, 1e6])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_dead_units_count_as_nothing(level: float, dtype: torch.dtype) -> None:
-    x = drawn(50, 4, 0).to(dtype)
+    x = noise(50, 4, 0).to(dtype)
     dead = torch.cat([x[:, :3], torch.full((50, 1), level, dtype=dtype)], 1)
     assert match(x, dead) == pytest.approx(0.75, abs=1e-6)
     assert match(dead, dead.clone()) == pytest.approx(0.75, abs=1e-6)
@@ -65,7 +64,7 @@ def test_dead_units_count_as_nothing(level: float, dtype: torch.dtype) -> None:
 
 
 def test_only_dead_units_are_refused() -> None:
-    x = drawn(50, 4, 0)
+    x = noise(50, 4, 0)
     with pytest.raises(MeasureError, match="sender's activations are constant"):
         match(torch.ones_like(x), x)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 
@@ -20,8 +20,8 @@ def sets(x: Tensor, k: int, metric: str) -> list[set[int]]:
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize(("k", "p"), [(1, 4), (10, 4), (10, 80)])
 def test_by_sets(metric: str, k: int, p: int) -> None:
-    x = drawn(60, p, 0) + 0.5
-    y = x[:, :4] + 0.7 * drawn(60, 4, 1)
+    x = noise(60, p, 0) + 0.5
+    y = x[:, :4] + 0.7 * noise(60, 4, 1)
     shared = [len(a & b) / len(a | b) for a, b in zip(sets(x, k, metric), sets(y, k, metric), strict=True)]
     assert KNNJaccard(k=k, metric=metric).value(Pair.of(x, y)) == pytest.approx(sum(shared) / 60, abs=1e-14)
 
@@ -33,6 +33,6 @@ def test_disjoint_neighbourhoods_share_nothing() -> None:
 
 
 def test_by_default_ten_neighbours_by_cosine() -> None:
-    x, y = drawn(40, 5, 0), drawn(40, 5, 0) + drawn(40, 5, 1)
+    x, y = noise(40, 5, 0), noise(40, 5, 0) + noise(40, 5, 1)
     assert KNNJaccard().value(Pair.of(x, y)) == KNNJaccard(k=10, metric="cosine").value(Pair.of(x, y))
     assert KNNJaccard().label == "knn_jaccard"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,17 +14,22 @@ from seamripper.errors import MeasureError
 from seamripper.measures import measures
 from seamripper.measures.debiased_cka import DebiasedCKA
 from seamripper.measures.minibatch_cka import MinibatchCKA
-from seamripper.measures.pair import Pair
+from seamripper.measures.pair import Batched, Pair
+
+
+def hsic_sums(x: Tensor, y: Tensor, bounds: list[int]) -> tuple[float, float, float]:
+    """HSIC₁ of x with itself, of x with y, and of y with itself, summed over batches between the bounds."""
+    batches = [(x[low:high], y[low:high]) for low, high in itertools.pairwise(bounds)]
+    own_x, cross, own_y = (
+        sum(ucentred_hsic(*sides) for sides in column)
+        for column in zip(*(((a, a), (a, b), (b, b)) for a, b in batches), strict=True)
+    )
+    return own_x, cross, own_y
 
 
 def by_batches(x: Tensor, y: Tensor, bounds: list[int]) -> float:
-    """Batches between the given bounds."""
-    sums = [0.0, 0.0, 0.0]
-    for lo, hi in itertools.pairwise(bounds):
-        a, b = x[lo:hi], y[lo:hi]
-        for k, (u, v) in enumerate(((a, b), (a, a), (b, b))):
-            sums[k] += ucentred_hsic(u, v)
-    return sums[0] / (sums[1] * sums[2]) ** 0.5
+    own_x, cross, own_y = hsic_sums(x, y, bounds)
+    return cross / (own_x * own_y) ** 0.5
 
 
 def test_sums_over_batches_in_row_order() -> None:
@@ -49,7 +55,8 @@ def test_the_sums_of_a_pass_are_used() -> None:
     """Where the folds are whole batches, they are the sums of the rows."""
     x, y = related(80, 4, 6)
     folds = torch.arange(80) // 16
-    moments = by_moments(x, y, fold_of=folds, batch=8)
+    sums = tuple(hsic_sums(x, y, [start, start + 8, start + 16]) for start in range(0, 80, 16))
+    moments = replace(by_moments(x, y, fold_of=folds), batched=Batched((16,) * 5, sums))
     assert MinibatchCKA(batch=8).value(moments) == pytest.approx(MinibatchCKA(batch=8).value(Pair.of(x, y)), rel=1e-9)
     rest = MinibatchCKA(batch=8).value(Pair.of(x, y, fold_of=folds).without(2))
     assert MinibatchCKA(batch=8).value(moments.without(2)) == pytest.approx(rest, rel=1e-9)

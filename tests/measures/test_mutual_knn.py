@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from torch import Tensor
 
 from seamripper.measures.mutual_knn import MutualKNN
@@ -21,15 +21,15 @@ def nearest(x: Tensor, k: int) -> list[set[int]]:
 
 @pytest.mark.parametrize("k", [1, 5, 20])
 def test_by_inner_products(k: int) -> None:
-    x = drawn(40, 6, 0) + 0.5
-    y = x[:, :4] + drawn(40, 4, 1)
+    x = noise(40, 6, 0) + 0.5
+    y = x[:, :4] + noise(40, 4, 1)
     a, b = nearest(x, k), nearest(y, k)
     expected = sum(len(u & v) for u, v in zip(a, b, strict=True)) / (40 * k)
     assert MutualKNN(k=k).value(Pair.of(x, y)) == pytest.approx(expected, abs=1e-14)
 
 
 def test_by_chance_it_is_k_of_the_others() -> None:
-    values = [MutualKNN(k=10).value(Pair.of(drawn(101, 8, s), drawn(101, 8, 50 + s))) for s in range(10)]
+    values = [MutualKNN(k=10).value(Pair.of(noise(101, 8, s), noise(101, 8, 50 + s))) for s in range(10)]
     assert sum(values) / 10 == pytest.approx(10 / 100, abs=0.01)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from draws import drawn, rotation
+from pairs import noise, rotation
 from sklearn.neighbors import NearestNeighbors
 
 from seamripper.errors import MeasureError
@@ -20,14 +20,14 @@ MEASURES = [cls(k=3, metric=m) for cls in (KNNJaccard, MutualKNN, RankSimilarity
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("k", [1, 10, 49])
 def test_as_scikit_learn_has_them(metric: str, k: int) -> None:
-    x = drawn(50, 4, 0) + 0.5
+    x = noise(50, 4, 0) + 0.5
     expected = NearestNeighbors(n_neighbors=k, metric=metric, algorithm="brute").fit(x.numpy()).kneighbors()[1]
     assert neighbours(Side.of(x), k, metric, "sender").tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 def test_ties_go_to_the_first_in_order(metric: str) -> None:
-    places = drawn(3, 4, 0)
+    places = noise(3, 4, 0)
     x = places[torch.arange(12) % 3]
     turned = x @ rotation(4, 1)
     expected = [[j for j in range(12) if j != i and j % 3 == i % 3] for i in range(12)]
@@ -36,7 +36,7 @@ def test_ties_go_to_the_first_in_order(metric: str) -> None:
 
 
 def test_ranks() -> None:
-    x = drawn(9, 3, 0)
+    x = noise(9, 3, 0)
     found = ranks(Side.of(x), 4, "euclidean", "sender")
     order = neighbours(Side.of(x), 4, "euclidean", "sender").tolist()
     expected = [[order[i].index(j) + 1 if j in order[i] else 0 for j in range(9)] for i in range(9)]
@@ -45,14 +45,14 @@ def test_ranks() -> None:
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.label)
 def test_what_the_metric_does_not_see(measure: OfNeighbours) -> None:
-    x, y = drawn(40, 5, 0), drawn(40, 5, 0) + drawn(40, 5, 1)
+    x, y = noise(40, 5, 0), noise(40, 5, 0) + noise(40, 5, 1)
     value = measure.value(Pair.of(x, y))
     changed = {
         "translation": x + torch.tensor([1.0, -2.0, 0.5, 0.0, 3.0]),
         "scaling": 2.5 * x,
         "orthogonal": x @ rotation(5, 9),
         "permutation": x[:, [3, 1, 4, 0, 2]],
-        "invertible": x @ drawn(5, 5, 7),
+        "invertible": x @ noise(5, 5, 7),
     }
     kept = {name for name, z in changed.items() if abs(measure.value(Pair.of(z, y)) - value) < 1e-12}
     assert kept == measure.claims.invariant_to
@@ -61,7 +61,7 @@ def test_what_the_metric_does_not_see(measure: OfNeighbours) -> None:
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.label)
 def test_repeated_samples_are_no_obstacle(measure: OfNeighbours) -> None:
-    x, y = drawn(8, 3, 0).repeat(3, 1), drawn(24, 3, 1)
+    x, y = noise(8, 3, 0).repeat(3, 1), noise(24, 3, 1)
     assert measure.value(Pair.of(x, x)) == pytest.approx(1.0, abs=1e-14)
     assert measure.value(Pair.of(x, y)) == pytest.approx(measure.value(Pair.of(y, x)), abs=1e-14)
     assert measure.value(Pair.of(x, y)) < 0.9
@@ -71,8 +71,8 @@ def test_repeated_samples_are_no_obstacle(measure: OfNeighbours) -> None:
 def test_says_how_many_samples_are_needed(measure: OfNeighbours) -> None:
     # Of four samples, three neighbours are all there are.
     with pytest.raises(MeasureError, match=r"k=3.* needs at least 5 samples, but got 4"):
-        measure.value(Pair.of(drawn(4, 2, 0), drawn(4, 2, 1)))
-    assert measure.value(Pair.of(drawn(5, 2, 0), drawn(5, 2, 1))) < 1
+        measure.value(Pair.of(noise(4, 2, 0), noise(4, 2, 1)))
+    assert measure.value(Pair.of(noise(5, 2, 0), noise(5, 2, 1))) < 1
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, True])
@@ -89,8 +89,8 @@ def test_refuses_a_metric_that_it_does_not_know() -> None:
 
 
 def test_names_the_side_that_has_no_direction() -> None:
-    x = drawn(20, 3, 0)
+    x = noise(20, 3, 0)
     x[4] = 0.0
     with pytest.raises(MeasureError, match=r"the receiver has 1 of them, first row 4"):
-        MutualKNN().value(Pair.of(drawn(20, 3, 1), x))
-    assert MutualKNN(metric="euclidean").value(Pair.of(drawn(20, 3, 1), x)) > 0
+        MutualKNN().value(Pair.of(noise(20, 3, 1), x))
+    assert MutualKNN(metric="euclidean").value(Pair.of(noise(20, 3, 1), x)) > 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
-from pairs import by_moments, related
+from pairs import by_moments, related, rotation
 
 from seamripper.errors import MeasureError
 from seamripper.measures import Pair, Side
@@ -41,6 +43,26 @@ def test_a_side_is_the_same_by_rows_and_by_moments() -> None:
         assert a.nuclear == pytest.approx(b.nuclear)
         torch.testing.assert_close(a.swapped.sxy, b.sxy.T)
         torch.testing.assert_close(a.canonical[1], b.canonical[1])
+
+
+@pytest.mark.parametrize(("p", "q"), [(24, 24), (40, 12), (12, 40)])
+@pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-7])
+def test_singular_values_by_moments_are_those_of_an_svd(p: int, q: int, smallest: float) -> None:
+    # Of columns that shrink to `smallest`, rotated, the cross-products shrink to its square; one column is dead.
+    x, y = related(400, p, q)
+    scales = torch.logspace(0, math.log10(smallest), max(p, q), dtype=torch.float64)
+    x, y = x * scales[:p] @ rotation(p, 1), y * scales[:q] @ rotation(q, 2)
+    x[:, 3], y[:, 5] = 0.0, 0.0
+    for pair in (by_moments(x, y), by_moments(x, y).without(2)):
+        nuclear = float(torch.linalg.svdvals(pair.sxy).sum())
+        assert pair.nuclear == pytest.approx(nuclear, rel=1e-9)
+        gap = math.sqrt(pair.x.total * pair.y.total)
+        assert gap - pair.nuclear == pytest.approx(gap - nuclear, rel=1e-9)
+        for k, m in ((pair.x.rank, pair.y.rank), (7, 5)):
+            expected = torch.linalg.svdvals(pair.whitened[:k, :m])
+            assert float(pair.correlations_within(k, m).sum()) == pytest.approx(float(expected.sum()), rel=1e-9)
+    alike = by_moments(x, x)
+    assert alike.nuclear == pytest.approx(alike.x.total, rel=1e-14)
 
 
 def test_whitened_directions_have_the_canonical_correlations() -> None:

@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 import torch
-from draws import drawn, rotation
-from pairs import assert_same_by_moments, related
+from pairs import assert_same_by_moments, noise, related, rotation
 from torch import Tensor
 
 from seamripper.measures.pair import Pair
@@ -30,13 +29,13 @@ def by_brute_force(x: Tensor, y: Tensor) -> float:
 @pytest.mark.parametrize(("n", "p", "q"), [(20, 5, 5), (20, 2, 5), (20, 5, 3), (4, 6, 6), (20, 1, 1)])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_order_of_the_columns_is_nearer(n: int, p: int, q: int, seed: int) -> None:
-    x, y = drawn(n, p, seed) * 3 + 2, drawn(n, q, seed + 10)
+    x, y = noise(n, p, seed) * 3 + 2, noise(n, q, seed + 10)
     assert distance(x, y) == pytest.approx(by_brute_force(x, y), abs=1e-12)
 
 
 def test_a_negative_partner_is_still_a_partner() -> None:
     # Padded to one width, a column cannot be left alone: with all signs turned the best assignment is below 0.
-    x = drawn(20, 1, 0)
+    x = noise(20, 1, 0)
     assert distance(x, -x) == pytest.approx(2.0, abs=1e-12)
     y = torch.cat([-x, -2 * x], 1)
     assert distance(x, y) == pytest.approx(by_brute_force(x, y), abs=1e-12)
@@ -44,7 +43,7 @@ def test_a_negative_partner_is_still_a_partner() -> None:
 
 
 def test_a_permuted_copy_is_exactly_0_and_a_rotated_one_is_not() -> None:
-    x = drawn(300, 30, 0) + 7
+    x = noise(300, 30, 0) + 7
     order = torch.randperm(30, generator=torch.Generator().manual_seed(1))
     assert distance(x, x.clone()) == 0.0
     assert distance(x, 2 * x[:, order] - 1) == 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 
@@ -30,8 +30,8 @@ def of_sample(a: list[int], b: list[int]) -> float:
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("k", [1, 3, 15])
 def test_in_loops(metric: str, k: int) -> None:
-    x = drawn(40, 5, 0) + 0.5
-    y = x[:, :4] + drawn(40, 4, 1)
+    x = noise(40, 5, 0) + 0.5
+    y = x[:, :4] + noise(40, 4, 1)
     pairs = list(zip(lists(x, k, metric), lists(y, k, metric), strict=True))
     assert any(not set(a) & set(b) for a, b in pairs) == (k < 15)
     expected = sum(of_sample(a, b) for a, b in pairs) / 40

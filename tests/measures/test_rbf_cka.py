@@ -8,7 +8,7 @@ import statistics
 
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from torch import Tensor
 
 from seamripper.errors import MeasureError
@@ -41,21 +41,21 @@ def unbiased(k: list[list[float]], l: list[list[float]]) -> float:  # noqa: E741
 @pytest.mark.parametrize("n", [9, 10])  # an odd and an even number of distances have their medians
 @pytest.mark.parametrize("sigma", [0.2, 0.5, 1.0])
 def test_biased(sigma: float, n: int) -> None:
-    x, y = drawn(n, 3, 0), drawn(n, 2, 1)
+    x, y = noise(n, 3, 0), noise(n, 2, 1)
     k, l = kernel(x, sigma), kernel(y, sigma)  # noqa: E741
     expected = hsic(k, l) / math.sqrt(hsic(k, k) * hsic(l, l))
     assert RBFCKA(sigma=sigma).value(Pair.of(x, y)) == pytest.approx(expected, abs=1e-13)
 
 
 def test_debiased() -> None:
-    x, y = drawn(8, 3, 0), drawn(8, 2, 1)
+    x, y = noise(8, 3, 0), noise(8, 2, 1)
     k, l = kernel(x, 0.5), kernel(y, 0.5)  # noqa: E741
     expected = unbiased(k, l) / math.sqrt(unbiased(k, k) * unbiased(l, l))
     assert RBFCKA(debiased=True).value(Pair.of(x, y)) == pytest.approx(expected, abs=1e-13)
 
 
 def test_wide_rows() -> None:
-    x, y = drawn(10, 50, 0) + 1, drawn(10, 70, 1)
+    x, y = noise(10, 50, 0) + 1, noise(10, 70, 1)
     k, l = kernel(x, 0.5), kernel(y, 0.5)  # noqa: E741
     expected = hsic(k, l) / math.sqrt(hsic(k, k) * hsic(l, l))
     assert RBFCKA().value(Pair.of(x, y)) == pytest.approx(expected, abs=1e-12)
@@ -63,8 +63,8 @@ def test_wide_rows() -> None:
 
 def test_a_wide_kernel_is_linear() -> None:
     # exp(−d²/2σ²) tends to 1 − d²/2σ², whose centred matrix is that of the inner products (Alvarez 2021).
-    x = drawn(40, 5, 0)
-    pair = Pair.of(x, x[:, :2] + drawn(40, 2, 1))
+    x = noise(40, 5, 0)
+    pair = Pair.of(x, x[:, :2] + noise(40, 2, 1))
     linear = LinearCKA().value(pair)
     gaps = [abs(RBFCKA(sigma=sigma).value(pair) - linear) for sigma in (10.0, 100.0)]
     assert gaps[0] < 1e-2
@@ -72,7 +72,7 @@ def test_a_wide_kernel_is_linear() -> None:
 
 
 def test_a_narrow_kernel_finds_any_two_alike_unless_debiased() -> None:
-    pair = Pair.of(drawn(60, 20, 0), drawn(60, 20, 1))
+    pair = Pair.of(noise(60, 20, 0), noise(60, 20, 1))
     assert RBFCKA(sigma=0.1).value(pair) > 0.999
     assert abs(RBFCKA(sigma=0.5, debiased=True).value(pair)) < 0.2
 
@@ -95,4 +95,4 @@ def test_refuses_rows_that_give_no_bandwidth() -> None:
     x = torch.zeros(10, 2)
     x[0] = 1.0
     with pytest.raises(MeasureError, match="no bandwidth: half of the receiver's pairs of rows are the same"):
-        RBFCKA().value(Pair.of(drawn(10, 2, 0), x))
+        RBFCKA().value(Pair.of(noise(10, 2, 0), x))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from scipy.spatial.distance import cdist, cosine
 from torch import Tensor
 
@@ -26,13 +26,13 @@ def in_loops(x: Tensor, y: Tensor, k: int) -> float:
 @pytest.mark.parametrize(("p", "q"), [(5, 4), (50, 60)])
 @pytest.mark.parametrize("k", [1, 5, 29])
 def test_in_loops(k: int, p: int, q: int) -> None:
-    x, y = drawn(30, p, 0) + 0.3, drawn(30, q, 1)
+    x, y = noise(30, p, 0) + 0.3, noise(30, q, 1)
     y[:, :3] += x[:, :3]
     assert SecondOrderCosine(k=k).value(Pair.of(x, y)) == pytest.approx(in_loops(x, y, k), abs=1e-12)
 
 
 def test_positive_rows_come_out_high_and_others_do_not() -> None:
-    x, y = drawn(100, 20, 0), drawn(100, 20, 1)
+    x, y = noise(100, 20, 0), noise(100, 20, 1)
     assert SecondOrderCosine().value(Pair.of(x, y)) < 0.2
     assert SecondOrderCosine().value(Pair.of(x.abs(), y.abs())) > 0.95
 
@@ -49,12 +49,12 @@ def test_opposite_similarities_are_negative() -> None:
 
 def test_has_no_value_where_all_rows_are_at_right_angles() -> None:
     with pytest.raises(MeasureError, match=r"second_order_cosine\?k=2 .* the sender's row 0 is at right angles"):
-        SecondOrderCosine(k=2).value(Pair.of(torch.eye(6), drawn(6, 3, 0)))
+        SecondOrderCosine(k=2).value(Pair.of(torch.eye(6), noise(6, 3, 0)))
 
 
 def test_says_how_many_samples_are_needed() -> None:
     with pytest.raises(MeasureError, match="second_order_cosine needs at least 11 samples, but got 10"):
-        SecondOrderCosine().value(Pair.of(drawn(10, 3, 0), drawn(10, 3, 1)))
+        SecondOrderCosine().value(Pair.of(noise(10, 3, 0), noise(10, 3, 1)))
 
 
 def test_refuses_a_k_that_counts_nothing() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from draws import drawn
-from pairs import assert_same_by_moments, related
+from pairs import assert_same_by_moments, noise, related
 from torch import Tensor
 
 from seamripper.measures.hard_correlation_match import HardCorrelationMatch
@@ -27,25 +26,25 @@ def one_way(x: Tensor, y: Tensor) -> float:
 @pytest.mark.parametrize(("n", "p", "q"), [(30, 5, 5), (30, 2, 7), (30, 7, 2), (5, 6, 6)])
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_the_mean_of_both_ways(n: int, p: int, q: int, seed: int) -> None:
-    x, y = drawn(n, p, seed) * 3 + 2, drawn(n, q, seed + 10)
+    x, y = noise(n, p, seed) * 3 + 2, noise(n, q, seed + 10)
     assert match(x, y) == pytest.approx((one_way(x, y) + one_way(y, x)) / 2, abs=1e-12)
 
 
 def test_a_partner_may_be_shared() -> None:
-    a, b = drawn(1000, 1, 0), drawn(1000, 1, 1)
+    a, b = noise(1000, 1, 0), noise(1000, 1, 1)
     x, y = torch.cat([a + 0.1 * b, a], 1), torch.cat([a, b], 1)
     assert match(x, y) == pytest.approx((one_way(x, y) + one_way(y, x)) / 2, abs=1e-12)
     assert match(x, y) > HardCorrelationMatch().value(Pair.of(x, y)) + 0.1
 
 
 def test_the_sign_counts() -> None:
-    x = drawn(30, 1, 0)
+    x = noise(30, 1, 0)
     assert match(x, 2 * x + 1) == pytest.approx(1.0, abs=1e-12)
     assert match(x, -x) == pytest.approx(-1.0, abs=1e-12)
 
 
 def test_dead_units_count_as_nothing() -> None:
-    x = drawn(50, 4, 0)
+    x = noise(50, 4, 0)
     dead = torch.cat([x[:, :3], torch.full((50, 1), 0.1)], 1)
     # From the dead side 3 units of 4 find themselves; from the other side the fourth finds its best among three.
     rest = max(0.0, max(float(np.corrcoef(x[:, 3], x[:, j])[0, 1]) for j in range(3)))

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from draws import drawn
+from pairs import noise
 from torch import Tensor
 
 from seamripper.errors import MeasureError
@@ -36,7 +36,7 @@ def by_loop(x: Tensor, rows: str, pairs: str, t: float) -> float:
 @pytest.mark.parametrize(("rows", "pairs", "t"), FORMS)
 @pytest.mark.parametrize(("n", "width"), [(15, 3), (6, 9)])
 def test_it_is_the_log_of_a_mean_over_pairs(rows: str, pairs: str, t: float, n: int, width: int) -> None:
-    x, y = drawn(n, width, 0) + 0.5, 0.6 * drawn(n, 4, 1)
+    x, y = noise(n, width, 0) + 0.5, 0.6 * noise(n, 4, 1)
     pair = Pair.of(x, y)
     figures = by_loop(x, rows, pairs, t), by_loop(y, rows, pairs, t)
     assert measure(rows, pairs, t).sides(pair) == pytest.approx(figures, abs=1e-10)
@@ -44,7 +44,7 @@ def test_it_is_the_log_of_a_mean_over_pairs(rows: str, pairs: str, t: float, n: 
 
 
 def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = Pair.of(drawn(31, 3, 0) + 1, drawn(31, 4, 1))
+    pair = Pair.of(noise(31, 3, 0) + 1, noise(31, 4, 1))
     for rows in ("unit", "raw"):
         whole = measure(rows).value(pair)
         with monkeypatch.context() as patched:
@@ -55,7 +55,7 @@ def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("rows", ["unit", "raw"])
 def test_what_it_does_not_see_depends_on_the_rows(rows: str) -> None:
-    x, y = drawn(20, 3, 0), drawn(20, 3, 1)
+    x, y = noise(20, 3, 0), noise(20, 3, 1)
     before = measure(rows).value(Pair.of(x, y))
     shifted, scaled = measure(rows).value(Pair.of(x + 2, y)), measure(rows).value(Pair.of(3 * x, y))
     assert (shifted == pytest.approx(before, abs=1e-9)) == (rows == "raw")
@@ -74,7 +74,7 @@ def test_terms_too_small_for_a_number() -> None:
 
 
 def test_rows_of_zeros_have_no_direction() -> None:
-    x, y = drawn(12, 3, 0), drawn(12, 3, 1)
+    x, y = noise(12, 3, 0), noise(12, 3, 1)
     zeroed = x.clone()
     zeroed[5] = 0.0
     without = torch.cat([x[:5], x[6:]])

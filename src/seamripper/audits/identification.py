@@ -19,7 +19,7 @@ from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MeasureError
 from seamripper.estimate import Estimate, proportion
 from seamripper.matching.task import Task
-from seamripper.measures.choosing import FUNCTIONAL
+from seamripper.measures.base import FUNCTIONAL
 from seamripper.measures.score import Sampling
 
 _LEVEL = 0.05

@@ -76,7 +76,7 @@ def _entries(what: str, registry: Registry[Any]) -> dict[str, dict[str, Any]]:
         variants = cls.variants if isinstance(getattr(cls, "variants", None), dict) else {}
         entries |= {f"{name}/{variant}": {"about": line, "options": options} for variant, line in variants.items()}
     if what == "measures":
-        from seamripper.measures.choosing import FUNCTIONAL
+        from seamripper.measures.base import FUNCTIONAL
 
         plain = {"direction": "similarity", "symmetric": False, "needs": "models", "options": {}}
         entries |= {name: {"about": about, **plain} for name, about in FUNCTIONAL.items()}

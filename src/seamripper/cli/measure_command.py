@@ -37,9 +37,9 @@ def command(
     """
     from seamripper.activations import Activations
     from seamripper.comparing import pair_activations
-    from seamripper.measures import chosen
+    from seamripper.measures import choose_measures
 
-    asked = chosen(words)
+    asked = choose_measures(words)
     both = pair_activations(Activations.load(a), Activations.load(b), sampling=sampling, names=(str(a), str(b)))
     scored = [(measure, _scored(measure, both)) for measure in asked]
     if all(isinstance(found, str) for _, found in scored):

@@ -7,8 +7,7 @@ the pass, `Prepared.add_to` makes the pass, or a part of it, into `Sums`, and `P
 from seamripper.comparing.compare import Prepared, compare
 from seamripper.comparing.comparison import Comparison, Matrix
 from seamripper.comparing.pairing import Pairing, pair_activations
-from seamripper.comparing.request import Request, requested_measures
-from seamripper.comparing.rule import Rule, Stitching, batch_for
+from seamripper.comparing.request import Request, Rule, Stitching, batch_for, requested_measures
 from seamripper.comparing.sums import Sums
 
 __all__ = [

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
 import torch
 from torch import Tensor
 
-from seamripper._progress import Watcher, nobody
+from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
 from seamripper.comparing.forms import Batch
 from seamripper.comparing.memory import available
 from seamripper.comparing.order import order_of
-from seamripper.comparing.rule import SLICE
+from seamripper.comparing.request import SLICE
 from seamripper.comparing.sums import PassPlan, Sums
-from seamripper.comparing.threads import Tally, run_lanes
 from seamripper.cut.many import Heads
 from seamripper.data.padding import tokens_that_count
 from seamripper.data.samples import Samples
@@ -45,14 +48,14 @@ def accumulate(
     batches = torch.split(order, rule.batch)
     lanes = lanes_of(a, b, sums.plan, len(batches))
     ends = [len(batches) * k // lanes for k in range(lanes + 1)]
-    tally = Tally(watch, "the pass", len(batches))
+    tally = _Tally(watch, "the pass", len(batches))
 
     def lane(k: int) -> None:
         for number in range(ends[k], ends[k + 1]):
             _add_batch(sums.lane(k), (a, b), inputs, batches[number], fold=(first + number) % rule.folds)
             tally.count()
 
-    run_lanes(lane, lanes, tally)
+    _run_lanes(lane, lanes, tally)
 
 
 def _add_batch(
@@ -82,3 +85,53 @@ def lanes_of(a: Heads, b: Heads, plan: PassPlan, batches: int) -> int:
     while lanes > 1 and room is not None and plan.footprint.in_lanes(lanes).total > room:
         lanes -= 1
     return max(lanes, 1)
+
+
+def _run_lanes(lane: Callable[[int], None], lanes: int, tally: _Tally) -> None:
+    """Run `lane(k)` for every k side by side, each with its share of the threads; the first to fail ends all."""
+    if lanes == 1:
+        lane(0)
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(1, threads // lanes))
+    try:
+        with ThreadPoolExecutor(lanes, thread_name_prefix="lane") as pool:
+            running = [pool.submit(lane, k) for k in range(lanes)]
+            try:
+                for lane_done in as_completed(running):
+                    lane_done.result()
+            except BaseException:
+                tally.stop()
+                raise
+    finally:
+        torch.set_num_threads(threads)
+
+
+class _Tally:
+    """Counts what several threads have done together, reports it to one watcher, and can stop all of them."""
+
+    def __init__(self, watch: Watcher, task: str, total: int) -> None:
+        self._watch, self._task, self._total = watch, task, total
+        self._lock, self._done, self._stopped = threading.Lock(), 0, False
+
+    def count(self) -> None:
+        """One more is done; `_StoppedError` if the others have given up."""
+        with self._lock:
+            if self._stopped:
+                raise _StoppedError
+            self._done += 1
+            try:
+                self._watch(Progress(self._task, self._done, self._total))
+            except BaseException:
+                # Before the lock is let go, or another lane could count once more.
+                self._stopped = True
+                raise
+
+    def stop(self) -> None:
+        """Whoever counts next gives up."""
+        with self._lock:
+            self._stopped = True
+
+
+class _StoppedError(Exception):
+    """Another lane has failed, or the pass was stopped; this one ends without an error of its own."""

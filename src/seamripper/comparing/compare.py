@@ -17,8 +17,7 @@ from seamripper.comparing.comparison import Comparison
 from seamripper.comparing.functional import FunctionalMatrices
 from seamripper.comparing.memory import available
 from seamripper.comparing.order import order_of
-from seamripper.comparing.request import Request, requested_measures
-from seamripper.comparing.rule import SLICE, as_rule
+from seamripper.comparing.request import SLICE, Request, as_rule, requested_measures
 from seamripper.comparing.sums import PassPlan, Sums
 from seamripper.comparing.values import score_matrices
 from seamripper.cut.frozen import seal
@@ -46,7 +45,7 @@ def compare(request: Request) -> Comparison:
     prepared.require_memory(request.announce)
     seconds: dict[str, float] = {}
     sums = Sums(prepared.plan)
-    with _timed("pass", seconds):
+    with _stopwatch("pass", seconds):
         prepared.add_to(sums)
     return prepared.comparison(sums, seconds)
 
@@ -111,13 +110,13 @@ class Prepared:
         """The comparison that the sums of all parts come to."""
         functional, folder = self.functional, self.request.folder
         seconds = {} if seconds is None else seconds
-        with _timed("measures", seconds):
+        with _stopwatch("measures", seconds):
             matrices = score_matrices(sums, self.measures, self.request.watch)
         names = tuple(c.name for c in self.a.cuts), tuple(c.name for c in self.b.cuts)
         if folder is not None and functional.words and matrices:
             # Before the stitching, which takes long: what is there is not lost with it.
             Comparison(*names, matrices, self._record(sums)).save(folder)
-        with _timed("functional", seconds), seal(self._models if functional.words else {}):
+        with _stopwatch("functional", seconds), seal(self._models if functional.words else {}):
             matrices |= functional.matrices(sums.moments)
         record = self._record(sums) | functional.as_record() | {"seconds": seconds}
         return Comparison(*names, matrices, record)
@@ -161,7 +160,7 @@ def _heads(
 
 
 @contextlib.contextmanager
-def _timed(stage: str, seconds: dict[str, float]) -> Iterator[None]:
+def _stopwatch(stage: str, seconds: dict[str, float]) -> Iterator[None]:
     start = time.perf_counter()
     yield
     seconds[stage] = time.perf_counter() - start

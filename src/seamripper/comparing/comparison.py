@@ -73,7 +73,7 @@ class Comparison:
     def __repr__(self) -> str:
         size = f"{len(self.senders)} × {len(self.receivers)} cuts"
         summary = f"{len(self.matrices)} matrices of {size}, n = {self.record.get('n')}"
-        return one_line(f"Comparison({self._compared()}: {summary})")
+        return one_line(f"Comparison({self._models_text()}: {summary})")
 
     def __getitem__(self, measure: str) -> Matrix:
         if measure not in self.matrices:
@@ -142,7 +142,7 @@ class Comparison:
     def grid(self, measure: str) -> Grid:
         """The matrix of a measure as a figure."""
         matrix = self[measure]
-        title = f"{self._compared()}: {short(measure, 60)} ({matrix.direction})"
+        title = f"{self._models_text()}: {short(measure, 60)} ({matrix.direction})"
         scale = ends_of(matrix.measure, (value for row in matrix.values for value in row))
         missing = Estimate(math.nan)
         cells = tuple(tuple(missing if score is None else score for score in row) for row in matrix.scores)
@@ -160,7 +160,7 @@ class Comparison:
         others = list(self.matrices)[_TABLES:]
         if others:
             parts.append(line(f"And {len(others)} more: {', '.join(others)}.", faint=True))
-        return card(self._compared(), *parts)
+        return card(self._models_text(), *parts)
 
     def _table(self, matrix: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Html:
         values = matrix.values
@@ -169,7 +169,7 @@ class Comparison:
         cells = [(self.senders[i], *(values[i][j] for j in columns)) for i in rows]
         return table(("", *(self.receivers[j] for j in columns)), cells, shades=similar)
 
-    def _compared(self) -> str:
+    def _models_text(self) -> str:
         sources = ((self.record.get(role) or {}).get("source", role) for role in ("sender", "receiver"))
         return " × ".join(short(str(source), 60) for source in sources)
 

@@ -26,8 +26,7 @@ from seamripper.comparing.comparison import Matrix
 from seamripper.comparing.forms import forms
 from seamripper.comparing.moments import CutMoments
 from seamripper.comparing.order import order_of
-from seamripper.comparing.request import Request
-from seamripper.comparing.rule import Rule
+from seamripper.comparing.request import Request, Rule
 from seamripper.comparing.stitched import Column, by_moments, carrier, sender_activations, solve_stitch
 from seamripper.cut.fast import TOLERANCE
 from seamripper.cut.frozen import seal
@@ -39,7 +38,7 @@ from seamripper.errors import CutError, DataError, MatchError, MeasureError, Sti
 from seamripper.estimate import Estimate, paired_estimate
 from seamripper.matching import Direct, Matching, evaluate, match
 from seamripper.matching.task import require_classes, right_classes
-from seamripper.measures.choosing import DIRECT, TASK
+from seamripper.measures.base import DIRECT, TASK
 from seamripper.measures.score import rule_of
 from seamripper.models.running import answer_of, versions
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from seamripper.comparing.forms import RowForm
-from seamripper.comparing.rule import SLICE
+from seamripper.comparing.request import SLICE
 from seamripper.errors import MeasureError
 from seamripper.measures.memo import MOST
 
@@ -92,7 +92,7 @@ def _work(senders: Sequence[RowForm], receivers: Sequence[RowForm], times: int, 
     sides = [form.width for form in senders] + [max(form.width for form in receivers)]
     numbers = 0
     if moments:
-        # S, its eigenvectors and the whitened ones of every side; and a few products of each pair that is measured.
+        # S, its eigenvectors and their loadings for every side; and a few products of each pair that is measured.
         pairs = torch.get_num_threads() * 4 * max(sides[:-1]) * sides[-1]
         numbers += times * (3 * sum(width**2 for width in sides) + pairs)
     if keep:

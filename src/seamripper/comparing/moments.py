@@ -20,7 +20,7 @@ from torch import Tensor
 from seamripper.comparing.forms import Batch, RowForm
 from seamripper.comparing.grids import Grid, adjoint, resized, resized_and_back, shares
 from seamripper.errors import MeasureError
-from seamripper.measures.pair import FoldCross, FoldMoments, Pair, Side, grain_of
+from seamripper.measures.pair import FoldMoments, Pair, Side, grain_of
 
 _BLOCK = 128
 """Symmetric products are made in blocks of this many columns, those below the diagonal left out."""
@@ -174,11 +174,11 @@ class CutMoments:
         cross = self._grids[_where(self.senders[i].grid, target)].cross_of(i, j)
         means = [b.mean - self.origins["x", i] for b in x.blocks], [c.mean - self.origins["y", j] for c in y.blocks]
         filled = [k for k, n in enumerate(self.counts) if n]
-        shared = tuple(
-            FoldCross(cross[k] - block.n * torch.outer(mean, other))
+        crosses = tuple(
+            cross[k] - block.n * torch.outer(mean, other)
             for k, block, mean, other in zip(filled, x.blocks, *means, strict=True)
         )
-        return Pair(x, y, shared)
+        return Pair(x, y, crosses)
 
     def side(self, which: str, k: int, grid: Grid) -> Side:
         """Sender ("x") or receiver ("y") k with its map resized to `grid`; made once, as many pairs ask for it."""
@@ -193,7 +193,7 @@ class CutMoments:
                 if n:
                     rows = self._rows_in(fold, grid)
                     mean = total[fold] / rows
-                    s = _mirrored(gram[fold]) - rows * torch.outer(mean, mean)
+                    s = _mirror(gram[fold]) - rows * torch.outer(mean, mean)
                     blocks.append(FoldMoments(rows, mean + self.origins[which, k], s))
             self._sides[which, k, grid] = Side(
                 self.grains[which], tuple(blocks), rounding=self._rounding(sum(b.n for b in blocks))
@@ -399,7 +399,7 @@ def _add_symmetric(total: Tensor, x: Tensor, y: Tensor) -> None:
         _add(total[rows, start:], x[rows], y[start:])
 
 
-def _mirrored(total: Tensor) -> Tensor:
+def _mirror(total: Tensor) -> Tensor:
     """The whole of a symmetric matrix whose upper blocks were added up."""
     upper = total.triu()
     return upper + upper.triu(1).T

@@ -1,22 +1,76 @@
-"""Request: what is to be compared, and how."""
+"""Request, Rule and Stitching: what is to be compared, and how."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 from torch import nn
 
-from seamripper._doors import require, require_function, require_path
+from seamripper._doors import require, require_function, require_path, require_whole
+from seamripper._options import accepts, read_options, split_options
 from seamripper._progress import Watcher, nobody
-from seamripper.comparing.rule import Rule, Stitching
 from seamripper.data.paired import require_samples
 from seamripper.data.samples import Samples
 from seamripper.errors import FileError, MeasureError, ModelError
-from seamripper.measures.base import Measure, measures
-from seamripper.measures.choosing import FUNCTIONAL, chosen
+from seamripper.matching import Task
+from seamripper.measures.base import FUNCTIONAL, Measure, choose_measures, measures
+from seamripper.measures.pair import FOLDS
+from seamripper.measures.score import Sampling
 from seamripper.models.model import Model
+
+KEEP = 1000
+"""How many rows are kept for the measures that need them, unless the caller says otherwise."""
+
+BATCH = 128
+"""Samples that are multiplied at once, and go to one fold."""
+
+SLICE = 32
+"""Samples that a network is shown at once: on most machines it is fastest while its activations fit the cache."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a comparison is made: one rule for every cell of every matrix, and part of the result.
+
+    `products` are made in float32 and added up in float64, which is twice as fast and moves scores in the seventh
+    digit; or in float64 throughout.
+    """
+
+    sampling: Sampling = "positions"
+    batch: int = BATCH
+    folds: int = FOLDS
+    keep: int = KEEP
+    interval: bool = True
+    optimise: bool = True
+    products: Literal["float32", "float64"] = "float32"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.sampling not in ("positions", "flatten", "pool"):
+            raise MeasureError(f"Expected a sampling of 'positions', 'flatten' or 'pool', but got {self.sampling!r}.")
+        if self.products not in ("float32", "float64"):
+            raise MeasureError(f"Expected products in 'float32' or 'float64', but got {self.products!r}.")
+        for name, least in (("batch", 1), ("folds", 2), ("keep", 0)):
+            require_whole(getattr(self, name), name, least=least, error=MeasureError)
+        for name in ("interval", "optimise"):
+            require(getattr(self, name), bool, name, error=MeasureError)
+        require_whole(self.seed, "seed", least=0, most=2**32 - 1, error=MeasureError)
+
+
+@dataclass(frozen=True)
+class Stitching:
+    """How the stitches of `task_functional` are trained, and on how many of the samples that are not held out."""
+
+    task: Task = Task(init="direct")
+    samples: int | None = None
+
+    def __post_init__(self) -> None:
+        require(self.task, Task, "task of a stitching", error=MeasureError)
+        if self.samples is not None and (not accepts(int, self.samples) or self.samples < 2):
+            raise MeasureError(f"Expected at least 2 samples to train a stitch on, but got {self.samples}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,4 +113,29 @@ def requested_measures(
     """
     words = measures.several(asked)
     functional = tuple(dict.fromkeys(word for word in words if isinstance(word, str) and word in FUNCTIONAL))
-    return chosen([word for word in words if word not in functional]), functional
+    return choose_measures([word for word in words if word not in functional]), functional
+
+
+def as_rule(rule: Rule | str | None, n: int) -> Rule:
+    """The rule, or the one for n samples that a word means: a sampling, with other options if there are any.
+
+    >>> as_rule("pool?folds=10", 400)
+    Rule(sampling='pool', batch=20, folds=10, ...)
+    """
+    if isinstance(rule, Rule):
+        return rule
+    if rule is None:
+        return Rule(batch=batch_for(n))
+    require(rule, (Rule, str), "rule", error=MeasureError)
+    sampling, written = split_options(rule, error=MeasureError)
+    options = read_options(written, Rule, "rule", error=MeasureError)
+    return Rule(**{"sampling": sampling, "batch": batch_for(n, max(options.get("folds", FOLDS), 1)), **options})
+
+
+def batch_for(n: int, folds: int = FOLDS) -> int:
+    """The batch for n samples: large, but each fold gets two of them at least.
+
+    >>> batch_for(10_000), batch_for(500), batch_for(20)
+    (128, 50, 4)
+    """
+    return min(BATCH, max(4, n // (2 * folds)))

@@ -13,7 +13,7 @@ from seamripper.comparing.forms import Batch, RowForm, forms
 from seamripper.comparing.grids import Grid
 from seamripper.comparing.memory import Footprint, plan_memory
 from seamripper.comparing.moments import CutMoments
-from seamripper.comparing.rule import Rule
+from seamripper.comparing.request import Rule
 from seamripper.comparing.sample_rows import SampleRows
 from seamripper.cut.place import Cut
 from seamripper.errors import MeasureError

@@ -3,8 +3,7 @@
 `measures` lists them, `measures.make("svcca?dims=20")` makes one, and `score` applies it to a `Pair`.
 """
 
-from seamripper.measures.base import Claims, Measure, measures
-from seamripper.measures.choosing import chosen
+from seamripper.measures.base import Claims, Measure, choose_measures, measures
 from seamripper.measures.pair import Pair, Side
 from seamripper.measures.score import reason, score
 
@@ -13,7 +12,7 @@ __all__ = [
     "Measure",
     "Pair",
     "Side",
-    "chosen",
+    "choose_measures",
     "measures",
     "reason",
     "score",

@@ -49,7 +49,6 @@ class AlignedCosine(Measure):
         )
 
     def of(self, pair: Pair) -> float:
-        """The mean cosine."""
         centred = self.about == "mean"
         x, y = (pair.x.centred, pair.y.centred) if centred else (pair.x.matrix, pair.y.matrix)
         cross = pair.sxy if centred else x.T @ y

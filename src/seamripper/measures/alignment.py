@@ -9,6 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from seamripper.measures.base import TRANSFORMATIONS, Claims, Transformation
+from seamripper.measures.memo import recall
 from seamripper.measures.pair import Pair, Side
 
 SUBSPACES = Claims(
@@ -36,9 +37,8 @@ def projection_weights(side: Side, directions: Tensor) -> Tensor:
 
     The whitened rows are C W, and Cᵀ C W = E √Λ with S = E Λ Eᵀ.
     """
-    values, vectors = side.eigen
-    columns = vectors[:, : side.rank] * values[: side.rank].sqrt()
-    return (columns @ directions).abs().sum(0)
+    weights: Tensor = torch.linalg.vector_norm(side.loadings @ directions, ord=1, dim=0)
+    return weights
 
 
 def gap(pair: Pair, overlap: float) -> float:
@@ -72,9 +72,14 @@ def correlations(pair: Pair) -> Tensor:
     tensor([[-1.],
             [ 0.]], dtype=torch.float64)
     """
-    ratios = pair.sxy / torch.outer(_squares(pair.x), _squares(pair.y)).sqrt()
+    return recall(pair, "correlations", lambda: _correlations(pair))
+
+
+def _correlations(pair: Pair) -> Tensor:
+    ratios = pair.sxy / _squares(pair.x).sqrt()[:, None]
+    ratios /= _squares(pair.y).sqrt()
     # A correlation beyond 1 is rounding.
-    return ratios.clamp(-1.0, 1.0)
+    return ratios.clamp_(-1.0, 1.0)
 
 
 def _squares(side: Side) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -17,6 +18,13 @@ TRANSFORMATIONS: tuple[Transformation, ...] = ("translation", "scaling", "orthog
 
 SHAPE = frozenset[Transformation]({"translation", "scaling", "orthogonal", "permutation"})
 """What a measure of shape does not see; many are invariant to just these."""
+
+DIRECT, TASK = "direct_functional", "task_functional"
+FUNCTIONAL: dict[str, str] = {
+    DIRECT: "Relative accuracy of the two networks joined by least squares, on samples that were not fitted on.",
+    TASK: "Relative accuracy of the two networks joined by a stitch trained on the task, from the direct one on.",
+}
+"""The matrices that `compare` fills by stitching the models, with a line on each: no measure may have their names."""
 
 _LARGEST = 10**8
 """Numbers in a product of two sides that cannot be turned to fewer columns; a flattened map has 65,536 columns."""
@@ -130,10 +138,27 @@ measures: Registry[Measure] = Registry(
     error=MeasureError,
     elsewhere={
         word: f"{word!r} stitches the models themselves: `seamripper compare` fills it, and nothing else."
-        for word in ("direct_functional", "task_functional")
+        for word in FUNCTIONAL
     },
 )
 """Every measure by name. `measures.make("svcca?dims=20")` makes one; `mine.py:MyMeasure` makes one of a user's file."""
+
+
+def choose_measures(choices: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
+    """The measures that these words mean, each once; commas separate several.
+
+    `all` is every measure in every variant that has a name of its own; `moments`, `batches` and `rows` are those of
+    them that are computed from moments, from sums over minibatches, and from kept rows. None stands for the
+    functional matrices, which need the models.
+
+    >>> [measure.label for measure in choose_measures("linear_cka,linear_cka")]
+    ['linear_cka']
+    """
+    variants = [variant for cls in measures.values() for variant in cls.variants()]
+    groups = {"all": variants}
+    for need in ("moments", "batches", "rows"):
+        groups[need] = [measure for measure in variants if measure.claims.needs == need]
+    return tuple(measures.many(choices, groups))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seamripper.measures.alignment import SUBSPACES
-from seamripper.measures.base import Claims, Measure
+from seamripper.measures.base import Measure
 from seamripper.measures.pair import Pair
 
 
@@ -24,12 +24,7 @@ class MeanSquareCCA(Measure):
 
     name = "cca_mean_square"
     paper = "Kornblith, Norouzi, Lee, Hinton 2019"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and 1, blind to any invertible map."""
-        return SUBSPACES
+    claims = SUBSPACES
 
     def of(self, pair: Pair) -> float:
-        """Σ ρ² / min(rank)."""
         return float(pair.canonical[1].square().mean())

@@ -34,7 +34,6 @@ class CKNNA(OfCosines):
     paper = "Huh, Cheung, Wang, Isola 2024"
 
     def of(self, pair: Pair) -> float:
-        """A(K, L) with A(K, K) = A(L, L) = 1."""
         x, y = both(pair, self._local)
         return float((x * y).sum())
 

@@ -31,22 +31,17 @@ class ConcentricityDifference(Difference):
 
     name = "concentricity_difference"
     paper = "Wang, Rao, Guo, Wang, Liu, Guan 2022"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and 2; it sees shifts, not scale; from rows."""
-        return Claims(
-            "distance",
-            symmetric=True,
-            range=(0.0, 2.0),
-            self_score=0.0,
-            invariant_to=frozenset({"scaling", "orthogonal", "permutation"}),
-            needs="rows",
-            varying=False,
-        )
+    claims = Claims(
+        "distance",
+        symmetric=True,
+        range=(0.0, 2.0),
+        self_score=0.0,
+        invariant_to=frozenset({"scaling", "orthogonal", "permutation"}),
+        needs="rows",
+        varying=False,
+    )
 
     def figure(self, side: Side, *, name: str) -> float:
-        """The mean cosine of a row with the mean row."""
         square = float(side.mean @ side.mean)
         # Turning rows into their span (Side.compact) leaves of a zero mean the rounding of their inner products.
         if side.n * square <= max(4 * side.noise, ROUNDING * side.total):

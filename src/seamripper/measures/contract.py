@@ -177,14 +177,14 @@ def _range(measure: Measure) -> str | None:
 def _direction(measure: Measure) -> str | None:
     claims = measure.claims
     sign = 1 if claims.direction == "similarity" else -1
-    told = False
+    tells_apart = False
     for d in draws(claims):
         near, far = _value(measure, d.x, d.near), _value(measure, d.x, d.far)
         gain = sign * (near - far)
         if gain < 0 or abs(near - claims.self_score) > abs(far - claims.self_score):
             return f"related gave {near!r} and unrelated {far!r}"
-        told |= gain > 0
-    return None if told else "it gives both the same"
+        tells_apart |= gain > 0
+    return None if tells_apart else "it gives both the same"
 
 
 def _needs(measure: Measure) -> str | None:
@@ -315,8 +315,8 @@ def _inputs(measure: Measure) -> str | None:
     for used, new in forms:
         _quantities(used)
         _attempt(measure, used)
-        kept = _quantities(new)
-        changed = [name for name, tensor in _quantities(used).items() if not torch.equal(tensor, kept[name])]
+        untouched = _quantities(new)
+        changed = [name for name, tensor in _quantities(used).items() if not torch.equal(tensor, untouched[name])]
         if changed:
             return f"it changed {' and '.join(changed)}"
     return None

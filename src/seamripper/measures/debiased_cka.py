@@ -31,14 +31,9 @@ class DebiasedCKA(Measure):
 
     name = "debiased_cka"
     paper = "Song, Smola, Gretton, Bedo, Borgwardt 2012"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between −1 and 1."""
-        return Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=SHAPE, needs="rows")
+    claims = Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=SHAPE, needs="rows")
 
     def of(self, pair: Pair) -> float:
-        """The three HSIC₁."""
         x, y = pair.x, pair.y
         # For (x, x), (x, y) and (y, y): ‖S‖², the two totals, and the quartic sum.
         crosses = [float((s * s).sum()) for s in (x.s, pair.sxy, y.s)]

@@ -27,25 +27,19 @@ class DirectStructural(Measure):
 
     name = "direct_structural"
     paper = "Balogh, Jelasity 2025"
-
-    @property
-    def claims(self) -> Claims:
-        """At least 0; blind to any invertible map of the sender; the receiver's origin counts."""
-        return Claims(
-            "distance",
-            symmetric=False,
-            range=(0.0, math.inf),
-            self_score=0.0,
-            invariant_to=frozenset(TRANSFORMATIONS),
-            receiver_invariant_to=SHAPE - {"translation"},
-        )
+    claims = Claims(
+        "distance",
+        symmetric=False,
+        range=(0.0, math.inf),
+        self_score=0.0,
+        invariant_to=frozenset(TRANSFORMATIONS),
+        receiver_invariant_to=SHAPE - {"translation"},
+    )
 
     def of(self, pair: Pair) -> float:
-        """Error / norm."""
         fits = held_out(pair, label=self.label)
         return sum(fits.errors) / sum(fits.norms)
 
     def by_fold(self, pair: Pair) -> tuple[float, ...]:
-        """Error / norm on each fold."""
         fits = held_out(pair, label=self.label)
         return tuple(error / norm for error, norm in zip(fits.errors, fits.norms, strict=True))

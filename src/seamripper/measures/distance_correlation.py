@@ -41,7 +41,6 @@ class DistanceCorrelation(Measure):
         return alignment_claims(debiased=self.debiased)
 
     def of(self, pair: Pair) -> float:
-        """√⟨A, B⟩ with both at norm 1, or without the root if debiased."""
         x, y = both(pair, self._matrix)
         product = float((x * y).sum())
         # Below 0 by rounding alone: ⟨H D H, H E H⟩ is never negative for distances.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from seamripper.measures.base import Claims, Transformation
 from seamripper.measures.hsic import FEWEST, hsic_of_rows
-from seamripper.measures.pair import Batched, FoldCross, FoldMoments, Pair, Side
+from seamripper.measures.pair import Batched, FoldMoments, Pair, Side
 
 _SIZES = ((60, 6, 5), (90, 5, 7), (120, 6, 6))
 """Rows, columns of x and columns of y of each draw."""
@@ -44,40 +43,18 @@ def few_rows(claims: Claims) -> tuple[Tensor, Tensor]:
 
 def transform(x: Tensor, how: Transformation, seed: int) -> Tensor:
     """x + c, a·x, x Q, x with its columns permuted, or x M."""
-    g = torch.Generator().manual_seed(100 + seed)
-    return _TRANSFORMS[how](x, g, seed)
-
-
-def _translate(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
-    return x + 2 * _normal(1, x.shape[1], g)
-
-
-def _scale(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
-    return (2.5, 0.3, 7.0)[seed] * x
-
-
-def _rotate(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
-    return x @ _orthogonal(x.shape[1], g)
-
-
-def _permute(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
-    # Shifted in a circle, so that no column stays where it is.
-    return x.roll(1 + seed % (x.shape[1] - 1), dims=1)
-
-
-def _map(x: Tensor, g: torch.Generator, seed: int) -> Tensor:
-    p = x.shape[1]
+    g, p = torch.Generator().manual_seed(100 + seed), x.shape[1]
+    if how == "translation":
+        return x + 2 * _normal(1, p, g)
+    if how == "scaling":
+        return (2.5, 0.3, 7.0)[seed] * x
+    if how == "orthogonal":
+        return x @ _orthogonal(p, g)
+    if how == "permutation":
+        # Shifted in a circle, so that no column stays where it is.
+        return x.roll(1 + seed % (p - 1), dims=1)
     stretch = torch.logspace(0, 1, p, base=_STRETCH[seed], dtype=torch.float64)
     return x @ (_orthogonal(p, g) * stretch) @ _orthogonal(p, g)
-
-
-_TRANSFORMS: dict[Transformation, Callable[[Tensor, torch.Generator, int], Tensor]] = {
-    "translation": _translate,
-    "scaling": _scale,
-    "orthogonal": _rotate,
-    "permutation": _permute,
-    "invertible": _map,
-}
 
 
 def _draw(seed: int, n: int, p: int, q: int) -> Draw:
@@ -122,7 +99,7 @@ def as_moments(pair: Pair) -> Pair:
     assert fold_of is not None
     folds = [(x[fold_of == number], y[fold_of == number]) for number in sorted(set(fold_of.tolist()))]
     sides = [Side(side.grain, tuple(_block(f[k]) for f in folds)) for k, side in enumerate((pair.x, pair.y))]
-    return Pair(sides[0], sides[1], tuple(FoldCross((a - a.mean(0)).T @ (b - b.mean(0))) for a, b in folds))
+    return Pair(sides[0], sides[1], tuple((a - a.mean(0)).T @ (b - b.mean(0)) for a, b in folds))
 
 
 def as_batches(pair: Pair, *, batch: int) -> Pair:

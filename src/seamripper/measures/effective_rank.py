@@ -47,12 +47,7 @@ class EffectiveRank(Difference):
 
     name = "effective_rank"
     paper = "Roy, Vetterli 2007"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, at least 0."""
-        return Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE)
+    claims = Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE)
 
     def figure(self, side: Side, *, name: str) -> float:
-        """The effective rank of one side."""
         return effective_rank(side)

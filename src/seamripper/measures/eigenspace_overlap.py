@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seamripper.measures.alignment import SUBSPACES
-from seamripper.measures.base import Claims, Measure
+from seamripper.measures.base import Measure
 from seamripper.measures.pair import Pair
 
 
@@ -25,12 +25,7 @@ class EigenspaceOverlap(Measure):
 
     name = "eigenspace_overlap"
     paper = "May, Zhang, Dao, Ré 2019"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and 1, blind to any invertible map."""
-        return SUBSPACES
+    claims = SUBSPACES
 
     def of(self, pair: Pair) -> float:
-        """Σ ρ² / max(rank)."""
         return float(pair.canonical[1].square().sum()) / max(pair.x.rank, pair.y.rank)

@@ -9,7 +9,7 @@ import torch
 
 from seamripper.errors import MeasureError
 from seamripper.measures.base import SHAPE, TRANSFORMATIONS, Claims, Measure
-from seamripper.measures.pair import Pair, Side
+from seamripper.measures.pair import Pair, Side, squared_norm
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,14 @@ class GULP(Measure):
         )
 
     def of(self, pair: Pair) -> float:
-        """The distance, from the eigenvectors of either side."""
-        (own_x, scale_x, worst_x), (own_y, scale_y, worst_y) = self._damped(pair.x), self._damped(pair.y)
-        cross = float((pair.rotated / torch.outer(scale_x, scale_y)).square().sum())
+        (own_x, scale_x, worst_x), (own_y, scale_y, worst_y) = self._ridge_terms(pair.x), self._ridge_terms(pair.y)
+        cross = squared_norm(pair.rotated / scale_x[:, None] / scale_y)
         square = own_x + own_y - 2 * cross
         # Below this float64 cannot tell the difference from none, and its root would make it look like one.
         eps = (pair.x.width + pair.y.width) * torch.finfo(torch.float64).eps * max(worst_x, worst_y)
         return math.sqrt(square) if square > eps * (own_x + own_y) else 0.0
 
-    def _damped(self, side: Side) -> tuple[float, torch.Tensor, float]:
+    def _ridge_terms(self, side: Side) -> tuple[float, torch.Tensor, float]:
         """tr(A Σ A Σ), the roots of the eigenvalues of A⁻¹ (for rows that are not yet scaled), and the condition of A.
 
         All on the directions that vary by more than rounding.

@@ -27,12 +27,7 @@ class HardCorrelationMatch(Measure):
 
     name = "hard_correlation_match"
     paper = "Li, Yosinski, Clune, Lipson, Hopcroft 2015"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between −1 (one unit and its negative) and 1; it sees rotations."""
-        return Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=UNITS)
+    claims = Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=UNITS)
 
     def of(self, pair: Pair) -> float:
-        """The mean over the pairs of the best assignment."""
         return float(best_assignment(correlations(pair), pair.hints, self.name).mean())

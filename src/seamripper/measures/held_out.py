@@ -38,9 +38,12 @@ def _held_out(pair: Pair) -> HeldOut:
 
 def _of_fold(fitted: Pair, other: Pair) -> tuple[float, float, float]:
     """Error, variation and norm of y on `other` for the map found on `fitted`."""
-    spreads = fitted.x.eigen[0][: fitted.x.rank, None].sqrt()
-    weight = (fitted.x.whitener @ (fitted.half_rotated / spreads)).T
-    bias = fitted.y.mean - weight @ fitted.x.mean
-    mean, shift = other.y.mean, other.y.mean - fitted.y.mean
-    about = [other.y.total + other.n * float(d @ d) for d in (shift, mean)]
-    return other.moments.error(weight, bias), about[0], about[1]
+    values, vectors = (part[..., : fitted.x.rank] for part in fitted.x.eigen)
+    map_ = vectors @ (fitted.half_rotated / values[:, None])
+    shift = other.y.mean - fitted.y.mean
+    offset = shift - (other.x.mean - fitted.x.mean) @ map_
+    explained, size = (float(map_.flatten() @ product.flatten()) for product in (other.sxy, other.x.s @ map_))
+    # Rounding can leave a tiny negative number where the fit is exact.
+    error = max(0.0, other.y.total - 2 * explained + size + other.n * float(offset @ offset))
+    variation, norm = (other.y.total + other.n * float(d @ d) for d in (shift, other.y.mean))
+    return error, variation, norm

@@ -26,7 +26,6 @@ class KNNJaccard(OfNeighbours):
     paper = "Klabunde, Schumacher, Strohmaier, Lemmerich 2023"
 
     def of(self, pair: Pair) -> float:
-        """The mean of c / (2k − c) for c neighbours in common."""
         x, y = self.ranks(pair)
         common = ((x > 0) & (y > 0)).sum(1).double()
         return float((common / (2 * self.k - common)).mean())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from seamripper.measures.base import SHAPE, Claims, Measure
-from seamripper.measures.pair import Pair
+from seamripper.measures.pair import Pair, squared_norm
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,7 @@ class LinearCKA(Measure):
 
     name = "linear_cka"
     paper = "Kornblith, Norouzi, Lee, Hinton 2019"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and 1."""
-        return Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
+    claims = Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:
-        """‖Sxy‖² / (‖Sxx‖ ‖Syy‖)."""
-        cross, own_x, own_y = ((s * s).sum() for s in (pair.sxy, pair.x.s, pair.y.s))
-        return float(cross / (own_x * own_y).sqrt())
+        return squared_norm(pair.sxy) / math.sqrt(pair.x.square * pair.y.square)

@@ -26,19 +26,14 @@ class MagnitudeDifference(Difference):
 
     name = "magnitude_difference"
     paper = "Wang, Rao, Guo, Wang, Liu, Guan 2022"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, from 0 on; it sees shifts and scale."""
-        return Claims(
-            "distance",
-            symmetric=True,
-            range=(0.0, math.inf),
-            self_score=0.0,
-            invariant_to=frozenset({"orthogonal", "permutation"}),
-            varying=False,
-        )
+    claims = Claims(
+        "distance",
+        symmetric=True,
+        range=(0.0, math.inf),
+        self_score=0.0,
+        invariant_to=frozenset({"orthogonal", "permutation"}),
+        varying=False,
+    )
 
     def figure(self, side: Side, *, name: str) -> float:
-        """The length of the mean row."""
         return math.sqrt(float(side.mean @ side.mean))

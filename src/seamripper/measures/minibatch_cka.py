@@ -28,6 +28,9 @@ class MinibatchCKA(Measure):
 
     name = "minibatch_cka"
     paper = "Nguyen, Raghu, Kornblith 2021"
+    claims = Claims(
+        "similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=SHAPE, needs="batches"
+    )
     batch: int = 64
 
     def __post_init__(self) -> None:
@@ -35,15 +38,7 @@ class MinibatchCKA(Measure):
         if self.batch < FEWEST:
             raise MeasureError(f"Expected batch of {self.name} to be at least {FEWEST}, but got {self.batch}.")
 
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between −1 and 1."""
-        return Claims(
-            "similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=SHAPE, needs="batches"
-        )
-
     def of(self, pair: Pair) -> float:
-        """The sums that the pass made, or those of the rows."""
         parts = self._of_rows(pair) if pair.batched is None else pair.batched.sums
         own_x, cross, own_y = (sum(column) for column in zip(*parts, strict=True))
         return cka_of_hsic(own_x, cross, own_y, label=self.label)

@@ -27,7 +27,6 @@ class MutualKNN(OfNeighbours):
     paper = "Huh, Cheung, Wang, Isola 2024"
 
     def of(self, pair: Pair) -> float:
-        """The mean of c / k for c neighbours in common."""
         x, y = self.ranks(pair)
         common = ((x > 0) & (y > 0)).sum(1).double()
         return float(common.mean() / self.k)

@@ -24,13 +24,8 @@ class NBS(Measure):
 
     name = "nbs"
     paper = "Tang, Maddox, Dickens, Diethe, Damianou 2020"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and 1."""
-        return Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
+    claims = Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:
-        """‖Sxy‖_* / √(tr Sxx · tr Syy)."""
         # Rounding can lift two equal sides above 1.
         return min(1.0, pair.nuclear / math.sqrt(pair.x.total * pair.y.total))

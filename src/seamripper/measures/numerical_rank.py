@@ -45,6 +45,7 @@ class NumericalRank(Difference):
 
     name = "numerical_rank"
     paper = "Smith, Mannering, Marcu 2025"
+    claims = Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE)
     threshold: float = THRESHOLD
 
     def __post_init__(self) -> None:
@@ -52,13 +53,7 @@ class NumericalRank(Difference):
         if not 0 < self.threshold < 1:
             raise MeasureError(f"Expected threshold of {self.name} to lie between 0 and 1, but got {self.threshold}.")
 
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, at least 0."""
-        return Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE)
-
     def figure(self, side: Side, *, name: str) -> float:
-        """The rank of one side, refused where the samples have no more."""
         rank = numerical_rank(side, threshold=self.threshold)
         if rank >= side.n - 1:
             raise MeasureError(

@@ -25,12 +25,7 @@ class OPD(Measure):
 
     name = "opd"
     paper = "Ding, Denain, Steinhardt 2021"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and 2."""
-        return Claims("distance", symmetric=True, range=(0.0, 2.0), self_score=0.0, invariant_to=SHAPE)
+    claims = Claims("distance", symmetric=True, range=(0.0, 2.0), self_score=0.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:
-        """2 − 2 ‖Sxy‖_* / (‖X‖ ‖Y‖)."""
         return 2 * gap(pair, pair.nuclear)

@@ -21,6 +21,9 @@ from seamripper.measures.memo import once, recall
 FOLDS = 5
 """Into how many folds samples are dealt, unless the caller says otherwise."""
 
+_FAR = 0.9
+"""Up to which part of its greatest value ‖Sxy‖_* is taken from a Gram matrix, and not from an SVD."""
+
 _EPS, _TINY = torch.finfo(torch.float64).eps, torch.finfo(torch.float64).tiny
 
 
@@ -31,13 +34,6 @@ class FoldMoments:
     n: int
     mean: Tensor
     s: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class FoldCross:
-    """What one fold of a pair holds beside the moments of its sides: Sxy = Σ (x − mean)(y − mean)ᵀ."""
-
-    sxy: Tensor
 
 
 @dataclass(frozen=True)
@@ -149,7 +145,7 @@ class Side:
         if self.rows is not None:
             return self.centred.T @ self.centred
         shifts = self.shifts
-        return _merged([b.s for b in self.blocks], shifts, shifts, self.blocks)
+        return _merge([b.s for b in self.blocks], shifts, shifts, self.blocks)
 
     @once
     def shifts(self) -> Tensor:
@@ -184,10 +180,24 @@ class Side:
         return int((values > max(self.width * _EPS * float(values[0]), self.noise)).sum())
 
     @once
+    def spreads(self) -> Tensor:
+        """The roots of the eigenvalues of S in the directions that count, (rank)."""
+        return self.eigen[0][: self.rank].sqrt()
+
+    @once
     def whitener(self) -> Tensor:
         """(p, rank): brings centred rows to uncorrelated columns of unit length, Wᵀ S W = 1."""
-        values, vectors = self.eigen
-        return vectors[:, : self.rank] / values[: self.rank].sqrt()
+        return self.eigen[1][:, : self.rank] / self.spreads
+
+    @once
+    def loadings(self) -> Tensor:
+        """(p, rank): the centred columns in coordinates of the whitened rows, S W."""
+        return self.eigen[1][:, : self.rank] * self.spreads
+
+    @once
+    def square(self) -> float:
+        """‖S‖², Frobenius."""
+        return squared_norm(self.s)
 
     def without(self, fold: int) -> Side:
         """The side without one fold; made once, as every pair of this side asks for it."""
@@ -221,7 +231,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Sender x and receiver y on the same samples: their sides and, fold by fold, what they share.
+    """Sender x and receiver y on the same samples: their sides and, for each fold, Sxy = Σ (x − mean)(y − mean)ᵀ.
 
     >>> pair = Pair.of(torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]]))
     >>> pair.n, pair.sxy.item(), pair.y.mean.item()
@@ -230,7 +240,7 @@ class Pair:
 
     x: Side
     y: Side
-    shared: tuple[FoldCross, ...] = ()
+    crosses: tuple[Tensor, ...] = ()
     batched: Batched | None = None
     """The sums over minibatches, where a pass made them; a pair may hold these alone."""
     hints: dict[str, Tensor] = field(default_factory=dict, repr=False)
@@ -268,9 +278,9 @@ class Pair:
     @once
     def sxy(self) -> Tensor:
         """Σ (x − mean)(y − mean)ᵀ, (p, q)."""
-        if not self.shared:
+        if not self.crosses:
             return self.x.centred.T @ self.y.centred
-        return _merged([s.sxy for s in self.shared], self.x.shifts, self.y.shifts, self.x.blocks)
+        return _merge(self.crosses, self.x.shifts, self.y.shifts, self.x.blocks)
 
     @once
     def quartic(self) -> float:
@@ -280,23 +290,43 @@ class Pair:
     @once
     def nuclear(self) -> float:
         """‖Sxy‖_*, the sum of its singular values: what an orthogonal map can make of x and y at best."""
+        if self.crosses:
+            nuclear = float(_singular_values(self._principal).sum())
+            # The gap to the most that it can be is what distances are made of: a small one needs all of its digits.
+            if nuclear < _FAR * math.sqrt(self.x.total * self.y.total):
+                return nuclear
         return float(torch.linalg.svdvals(self.sxy).sum())
 
     @once
-    def half_rotated(self) -> Tensor:
-        """Sxy between the principal directions of x and the columns of y, (rank x, q)."""
-        return self.x.eigen[1][:, : self.x.rank].T @ self.sxy
+    def _half_principal(self) -> Tensor:
+        """Sxy between all principal directions of x and the columns of y, (p, q)."""
+        return self.x.eigen[1].T @ self.sxy
 
     @once
+    def _principal(self) -> Tensor:
+        """Sxy between all principal directions of x and all of y, (p, q)."""
+        return self._half_principal @ self.y.eigen[1]
+
+    @property
+    def half_rotated(self) -> Tensor:
+        """Sxy between the principal directions of x that count and the columns of y, (rank x, q)."""
+        return self._half_principal[: self.x.rank]
+
+    @property
     def rotated(self) -> Tensor:
-        """Sxy between the principal directions of x and those of y, (rank x, rank y)."""
-        return self.half_rotated @ self.y.eigen[1][:, : self.y.rank]
+        """Sxy between the principal directions of x and of y that count, (rank x, rank y)."""
+        return self._principal[: self.x.rank, : self.y.rank]
 
     @once
     def whitened(self) -> Tensor:
         """Wxᵀ Sxy Wy, (rank x, rank y): the correlations of the whitened columns of x with those of y."""
-        spreads = (side.eigen[0][: side.rank].sqrt() for side in (self.x, self.y))
-        return self.rotated / torch.outer(*spreads)
+        return self.rotated / self.x.spreads[:, None] / self.y.spreads
+
+    def correlations_within(self, k: int, m: int) -> Tensor:
+        """The canonical correlations of the first k principal directions of x with the first m of y."""
+        block = self.whitened[:k, :m]
+        values = _singular_values(block) if self.crosses else torch.linalg.svdvals(block)
+        return values.clamp(max=1.0)
 
     @once
     def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -311,19 +341,19 @@ class Pair:
     def swapped(self) -> Pair:
         """The pair with its sides changed over."""
         batched = None if self.batched is None else self.batched.swapped
-        return Pair(self.y, self.x, tuple(FoldCross(s.sxy.T) for s in self.shared), batched)
+        return Pair(self.y, self.x, tuple(sxy.T for sxy in self.crosses), batched)
 
     @once
     def compact(self) -> Pair:
         """The pair with both sides in no more columns than rows (see `Side.compact`)."""
-        return self if self.shared else Pair(self.x.compact, self.y.compact)
+        return self if self.crosses else Pair(self.x.compact, self.y.compact)
 
     def without(self, fold: int) -> Pair:
         """The pair without one fold; made once, as every measure asks for it."""
         return recall(self, ("without", fold), lambda: self._without(fold))
 
     def _without(self, fold: int) -> Pair:
-        rest = tuple(s for k, s in enumerate(self.shared) if k != fold)
+        rest = tuple(sxy for k, sxy in enumerate(self.crosses) if k != fold)
         batched = None if self.batched is None else self.batched.without(fold)
         sides = (self.x.without(fold), self.y.without(fold)) if self.whole else (self.x, self.y)
         return Pair(*sides, rest, batched, self.hints)
@@ -342,12 +372,29 @@ class Pair:
 
     def fold(self, fold: int) -> Pair:
         """One fold alone."""
-        return Pair(self.x.fold(fold), self.y.fold(fold), self.shared[fold : fold + 1])
+        return Pair(self.x.fold(fold), self.y.fold(fold), self.crosses[fold : fold + 1])
 
 
 def grain_of(tensors: Sequence[Tensor]) -> float:
     """The coarsest rounding of these tensors' types."""
     return max(torch.finfo(t.dtype).eps if t.is_floating_point() else _EPS for t in tensors)
+
+
+def squared_norm(matrix: Tensor) -> float:
+    """The sum of squares of all entries."""
+    flat = matrix.flatten()
+    return float(flat @ flat)
+
+
+def _singular_values(matrix: Tensor) -> Tensor:
+    """Singular values from the smaller Gram matrix, smallest first, which takes half the time of an SVD.
+
+    Those below 1e-8 of the largest would have no digits left, but the sum of all loses less than 1e-9 where rows and
+    columns are sorted from large to small, as between principal directions: small entries then meet small ones only.
+    """
+    gram = matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
+    values: Tensor = torch.linalg.eigvalsh(gram)
+    return values.clamp(min=0).sqrt()
 
 
 def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -369,7 +416,7 @@ def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return scaled / values.clamp(min=_TINY), values, v
 
 
-def _merged(terms: Sequence[Tensor], x: Tensor, y: Tensor, blocks: Sequence[FoldMoments]) -> Tensor:
+def _merge(terms: Sequence[Tensor], x: Tensor, y: Tensor, blocks: Sequence[FoldMoments]) -> Tensor:
     """Second moments of several folds about their common mean, from those about the folds' own, and the shifts."""
     total = terms[0].clone()
     for term in terms[1:]:

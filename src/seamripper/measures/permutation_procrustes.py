@@ -31,12 +31,7 @@ class PermutationProcrustes(Measure):
 
     name = "permutation_procrustes"
     paper = "Williams, Kunz, Kornblith, Linderman 2021"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and 2; it sees rotations."""
-        return Claims("distance", symmetric=True, range=(0.0, 2.0), self_score=0.0, invariant_to=UNITS)
+    claims = Claims("distance", symmetric=True, range=(0.0, 2.0), self_score=0.0, invariant_to=UNITS)
 
     def of(self, pair: Pair) -> float:
-        """√(2 − 2 m / (‖X‖ ‖Y‖))."""
         return math.sqrt(2 * gap(pair, float(best_assignment(pair.sxy, pair.hints, self.name).sum())))

@@ -27,12 +27,7 @@ class Procrustes(Measure):
 
     name = "procrustes"
     paper = "Williams, Kunz, Kornblith, Linderman 2021"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and √2."""
-        return Claims("distance", symmetric=True, range=(0.0, math.sqrt(2)), self_score=0.0, invariant_to=SHAPE)
+    claims = Claims("distance", symmetric=True, range=(0.0, math.sqrt(2)), self_score=0.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:
-        """√(2 − 2 ‖Sxy‖_* / (‖X‖ ‖Y‖))."""
         return math.sqrt(2 * gap(pair, pair.nuclear))

@@ -26,14 +26,9 @@ class ProcrustesAngular(Measure):
 
     name = "procrustes_angular"
     paper = "Williams, Kunz, Kornblith, Linderman 2021"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and π/2."""
-        return Claims("distance", symmetric=True, range=(0.0, math.pi / 2), self_score=0.0, invariant_to=SHAPE)
+    claims = Claims("distance", symmetric=True, range=(0.0, math.pi / 2), self_score=0.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:
-        """arccos(‖Sxy‖_* / (‖X‖ ‖Y‖))."""
         width = gap(pair, pair.nuclear)
         # arccos(1 − g) by the half angle: it loses no digits where g is small.
         return 2 * math.atan2(math.sqrt(width), math.sqrt(2 - width))

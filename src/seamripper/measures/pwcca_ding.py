@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seamripper.measures.alignment import projection_weights
+from seamripper.measures.alignment import UNITS, projection_weights
 from seamripper.measures.base import TRANSFORMATIONS, Claims, Measure
 from seamripper.measures.pair import Pair
 
@@ -30,22 +30,17 @@ class DingPWCCA(Measure):
 
     name = "pwcca_ding"
     paper = "Ding, Denain, Steinhardt 2021"
-
-    @property
-    def claims(self) -> Claims:
-        """Between 0 and 1; blind to any invertible map of the receiver, not to one of the sender."""
-        return Claims(
-            "distance",
-            symmetric=False,
-            range=(0.0, 1.0),
-            self_score=0.0,
-            invariant_to=frozenset({"translation", "scaling", "permutation"}),
-            receiver_invariant_to=frozenset(TRANSFORMATIONS),
-            spans=True,
-        )
+    claims = Claims(
+        "distance",
+        symmetric=False,
+        range=(0.0, 1.0),
+        self_score=0.0,
+        invariant_to=UNITS,
+        receiver_invariant_to=frozenset(TRANSFORMATIONS),
+        spans=True,
+    )
 
     def of(self, pair: Pair) -> float:
-        """1 − Σ α ρ / Σ α."""
-        rho = pair.canonical[1]
-        alpha = projection_weights(pair.x, pair.canonical[0])
+        u, rho, _ = pair.canonical
+        alpha = projection_weights(pair.x, u)
         return float((alpha * (1 - rho)).sum() / alpha.sum())

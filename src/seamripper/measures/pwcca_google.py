@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from seamripper.measures.alignment import projection_weights
+from seamripper.measures.alignment import UNITS, projection_weights
 from seamripper.measures.base import Claims, Measure
 from seamripper.measures.pair import Pair, Side
 
@@ -33,30 +33,24 @@ class GooglePWCCA(Measure):
 
     name = "pwcca_google"
     paper = "Morcos, Raghu, Bengio 2018"
-
-    @property
-    def claims(self) -> Claims:
-        """Between 0 and 1. The side that gives no weights may be mapped freely; which one that is hangs on ranks."""
-        return Claims(
-            "similarity",
-            symmetric=False,
-            range=(0.0, 1.0),
-            self_score=1.0,
-            invariant_to=frozenset({"translation", "scaling", "permutation"}),
-            spans=True,
-        )
+    # The side that gives no weights may be mapped freely, but which one that is depends on the ranks.
+    claims = Claims(
+        "similarity",
+        symmetric=False,
+        range=(0.0, 1.0),
+        self_score=1.0,
+        invariant_to=UNITS,
+        spans=True,
+    )
 
     def of(self, pair: Pair) -> float:
-        """Σ α ρ / Σ α."""
-        rho = pair.canonical[1]
-        u, _, v = pair.canonical
+        u, rho, v = pair.canonical
         side, basis = (pair.x, u) if pair.x.rank <= pair.y.rank else (pair.y, v)
-        alpha = projection_weights(side, _unwhitened(side, basis))
+        alpha = projection_weights(side, _row_basis(side, basis))
         return float((alpha * rho).sum() / alpha.sum())
 
 
-def _unwhitened(side: Side, basis: Tensor) -> Tensor:
+def _row_basis(side: Side, basis: Tensor) -> Tensor:
     """P of C E U = P R, in the coordinates of the whitened rows C W: there C E U is √Λ U."""
-    values, _ = side.eigen
-    q: Tensor = torch.linalg.qr(values[: side.rank, None].sqrt() * basis).Q
+    q: Tensor = torch.linalg.qr(side.spreads[:, None] * basis).Q
     return q

@@ -33,7 +33,6 @@ class RankSimilarity(OfNeighbours):
     paper = "Wang, Rong, Zhuo, Chen 2020"
 
     def of(self, pair: Pair) -> float:
-        """The mean over samples of the weighed agreement in rank."""
         x, y = self.ranks(pair)
         sample, other = ((x > 0) & (y > 0)).nonzero(as_tuple=True)
         r, s = x[sample, other].double(), y[sample, other].double()

@@ -49,7 +49,6 @@ class RBFCKA(Measure):
         return alignment_claims(debiased=self.debiased)
 
     def of(self, pair: Pair) -> float:
-        """⟨K', L'⟩ with both at norm 1."""
         x, y = both(pair, self._kernel)
         return float((x * y).sum())
 

@@ -43,14 +43,12 @@ class RegressionR2(Measure):
         )
 
     def of(self, pair: Pair) -> float:
-        """1 − error / variation."""
         if self.held_out:
             fits = held_out(pair, label=self.label)
             return 1 - sum(fits.errors) / sum(fits.variations)
         return min(1.0, float((pair.x.whitener.T @ pair.sxy).square().sum()) / pair.y.total)
 
     def by_fold(self, pair: Pair) -> tuple[float, ...] | None:
-        """1 − error / variation on each fold."""
         if not self.held_out:
             return None
         fits = held_out(pair, label=self.label)

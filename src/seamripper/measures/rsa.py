@@ -62,19 +62,18 @@ class RSA(Measure):
         )
 
     def of(self, pair: Pair) -> float:
-        """The correlation of the two upper triangles, or of their ranks."""
         x, y = both(pair, self._triangle)
         if self.compare == "kendall":
             return float(kendalltau(x.cpu().numpy(), y.cpu().numpy()).statistic)
         return float(torch.corrcoef(torch.stack([x.double(), y.double()]))[0, 1])
 
     def _triangle(self, side: Side, who: str) -> Tensor:
-        found = chords(side, self.rdm, who)
-        if bool(found.max() - found.min() <= 8 * side.grain * found.max()):
+        between = chords(side, self.rdm, who)
+        if bool(between.max() - between.min() <= 8 * side.grain * between.max()):
             raise MeasureError(f"{self.label} is not defined here: the {who}'s rows are all as far from one another.")
         if self.compare == "pearson":
             return distances(side, self.rdm, who)
-        return recall(side, ("ranks", self.rdm), lambda: _twice_ranks(found))
+        return recall(side, ("ranks", self.rdm), lambda: _twice_ranks(between))
 
 
 def _twice_ranks(values: Tensor) -> Tensor:

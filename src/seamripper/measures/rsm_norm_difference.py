@@ -57,7 +57,6 @@ class RSMNormDifference(Measure):
         )
 
     def of(self, pair: Pair) -> float:
-        """‖Kx − Ky‖ / n."""
         blocks = zip(self._matrix(pair.x), self._matrix(pair.y), strict=True)
         return math.sqrt(math.fsum(float(((kx - ky) ** 2).sum()) for kx, ky in blocks)) / pair.n
 

@@ -34,7 +34,6 @@ class SecondOrderCosine(OfCosines):
     paper = "Hamilton, Leskovec, Jurafsky 2016"
 
     def of(self, pair: Pair) -> float:
-        """The mean over samples of cos(s, t)."""
         x, y = both(pair, lambda side, who: ranks(side, self.k, "cosine", who))
         around = (x > 0) | (y > 0)
         s, t = both(pair, lambda side, who: self._directions(side, around, who))

@@ -28,19 +28,15 @@ class SizeAndShape(Measure):
 
     name = "size_and_shape"
     paper = "Williams, Kunz, Kornblith, Linderman 2021"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, from 0 on; it sees scale."""
-        return Claims(
-            "distance",
-            symmetric=True,
-            range=(0.0, math.inf),
-            self_score=0.0,
-            invariant_to=frozenset({"translation", "orthogonal", "permutation"}),
-        )
+    claims = Claims(
+        "distance",
+        symmetric=True,
+        range=(0.0, math.inf),
+        self_score=0.0,
+        invariant_to=frozenset({"translation", "orthogonal", "permutation"}),
+    )
 
     def of(self, pair: Pair) -> float:
-        """√((‖X‖ − ‖Y‖)² + 2 ‖X‖ ‖Y‖ gap), the same in a form that keeps its digits where x and y are close."""
+        # √(‖X‖² + ‖Y‖² − 2 ‖Sxy‖_*) in a form that keeps its digits where x and y are close.
         x, y = math.sqrt(pair.x.total), math.sqrt(pair.y.total)
         return math.sqrt((x - y) ** 2 + 2 * x * y * gap(pair, pair.nuclear))

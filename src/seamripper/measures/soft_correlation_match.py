@@ -28,13 +28,8 @@ class SoftCorrelationMatch(Measure):
 
     name = "soft_correlation_match"
     paper = "Li, Yosinski, Clune, Lipson, Hopcroft 2015"
-
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between −1 (one unit and its negative) and 1; it sees rotations."""
-        return Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=UNITS)
+    claims = Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=UNITS)
 
     def of(self, pair: Pair) -> float:
-        """The mean of each side's best correlations, averaged over the sides."""
         matrix = correlations(pair)
         return float(matrix.amax(1).mean() + matrix.amax(0).mean()) / 2

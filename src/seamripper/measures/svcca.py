@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-
 from seamripper.errors import MeasureError
 from seamripper.measures.base import SHAPE, Claims, Measure
 from seamripper.measures.pair import Pair, Side
@@ -29,6 +27,7 @@ class SVCCA(Measure):
 
     name = "svcca"
     paper = "Raghu, Gilmer, Yosinski, Sohl-Dickstein 2017"
+    claims = Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
     keep: float = 0.99
     dims: int | None = None
 
@@ -39,13 +38,7 @@ class SVCCA(Measure):
         if self.dims is not None and self.dims < 1:
             raise MeasureError(f"Expected dims of svcca to be at least 1, but got {self.dims}.")
 
-    @property
-    def claims(self) -> Claims:
-        """Symmetric, between 0 and 1."""
-        return Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
-
     def of(self, pair: Pair) -> float:
-        """The mean correlation of the directions kept."""
         k, m = self._directions(pair.x, "sender"), self._directions(pair.y, "receiver")
         if k + m > pair.n - 1:
             raise MeasureError(
@@ -53,7 +46,7 @@ class SVCCA(Measure):
                 f"samples have {pair.n - 1} in all, so that some would agree by force. Give at least {k + m + 1} "
                 f"samples, or keep fewer: dims={max(1, (pair.n - 1) // 2)} or less."
             )
-        return float(torch.linalg.svdvals(pair.whitened[:k, :m]).clamp(max=1.0).mean())
+        return float(pair.correlations_within(k, m).mean())
 
     def _directions(self, side: Side, name: str) -> int:
         """How many directions of a side are kept."""

@@ -67,7 +67,6 @@ class UniformityDifference(Difference):
         )
 
     def figure(self, side: Side, *, name: str) -> float:
-        """log mean exp(−t |xᵢ − xⱼ|²)."""
         rows = side.matrix
         if self.rows == "unit":
             units, some = directions(rows)
