@@ -7,12 +7,19 @@ BIN := .venv/bin
 TORCH := $(shell sed -n 's/^torch==//p' constraints-cpu.txt)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt
 
-.PHONY: help demo test lint bench clean
+# Keep compiled modules even where the environment forbids it: tests start many processes, and each would compile again.
+export PYTHONDONTWRITEBYTECODE :=
+# A file's tests share what they have prepared, so a file goes to one worker; the longest files come first.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --dist loadfile --no-loadscope-reorder
+
+.PHONY: help demo check test lint slowest bench clean all-tests quick-tests
 
 help:
 	@echo 'make demo    set up .venv, train small networks whose truth is known, stitch and judge them, write a report'
-	@echo 'make test    set up .venv, lint, check types, run the tests'
+	@echo 'make check   lint, check types, and run the quick tests: what to run while you work'
+	@echo 'make test    set up .venv, lint, check types, run all tests: what CI runs'
 	@echo 'make lint    lint and check types only'
+	@echo 'make slowest run the quick tests, and list those that take longer than 1.5 s'
 	@echo 'make bench   time what is claimed to be fast'
 	@echo 'make clean   remove .venv, caches and build products; runs/ stays'
 
@@ -20,9 +27,23 @@ demo: .venv/.core
 	@echo '== demo: senders of known truth on MNIST, stitched into one network and judged'
 	@$(BIN)/seamripper demo
 
-test: lint .venv/.browser
-	@echo '== tests, $(WORKERS) at a time, one thread each; warnings are errors'
-	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile
+# Types are checked beside the tests: mypy keeps one core busy, and many tests wait for a process.
+check: .venv/.dev
+	@$(MAKE) --no-print-directory -j2 lint quick-tests
+
+test: .venv/.dev .venv/.browser
+	@$(MAKE) --no-print-directory -j2 lint all-tests
+
+quick-tests: .venv/.dev
+	@echo '== tests that are not marked slow, browser, ray or network, 2 at a time'
+	@$(PYTEST) -n 2 -q -m 'not slow and not browser and not ray and not network'
+
+all-tests: .venv/.dev
+	@echo '== all tests, $(WORKERS) at a time, one thread each; warnings are errors'
+	@$(PYTEST) -n $(WORKERS)
+
+slowest: .venv/.dev
+	@$(PYTEST) -n 2 -q --durations=0 --durations-min=1.5 -m 'not slow and not browser and not ray and not network'
 
 lint: .venv/.dev
 	@echo '== ruff: mistakes and style'

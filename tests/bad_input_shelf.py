@@ -16,8 +16,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import seamripper as sr
+from in_process import InProcess
 from seamripper._files import load_tensors, save_tensors
-from seamripper.experiment import Local
 from seamripper.measures import measures
 from seamripper.stitches import stitches
 
@@ -255,7 +255,7 @@ def _studies(folder: Path) -> None:
     for name, text in STUDIES.items():
         (folder / f"{name}.toml").write_text(text)
     (folder / "bytes.toml").write_bytes(b'name = "\xff\xfe"\n')
-    done = sr.run(sr.Experiment.read(folder / "good.toml"), folder / "store", engine=Local(1))
+    done = sr.run(sr.Experiment.read(folder / "good.toml"), folder / "store", engine=InProcess())
     assert done.did == 2
     (folder / "older").mkdir()
     (folder / "older" / "ledger.sqlite").write_text("as versions before this one have written it")

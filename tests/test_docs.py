@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import click
 import pytest
 
 from seamripper.audits import audits
 from seamripper.audits.interventions import interventions
-from seamripper.cli import _COMMANDS
+from seamripper.cli import cli
 from seamripper.controls import Known, controls
 from seamripper.experiment import Experiment, parts
 from seamripper.experiment.engines import engines
@@ -38,7 +39,7 @@ def test_the_study_of_the_documentation_can_be_read(tmp_path: Path) -> None:
 def test_commands_and_scripts_that_are_named_are_there(page: Path) -> None:
     text = page.read_text()
     commands = set(re.findall(r"^ {4}seamripper ([a-z]+)", text, re.M))
-    assert commands <= set(_COMMANDS)
+    assert commands <= set(cli.list_commands(click.Context(cli)))
     for script in re.findall(r"benchmarks/\w+\.py", text):
         assert (ROOT / script).is_file(), script
     assert commands or page.name == "README.md"

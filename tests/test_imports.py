@@ -360,6 +360,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]
     return {**json.loads(said), "written": [path.name for path in folder.iterdir()]}
 
 
+@pytest.mark.slow
 def test_no_module_imports_an_extra(everything: dict[str, list[str]]) -> None:
     loaded = set(everything["loaded"])
     assert set(CORE) <= loaded
@@ -367,6 +368,7 @@ def test_no_module_imports_an_extra(everything: dict[str, list[str]]) -> None:
     assert not set(EXTRAS) & loaded
 
 
+@pytest.mark.slow
 def test_importing_changes_nothing(everything: dict[str, list[str]]) -> None:
     assert (everything["changed"], everything["written"]) == ([], [])
 
@@ -395,12 +397,14 @@ def test_the_blocker_blocks(extra: str) -> None:
     assert f"No module named '{extra}'" in ran.stderr
 
 
+@pytest.mark.slow
 def test_cuts_of_a_zoo_model_need_no_extra() -> None:
     said = checked(COMMAND, "cuts", "zoo:resnet18", "--input", "3x28x28")
     assert "layer3.1" in said
     assert "256x2x2" in said
 
 
+@pytest.mark.slow
 def test_what_needs_an_extra_says_how_to_get_it(tmp_path: Path) -> None:
     wanted = {
         "cuts timm:resnet18": ("torchvision", "vision"),
@@ -421,6 +425,7 @@ def test_what_needs_an_extra_says_how_to_get_it(tmp_path: Path) -> None:
         assert exit_code == "2"
 
 
+@pytest.mark.slow
 def test_the_core_does_its_whole_work_without_the_extras(tmp_path: Path) -> None:
     said = checked(
         WITHOUT_EXTRAS

@@ -9,6 +9,8 @@ import pytest
 import seamripper as sr
 from seamripper.matching import Task
 
+pytestmark = [pytest.mark.network, pytest.mark.slow]
+
 N, TEST = 3000, 2000
 CUT = "layer3"
 

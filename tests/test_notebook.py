@@ -447,6 +447,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_plot_leaves_pyplot_alone() -> None:
     ran = python(
         """
@@ -461,6 +462,7 @@ def test_a_plot_leaves_pyplot_alone() -> None:
     assert ran.stdout.split() == ["False", "True", "False"], ran.stderr
 
 
+@pytest.mark.slow
 def test_without_matplotlib_html_is_there_and_a_plot_says_how_to_get_it() -> None:
     ran = python(
         """

@@ -33,15 +33,15 @@ from seamripper.models.libraries import import_torchvision
 from seamripper.models.training import Training
 from seamripper.stitches.pool_linear import PoolLinear
 
-import_torchvision()  # transformers imports it even for text, and here and there it needs its repair first
-transformers = pytest.importorskip("transformers")
-
 PADDINGS = (48, 96)
 BLOCKS = ["bert.encoder.layer.0", "bert.encoder.layer.1"]
 TASK = Task(Training(epochs=2, batch=32, lr=1e-2))
 
 
+@functools.cache
 def bert(seed: int, width: int) -> nn.Module:
+    import_torchvision()  # transformers imports it even for text, and here and there it needs its repair first
+    transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(
         vocab_size=60, hidden_size=width, num_hidden_layers=2, num_attention_heads=2, intermediate_size=2 * width,
         max_position_embeddings=128, num_labels=3, initializer_range=0.4,
@@ -51,7 +51,14 @@ def bert(seed: int, width: int) -> nn.Module:
         return transformers.BertForSequenceClassification(config).eval()
 
 
-SENDER, RECEIVER = bert(1, 12), bert(2, 16)
+def narrow_bert() -> nn.Module:
+    return bert(1, 12)
+
+
+def wide_bert() -> nn.Module:
+    return bert(2, 16)
+
+
 SPLITS: dict[Any, tuple[sr.Split, sr.Split]] = {}
 
 
@@ -68,7 +75,7 @@ def texts(n: int, length: int, *, first_id: int = 0, filler: int = 0) -> sr.Samp
     ids[torch.arange(n), torch.from_numpy(sizes) - 1] = 2
     inputs = {"input_ids": torch.where(mask > 0, ids, filler), "attention_mask": mask}
     with torch.no_grad():
-        answers = RECEIVER(input_ids=inputs["input_ids"][:, :40], attention_mask=mask[:, :40]).logits.argmax(1)
+        answers = wide_bert()(input_ids=inputs["input_ids"][:, :40], attention_mask=mask[:, :40]).logits.argmax(1)
     labels = torch.where(torch.from_numpy(rng.rand(n)) < 0.9, answers, (answers + 1) % 3)
     return sr.Samples("texts", inputs, labels, torch.arange(first_id, first_id + n), classes=3)
 
@@ -78,7 +85,7 @@ def halves(samples: sr.Samples, cuts: tuple[str, str] = (BLOCKS[0], BLOCKS[0])) 
     key = (cuts, tuple(samples.inputs), samples.shape)
     if key not in SPLITS:
         example = samples.batch(slice(0, 2))
-        SPLITS[key] = sr.split(SENDER, cuts[0], example), sr.split(RECEIVER, cuts[1], example)
+        SPLITS[key] = sr.split(narrow_bert(), cuts[0], example), sr.split(wide_bert(), cuts[1], example)
     return SPLITS[key]
 
 
@@ -115,6 +122,7 @@ def numbers(found: sr.Match) -> dict[str, Any]:
 # ---- compare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["positions", "pool"])
 def test_compare_is_the_same_at_both_paddings(sampling: Any) -> None:
     measures = ["linear_cka", "procrustes", "minibatch_cka", "mutual_knn", "direct_structural"]
@@ -122,7 +130,8 @@ def test_compare_is_the_same_at_both_paddings(sampling: Any) -> None:
     matrices = []
     for length in PADDINGS:
         found = compare(
-            SENDER, RECEIVER, texts(60, length), measures=measures, sender_cuts=BLOCKS[:1], receiver_cuts=BLOCKS,
+            narrow_bert(), wide_bert(), texts(60, length), measures=measures,
+            sender_cuts=BLOCKS[:1], receiver_cuts=BLOCKS,
             rule=Rule(sampling=sampling, batch=8), stitching=Stitching(Task(Training(epochs=1), init="direct")),
         )  # fmt: skip
         matrices.append({name: matrix.as_record() for name, matrix in found.matrices.items()})
@@ -134,7 +143,7 @@ def test_rows_of_a_comparison_are_the_real_tokens() -> None:
     samples = texts(60, 48, filler=7)
     x, y = (tokens_of(half, samples) for half in halves(samples))
     cuts = {"sender_cuts": BLOCKS[:1], "receiver_cuts": BLOCKS[:1]}
-    found = compare(SENDER, RECEIVER, samples, rule=Rule(products="float64"), **cuts).score(
+    found = compare(narrow_bert(), wide_bert(), samples, rule=Rule(products="float64"), **cuts).score(
         "linear_cka", *BLOCKS[:1] * 2
     )
     x, y = x - x.mean(0), y - y.mean(0)
@@ -142,13 +151,13 @@ def test_rows_of_a_comparison_are_the_real_tokens() -> None:
     assert found.value == pytest.approx(expected, abs=1e-6)
     assert found.n == len(x)
     # And those that are kept are real tokens, one a text: each is found among them.
-    rows = compare(SENDER, SENDER, samples, measures=["mutual_knn"], rule=Rule(keep=60), **cuts)
+    rows = compare(narrow_bert(), narrow_bert(), samples, measures=["mutual_knn"], rule=Rule(keep=60), **cuts)
     assert rows.score("mutual_knn", *BLOCKS[:1] * 2).n == 60
 
 
 def test_vectors_and_tokens_have_no_positions_in_common_but_each_has_its_own() -> None:
     cuts = [BLOCKS[0], "bert.pooler"]
-    found = compare(SENDER, RECEIVER, texts(60, 48), sender_cuts=cuts, receiver_cuts=cuts)["linear_cka"]
+    found = compare(narrow_bert(), wide_bert(), texts(60, 48), sender_cuts=cuts, receiver_cuts=cuts)["linear_cka"]
     assert [[cell is None for cell in row] for row in found.scores] == [[False, True], [True, False]]
     assert "Use the sampling 'pool'" in found.failed[f"{BLOCKS[0]} × bert.pooler"]
 
@@ -156,7 +165,12 @@ def test_vectors_and_tokens_have_no_positions_in_common_but_each_has_its_own() -
 def test_padding_is_not_flattened() -> None:
     with pytest.raises(MeasureError, match=r"no place in a flattened row.*'positions' or 'pool'"):
         compare(
-            SENDER, RECEIVER, texts(60, 48), sender_cuts=BLOCKS, receiver_cuts=BLOCKS, rule=Rule(sampling="flatten")
+            narrow_bert(),
+            wide_bert(),
+            texts(60, 48),
+            sender_cuts=BLOCKS,
+            receiver_cuts=BLOCKS,
+            rule=Rule(sampling="flatten"),
         )
 
 
@@ -182,6 +196,7 @@ def test_direct_matching_is_that_of_the_real_tokens() -> None:
     same(*map(numbers, found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stitch", "cut", "matching"),
     [
@@ -261,6 +276,7 @@ def test_a_recorded_sender_leaves_padding_out() -> None:
     same(*map(numbers, found))
 
 
+@pytest.mark.slow
 def test_stitches_that_would_mix_padding_in_are_refused() -> None:
     fit = texts(64, 49)
     for stitch, cut in (("flatten_linear", "bert.pooler"), ("resample_tokens", BLOCKS[0])):
@@ -285,6 +301,7 @@ def test_stitches_that_would_mix_padding_in_are_refused() -> None:
 # ---- audit
 
 
+@pytest.mark.slow
 def test_an_audit_is_the_same_at_both_paddings() -> None:
     records = []
     for length in PADDINGS:

@@ -82,6 +82,7 @@ def test_large_activations_go_to_disk_and_are_the_same(tmp_path: Path, dtype: to
     assert torch.equal(spilled.values[index], kept.values[index])
 
 
+@pytest.mark.slow
 def test_the_file_has_no_name_and_vanishes(tmp_path: Path) -> None:
     """In a process of its own: its mapping is of a deleted file in the folder, and nothing is left there."""
     code = f"""
@@ -143,6 +144,7 @@ def own_disk(folder: Path, command: list[str]) -> list[str]:
     return ["unshare", "-rm", "sh", "-c", script, str(folder), *command]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_before_the_pass(tmp_path: Path) -> None:
     """Met later, through the map, it would be a bus error and the end of the process."""
     if shutil.which("unshare") is None or subprocess.run(own_disk(tmp_path, ["true"]), capture_output=True).returncode:

@@ -53,6 +53,7 @@ def cells(line: str, bar: str) -> list[str]:
 # ---- the two lines of the issue
 
 
+@pytest.mark.slow
 def test_the_installed_command_judges_with_a_conflict_set(shell: Run, pair: tuple[str, str], tmp_path: Path) -> None:
     ran = shell("audit", *pair, *FEW, *CONFLICT, "--out", "run")
     assert ran.code == 0
@@ -86,6 +87,7 @@ def test_the_installed_command_judges_with_a_conflict_set(shell: Run, pair: tupl
     assert (result.kind, result.pair, result.cut) == ("audit", "colour-0 → digit-0", "layer2")
 
 
+@pytest.mark.slow
 def test_the_judgement_stands_last(run: Run, pair: tuple[str, str]) -> None:
     out = run("audit", *pair, *FEW, *CONFLICT).out
     judged = sr.audit(*halves(pair), *samples(), conflict=sr.load_data("digits/digit", "test"), **few()).judgement
@@ -101,6 +103,7 @@ def test_the_judgement_stands_last(run: Run, pair: tuple[str, str]) -> None:
     assert "  decided by: conflict set" in rests
 
 
+@pytest.mark.slow
 def test_a_network_has_the_same_information_as_itself(run: Run, networks: dict[str, Path]) -> None:
     place = f"{networks['digit']}@layer2"
     out = run("audit", place, place, *FEW, *CONFLICT).out
@@ -108,6 +111,7 @@ def test_a_network_has_the_same_information_as_itself(run: Run, networks: dict[s
     assert "conflict: Where the cues disagree, does the stitched network still answer as the receiver does? Yes." in out
 
 
+@pytest.mark.slow
 def test_a_folder_of_images_and_the_built_in_interventions(run: Run, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     for split, count in (("train", 6), ("test", 5)):
@@ -143,6 +147,7 @@ def few() -> dict[str, Any]:
     return {"seeds": (0,), "controls": chosen, "audits": ("margin", "conflict")}
 
 
+@pytest.mark.slow
 def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str]) -> None:
     ran = run("audit", *pair, *FEW, "--json")
     assert (ran.code, ran.err) == (0, "")
@@ -178,6 +183,7 @@ def test_the_help_knows_the_defaults(run: Run) -> None:
     assert f"Default: {MATCHING.init};" in said
 
 
+@pytest.mark.slow
 def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
     found = run(
         *("audit", *pair, "--data", "digits/correlated", "--n", 80, "--n-test", 60, "--seeds", 2, *CONFLICT),
@@ -214,6 +220,7 @@ def test_a_mapping_keeps_its_own_training_but_for_what_is_asked_for() -> None:
     assert found == replace(own, training=replace(own.training, epochs=3, lr=0.5, batch=17))
 
 
+@pytest.mark.slow
 def test_a_mapping_can_be_audited(run: Run, pair: tuple[str, str]) -> None:
     words = ("--audits", "margin", "--controls", "random_sender", "--epochs", 1)
     ran = run("audit", *pair, *DATA, "--matching", "embedding_mapping", *words)
@@ -230,6 +237,7 @@ def test_every_matching_can_be_audited(run: Run, pair: tuple[str, str], matching
     assert f"matching {matching!r}{f' {how}' if init else ''}, freeze" in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", ["", "@layer2", "@layer3"])
 def test_another_seed_is_cut_where_the_receiver_is_unless_told(
     run: Run, pair: tuple[str, str], other_seed: Path, cut: str
@@ -257,6 +265,7 @@ def test_all_that_does_not_apply_is_told(run: Run, pair: tuple[str, str]) -> Non
         assert (cls.question in ran.out) == (name not in reasons)
 
 
+@pytest.mark.slow
 def test_progress_is_told_where_no_terminal_is(
     run: Run, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def test_one_of_the_library_with_options(run: Run) -> None:
     assert (ran.code, ran.json["measure"]) == (0, "svcca?dims=3")
 
 
+@pytest.mark.slow
 def test_the_installed_command_gives_the_same_code(shell: Run, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
     ran = shell("check", "own.py:Bad")
@@ -98,6 +99,7 @@ def test_the_installed_command_gives_the_same_code(shell: Run, tmp_path: Path) -
     assert "BROKEN" in ran.out
 
 
+@pytest.mark.slow
 def test_a_package_that_was_installed_adds_measures(shell: Run, tmp_path: Path) -> None:
     """A distribution as pip leaves it, found by the installed command."""
     site = tmp_path / "site"

@@ -36,6 +36,7 @@ def cells(out: str) -> list[list[str]]:
     return [[cell.strip() for cell in row[1:]] for row in rows]
 
 
+@pytest.mark.slow
 def test_the_installed_command_compares(shell: Run, pair: tuple[str, str], tmp_path: Path) -> None:
     ran = shell("compare", *pair, *DATA, "--measures", "linear_cka,opd", "--out", "run")
     assert ran.code == 0
@@ -127,6 +128,7 @@ def test_one_reason_for_many_cells_is_told_once(run: Run, pair: tuple[str, str])
     assert note.startswith("– at layer1 × layer1 and 15 more: rsa: This measure needs rows, and none were kept")
 
 
+@pytest.mark.slow
 def test_with_many_measures_a_file_has_the_rest(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
     few = (*DATA, "--cuts", "layer3,layer4", "--no-interval")
     ran = run("compare", *pair, *few, "-m", "all", "--out", "run")
@@ -150,6 +152,7 @@ def test_many_cuts_go_by_numbers(run: Run, pair: tuple[str, str]) -> None:
     assert f"receiver: {', '.join(f'{k} {cut.name}' for k, cut in enumerate(names, 1))}\n" in ran.out
 
 
+@pytest.mark.slow
 def test_functional_matrices(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
     words = ("-m", "linear_cka,direct_functional,task_functional", "--cuts", "layer2,layer4", "--out", "run")
     ran = run("compare", *pair, *DATA, *words, "--task-samples", 40, "--task-epochs", 1)
@@ -198,6 +201,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_cells_that_were_finished_survive_a_stop(
     started: Callable[..., subprocess.Popen[str]], run: Run, pair: tuple[str, str], tmp_path: Path
 ) -> None:

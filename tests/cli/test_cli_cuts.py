@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 import torch
 
 import seamripper as sr
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from conftest import Run
 
 
+@pytest.mark.slow
 def test_the_installed_command_lists_the_cuts_of_the_zoo(shell: Run) -> None:
     ran = shell("cuts", "zoo:resnet18", "--input", "3x28x28")
     assert (ran.code, ran.err) == (0, "")

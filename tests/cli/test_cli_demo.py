@@ -40,6 +40,7 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEAMRIPPER_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 @pytest.mark.filterwarnings("ignore::seamripper.data.FallbackWarning")
 def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

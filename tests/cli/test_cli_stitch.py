@@ -28,6 +28,7 @@ def pair(networks: dict[str, Path]) -> tuple[str, str]:
     return f"{networks['colour']}@layer2", f"{networks['digit']}@layer2"
 
 
+@pytest.mark.slow
 def test_the_installed_command_stitches(shell: Run, pair: tuple[str, str]) -> None:
     ran = shell("stitch", *pair, "--data", "digits/correlated", "--matching", "task", "--out", "match.safetensors")
     assert ran.code == 0

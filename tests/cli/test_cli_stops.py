@@ -53,6 +53,7 @@ def can_be_interrupted() -> None:
 # ---- a full disk
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_nothing_half_written(shell: Run, run: Run, tmp_path: Path) -> None:
     words = (*LENET, "--epochs", 1, "--out", "a.safetensors")
     ran = shell(*words, preexec_fn=small_files)
@@ -67,6 +68,7 @@ def test_a_disk_that_fills_up_leaves_nothing_half_written(shell: Run, run: Run, 
     assert [path.name for path in tmp_path.iterdir()] == ["a.safetensors"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_file_and_shows_the_figures(
     shell: Run, tmp_path: Path, networks: dict[str, Path]
 ) -> None:
@@ -106,6 +108,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
         time.sleep(0.002)
 
 
+@pytest.mark.slow
 def test_a_training_that_is_stopped_goes_on_where_it_was(
     started: Callable[..., subprocess.Popen[str]], run: Run, tmp_path: Path
 ) -> None:
@@ -137,6 +140,7 @@ def test_a_training_that_is_stopped_goes_on_where_it_was(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.safetensors", "b.safetensors"]
 
 
+@pytest.mark.slow
 def test_a_stitch_that_is_stopped_leaves_nothing(
     started: Callable[..., subprocess.Popen[str]], tmp_path: Path, networks: dict[str, Path]
 ) -> None:
@@ -157,6 +161,7 @@ def test_a_stitch_that_is_stopped_leaves_nothing(
     assert {path.name for path in tmp_path.iterdir()} <= {"mine.py", "loaded", "__pycache__"}
 
 
+@pytest.mark.slow
 def test_a_training_that_is_killed_goes_on_where_it_was(
     started: Callable[..., subprocess.Popen[str]], run: Run, tmp_path: Path
 ) -> None:
@@ -177,6 +182,7 @@ def test_a_training_that_is_killed_goes_on_where_it_was(
 # ---- a reader that has gone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("list", "data"), ("list", "data", "--json"), ("cuts", "zoo:lenet", "--json")])
 def test_a_reader_that_has_gone_is_no_error(
     started: Callable[..., subprocess.Popen[str]], words: tuple[str, ...]

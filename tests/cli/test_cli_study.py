@@ -129,6 +129,7 @@ def test_plain_lines_of_progress_where_no_terminal_looks(started: Any, study: Pa
     assert running.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_bar(study: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import time\ndef f(k):\n    time.sleep(0.5)\n    return {'k': k}\n")
     words = [sys.executable, "-m", "seamripper", "run", "study.toml"]
@@ -150,20 +151,22 @@ def test_parquet_has_the_same_rows(run: Any, study: Path, tmp_path: Path) -> Non
     assert [row["value"] for row in found if row["figure"] == "double"] == [0.0, 2.0, 4.0, 6.0]
 
 
+@pytest.mark.slow
 def test_shards_come_to_what_one_run_does(run: Any, tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text(REAL)
     assert run("run", "real.toml", "--store", "one", "--workers", 1).code == 0
-    for shard in range(3):
-        assert run("run", "real.toml", "--store", "many", "--shard", f"{shard}/3", "--workers", 1).code == 0
+    for shard in range(2):
+        assert run("run", "real.toml", "--store", "many", "--shard", f"{shard}/2", "--workers", 1).code == 0
     tables = [run("results", store, "--json").json for store in ("one", "many")]
     assert tables[0] == tables[1]
     assert len(tables[0]["rows"]) > 10
     assert run("run", "real.toml", "--store", "many").out.startswith("nothing was left to do")
     made = run("status", "many", "--json").json["runs"]
-    assert [one["id"][:12] for one in made] == ["shard-0-of-3", "shard-1-of-3", "shard-2-of-3"]
+    assert [one["id"][:12] for one in made] == ["shard-0-of-2", "shard-1-of-2"]
     assert all(one["packages"]["torch"] and one["engine"] == "local" for one in made)
 
 
+@pytest.mark.slow
 def test_a_damaged_tensor_that_nothing_needs_is_mended_too(run: Any, tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text(REAL)
     run("run", "real.toml", "--store", "s", "--workers", 1)

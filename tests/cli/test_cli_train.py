@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LENET = ("train", "zoo:lenet", "--data", "digits/digit", "--n", 64, "--batch", 32, "--epochs", 1)
 
 
+@pytest.mark.slow
 def test_the_installed_command_trains(shell: Run, tmp_path: Path) -> None:
     ran = shell(
         "train", "zoo:R_1111?width=0.125", "--data", "digits/digit", "--epochs", 1, "--out", "sub/a.safetensors"
@@ -108,6 +109,7 @@ def test_an_autoencoder_has_no_accuracy(run: Run) -> None:
     assert "–" in run(*words, "--out", "a.safetensors").out
 
 
+@pytest.mark.slow
 def test_mnist_without_a_network_is_stood_in_for_and_said_so(shell: Run, tmp_path: Path) -> None:
     words = (
         "train",
@@ -132,6 +134,7 @@ def test_mnist_without_a_network_is_stood_in_for_and_said_so(shell: Run, tmp_pat
     assert ".py" not in ran.err
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_bar(started: Callable[..., subprocess.Popen[str]]) -> None:
     terminal, theirs = pty.openpty()
     process = started(*LENET[:-1], 40, "--out", "a.safetensors", stderr=theirs)

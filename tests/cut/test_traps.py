@@ -390,6 +390,7 @@ def test_7_a_tuple_is_cut_at_its_first_tensor() -> None:
 # 8. Graph modules are not to be pickled: a worker splits again.
 
 
+@pytest.mark.slow
 def test_8_a_split_is_made_again_from_its_record_in_another_process() -> None:
     model = load("zoo:lenet?channels=1")
     halves = split(model, "conv2")

@@ -21,6 +21,7 @@ from seamripper.errors import DataError, MissingExtraError
 Image = pytest.importorskip("PIL.Image")
 
 
+@pytest.mark.network
 def test_it_is_cifar10() -> None:
     train, test = load_data("cifar10"), load_data("cifar10", "test")
     assert torch.bincount(train.labels).tolist() == [5000] * 10
@@ -35,12 +36,14 @@ def test_it_is_cifar10() -> None:
     assert (int(train.ids[-1]), int(test.ids[0])) == (49_999, 50_000)
 
 
+@pytest.mark.network
 def test_it_is_not_normalised() -> None:
     few = load_data("cifar10", "test", n=8)
     assert isinstance(few.inputs, torch.Tensor)
     torch.testing.assert_close(few.batch(slice(0, 8)), few.inputs.float() / 255)
 
 
+@pytest.mark.network
 def test_a_picture_with_an_image_a_row_gives_the_records() -> None:
     official = REMOTE.read("test_batch.bin")[: 50 * 3073]
     rows = np.frombuffer(official, np.uint8).reshape(50, 3073)
@@ -64,6 +67,7 @@ def test_without_pillow_the_pictures_are_not_even_fetched(monkeypatch: pytest.Mo
         REMOTE.sources[0].files(["test_batch.bin"])
 
 
+@pytest.mark.network
 def test_the_official_tar_gives_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     official = REMOTE.sources[-1]
     assert isinstance(official, UrlTar)

@@ -81,6 +81,7 @@ def by_the_words(variant: str, split: str, i: int, digit: np.ndarray[Any, Any], 
     return out, colour if variant == "colour" else label
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_images_are_those_of_the_papers_words(variant: str, split: str) -> None:
@@ -107,6 +108,7 @@ def record(variant: str, split: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_images_are_the_kept_ones(variant: str, split: str) -> None:
@@ -114,6 +116,7 @@ def test_images_are_the_kept_ones(variant: str, split: str) -> None:
     assert record(variant, split) == kept[variant][split]
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_normalisation(variant: str) -> None:
     samples = mnist(variant, "test")
@@ -123,6 +126,7 @@ def test_normalisation(variant: str) -> None:
     assert samples.name == f"mnist/{variant}"
 
 
+@pytest.mark.network
 def test_digit_and_colour_are_the_same_pixels_with_two_labels() -> None:
     digit, colour = mnist("digit", "test"), mnist("colour", "test")
     assert isinstance(digit.inputs, torch.Tensor)
@@ -132,6 +136,7 @@ def test_digit_and_colour_are_the_same_pixels_with_two_labels() -> None:
     assert 0.08 < agree < 0.12, "colours are drawn without regard to the digit: one in ten agrees"
 
 
+@pytest.mark.network
 def test_colours_are_drawn_evenly_and_apart_from_the_digit() -> None:
     digits, colours = mnist("digit", "train").labels, mnist("colour", "train").labels
     table = torch.zeros(10, 10).index_put_((digits, colours), torch.ones(60_000), accumulate=True)
@@ -142,6 +147,7 @@ def test_colours_are_drawn_evenly_and_apart_from_the_digit() -> None:
     assert float(((counts - 6000) ** 2 / 6000).sum()) < 28, "9 degrees of freedom, p = 0.001"
 
 
+@pytest.mark.network
 def test_the_background_is_flat_and_varies_by_at_most_a_tenth() -> None:
     samples = mnist("colour-only", "test")
     assert isinstance(samples.inputs, torch.Tensor)
@@ -170,6 +176,7 @@ def test_splits_and_seeds_are_drawn_apart() -> None:
         assert abs(np.corrcoef(a.z.ravel(), b.z.ravel())[0, 1]) < 0.1
 
 
+@pytest.mark.network
 def test_a_sample_is_the_same_however_many_are_drawn() -> None:
     whole = mnist("digit", "test")
     few = load_data("mnist/digit", "test", n=50)
@@ -180,6 +187,7 @@ def test_a_sample_is_the_same_however_many_are_drawn() -> None:
     assert torch.equal(few.labels, whole.labels[rows])
 
 
+@pytest.mark.network
 def test_the_seed_changes_colours_and_nothing_else() -> None:
     one, other = mnist("digit", "test"), load_data("mnist/digit", "test", seed=1)
     assert torch.equal(one.labels, other.labels)

@@ -8,6 +8,7 @@ import torch
 from seamripper.data import load_data
 
 
+@pytest.mark.network
 def test_it_is_fashion_mnist() -> None:
     train, test = load_data("fashion"), load_data("fashion", "test")
     assert torch.bincount(train.labels).tolist() == [6000] * 10
@@ -21,6 +22,7 @@ def test_it_is_fashion_mnist() -> None:
     assert train.source == "Fashion-MNIST, held to its sha256"
 
 
+@pytest.mark.network
 def test_its_pieces_are_coloured_like_digits() -> None:
     plain, laid = load_data("fashion", "test"), load_data("fashion/correlated", "test")
     assert isinstance(plain.inputs, torch.Tensor)

@@ -147,6 +147,7 @@ def test_many_threads_ask_once() -> None:
     assert shelf.asked == 1
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_ask_once_and_both_get_it(tmp_path: Path) -> None:
     script = f"""
 import pathlib, sys, time

@@ -25,6 +25,7 @@ def test_every_name_is_listed_with_a_line() -> None:
     assert all(datasets.describe(name) for name in datasets)
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", [name for name in datasets.words() if ":" not in name])
 def test_every_listed_name_loads(name: str) -> None:
     few = load_data(name, "test", n=5)
@@ -32,6 +33,7 @@ def test_every_listed_name_loads(name: str) -> None:
     assert few.name in (name, f"{name}/greyscale")
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["mnist", "mnist/mix", "fashion/colour", "cifar10", "digits", "digits/digit"])
 def test_splits_never_overlap(name: str) -> None:
     train, test = load_data(name, "train"), load_data(name, "test")
@@ -108,6 +110,7 @@ def test_a_third_party_adds_a_set_by_an_entry_point(tmp_path: Path, monkeypatch:
     datasets.reload()
 
 
+@pytest.mark.slow
 def test_importing_needs_no_extra() -> None:
     package = Path(seamripper.data.__file__).parents[2]
     code = f"import sys; sys.path.insert(0, {str(package)!r})\n"

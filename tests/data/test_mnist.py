@@ -20,6 +20,7 @@ def inputs(samples: Samples) -> torch.Tensor:
     return samples.inputs
 
 
+@pytest.mark.network
 def test_it_is_mnist() -> None:
     train, test = load_data("mnist"), load_data("mnist", "test")
     assert (len(train), len(test)) == (60_000, 10_000)
@@ -44,6 +45,7 @@ def test_it_is_mnist() -> None:
     assert train.source == "MNIST, held to its sha256"
 
 
+@pytest.mark.network
 def test_its_short_name_is_greyscale() -> None:
     short, long = load_data("mnist", "test", n=20), load_data("mnist/greyscale", "test", n=20)
     assert short.fingerprint == long.fingerprint

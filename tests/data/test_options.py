@@ -32,6 +32,7 @@ def digits(path: Path) -> str:
 # ---- in a word and beside it
 
 
+@pytest.mark.network
 def test_an_option_in_the_word_is_the_option_beside_it() -> None:
     word, beside = load_data("mnist/digit?size=32", "test", n=20), load_data("mnist/digit", "test", n=20, size=32)
     assert word.fingerprint == beside.fingerprint
@@ -46,11 +47,13 @@ def test_text_becomes_what_the_field_is(tmp_path: Path) -> None:
     assert found.name == f"{folder}?limit=1000000&mean=0.25&size=4&std=2.0"
 
 
+@pytest.mark.network
 def test_an_option_at_its_usual_value_is_not_told(tmp_path: Path) -> None:
     assert load_data(f"{digits(tmp_path)}?limit=4000000000&size=224", n=2).name == f"folder:{tmp_path}"
     assert load_data("mnist?size=None", n=2).name == "mnist/greyscale"
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("word", ["mnist/mix?size=30", "digits?classes=3", "cifar10?size=16&classes=4"])
 def test_the_name_of_samples_is_a_word_for_them(word: str) -> None:
     found = load_data(word, "test", n=9, seed=2)
@@ -59,6 +62,7 @@ def test_the_name_of_samples_is_a_word_for_them(word: str) -> None:
     assert again.name == found.name
 
 
+@pytest.mark.network
 def test_options_are_told_in_one_order() -> None:
     one, other = load_data("mnist?size=14&classes=3", n=5), load_data("mnist?classes=3", n=5, size=14)
     assert one.name == other.name == "mnist/greyscale?classes=3&size=14"
@@ -105,6 +109,7 @@ def test_what_makes_no_sense_is_refused(word: str, options: dict[str, object], c
 # ---- at another size
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["mnist", "mnist/digit", "mnist/colour-only", "fashion/mix", "cifar10"])
 @pytest.mark.parametrize("size", [20, 32, 45])
 def test_images_are_resized_as_torch_does_it(name: str, size: int) -> None:
@@ -129,6 +134,7 @@ def test_pixels_between_two_are_their_mixture_by_hand() -> None:
         assert abs(value - exact) <= 0.5
 
 
+@pytest.mark.network
 def test_a_digit_is_coloured_before_it_is_resized() -> None:
     """Else it would be binarised after: edges between white and the colour show that it was not."""
     found = pixels(load_data("mnist/correlated", "test", n=50, size=32))
@@ -137,6 +143,7 @@ def test_a_digit_is_coloured_before_it_is_resized() -> None:
     assert float(between.float().mean()) > 0.05
 
 
+@pytest.mark.network
 def test_the_size_that_they_have_changes_nothing() -> None:
     assert load_data("cifar10", "test", n=9, size=32).fingerprint == load_data("cifar10", "test", n=9).fingerprint
 
@@ -147,6 +154,7 @@ def test_many_images_are_resized_in_parts_that_meet() -> None:
     assert torch.equal(resize(few, 7), whole)
 
 
+@pytest.mark.network
 def test_more_than_memory_holds_is_refused_unless_few_are_drawn() -> None:
     with pytest.raises(DataError, match=r"would take 9\.0 GB of memory, and the limit is 4\.0 GB\. Draw fewer"):
         load_data("mnist?size=224")
@@ -157,6 +165,7 @@ def test_more_than_memory_holds_is_refused_unless_few_are_drawn() -> None:
 # ---- the first classes
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["mnist/digit", "fashion", "digits", "cifar10", "mnist/colour"])
 def test_the_first_classes_of_every_set(name: str) -> None:
     every, few = load_data(name, "test"), load_data(name, "test", classes=4)
@@ -167,6 +176,7 @@ def test_the_first_classes_of_every_set(name: str) -> None:
     assert few.fingerprint == load_data(f"{name}?classes=4", "test").fingerprint
 
 
+@pytest.mark.network
 def test_they_are_the_first_before_any_are_drawn() -> None:
     few = load_data("mnist?classes=2", n=500)
     assert len(few) == 500
@@ -174,6 +184,7 @@ def test_they_are_the_first_before_any_are_drawn() -> None:
     assert few.fingerprint == load_data("mnist", classes=2).draw(500).fingerprint
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["mnist?size=20&classes=3", "cifar10/stylised?classes=3"])
 def test_sets_that_draw_before_they_compute_do_so_too(name: str) -> None:
     whole = load_data(name, "test", seed=3)

@@ -35,6 +35,7 @@ def clips() -> dict[str, bytes]:
     return out_of_tar(REMOTE.read(PACK), str)
 
 
+@pytest.mark.network
 def test_it_is_eight_languages() -> None:
     train, test = load_data("speech"), load_data("speech", "test")
     assert torch.bincount(train.labels).tolist() == [328] * 8
@@ -49,6 +50,7 @@ def test_it_is_eight_languages() -> None:
     assert train.source == "clips of Tux Paint's stamps, held to their sha256"
 
 
+@pytest.mark.network
 def test_every_sentence_is_there_in_every_language_and_said_once() -> None:
     said = [name.partition("/") for name in clips()]
     assert len(said) == 424 * 8
@@ -57,6 +59,7 @@ def test_every_sentence_is_there_in_every_language_and_said_once() -> None:
     assert len({hashlib.sha256(audio_bytes(clip)).digest() for clip in clips().values()}) == len(said)
 
 
+@pytest.mark.network
 def test_no_sentence_is_in_both_splits() -> None:
     """Every picture is that of a clip, by its place; the splits share no sentence, in whatever language."""
     names = sorted(name.removesuffix(".ogg") for name in clips())
@@ -66,6 +69,7 @@ def test_no_sentence_is_in_both_splits() -> None:
     assert not sentences_of[0] & sentences_of[1]
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_a_picture_is_that_of_its_clip(split: str) -> None:
     names = sorted(name.removesuffix(".ogg") for name in clips())
@@ -80,6 +84,7 @@ def test_a_picture_is_that_of_its_clip(split: str) -> None:
         assert LANGUAGES[int(found.labels[row])] == rows[row][:2]
 
 
+@pytest.mark.network
 def test_languages_can_be_told_apart() -> None:
     """By the mean loudness of each band, the nearest mean of a language: far above one in eight."""
     train, test = (load_data("speech", split) for split in ("train", "test"))
@@ -214,6 +219,7 @@ def test_the_clips_are_kept_as_one_file_and_their_spectrograms_beside_it(toy: Pa
     assert kept(toy) == [file]
 
 
+@pytest.mark.slow
 def test_damaged_spectrograms_are_made_again(toy: Path) -> None:
     good = load_data("speech")
     (file,) = kept(toy)

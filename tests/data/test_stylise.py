@@ -27,6 +27,7 @@ def restyled_photographs() -> Samples:
     return load_data("cifar10/stylised", "test")
 
 
+@pytest.mark.network
 def test_they_are_the_same_samples() -> None:
     plain, found = photographs(), restyled_photographs()
     assert torch.equal(found.ids, plain.ids)
@@ -38,6 +39,7 @@ def test_they_are_the_same_samples() -> None:
     assert (found.mean, found.std, found.classes) == (0.0, 1.0, 10)
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("row", [0, 1, 2, 777, 9_999])
 def test_the_formula_by_the_whole_transform(row: int) -> None:
     x, other = (pixels(photographs())[k].numpy() for k in (row, others(10_000, split="test", seed=0)[row]))
@@ -65,11 +67,13 @@ def test_splits_and_seeds_draw_apart() -> None:
     assert all(a != b for k, a in enumerate(draws) for b in draws[:k])
 
 
+@pytest.mark.network
 def test_an_image_in_its_own_style_is_itself() -> None:
     few = pixels(photographs())[:50].numpy()
     assert np.array_equal(restyle(few, few), few)
 
 
+@pytest.mark.network
 def test_a_flat_image_takes_no_angle_from_rounding_errors() -> None:
     """Grey has no phase: all waves of the other start at the corner, the same on every machine."""
     flat = np.full((1, 1, 32, 32), 77, np.uint8)
@@ -96,12 +100,14 @@ def amplitudes(images: np.ndarray) -> np.ndarray:
     return np.concatenate([spectrum[:, :, 0, 0], *rings], axis=1)
 
 
+@pytest.mark.network
 def test_texture_and_colour_no_longer_tell_the_class() -> None:
     labels = photographs().labels.numpy()
     assert told_by(amplitudes(pixels(photographs()).numpy()), labels) > 0.2
     assert told_by(amplitudes(pixels(restyled_photographs()).numpy()), labels) < 0.13
 
 
+@pytest.mark.network
 def test_shape_stays() -> None:
     """Where the edges are: signs of the phase agree with the original's and not with the other's."""
     plain, found = (pixels(s)[:500].numpy().astype(float) for s in (photographs(), restyled_photographs()))
@@ -115,6 +121,7 @@ def test_shape_stays() -> None:
     assert abs(agreement(found, other)) < 0.05
 
 
+@pytest.mark.network
 def test_only_what_is_drawn_is_computed_and_it_is_what_the_whole_has(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = restyled_photographs()
     computed: list[int] = []
@@ -125,6 +132,7 @@ def test_only_what_is_drawn_is_computed_and_it_is_what_the_whole_has(monkeypatch
     assert few.fingerprint == whole.draw(400, seed=0).fingerprint
 
 
+@pytest.mark.network
 def test_the_seed_draws_the_styles() -> None:
     one, other = restyled_photographs(), load_data("cifar10/stylised", "test", seed=1)
     assert other.fingerprint != one.fingerprint

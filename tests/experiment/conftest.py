@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from seamripper.experiment import Experiment, Local, Store, run
+from in_process import InProcess
+from seamripper.experiment import Experiment, Store, run
 from seamripper.experiment.job import canonical
 from seamripper.experiment.result import Result
 
@@ -109,7 +110,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a real study that was run once: two trainings and a stitch; `study.toml` and `store`."""
     folder = tmp_path_factory.mktemp("real")
     (folder / "study.toml").write_text(REAL % '["layer1"]')
-    done = run(Experiment.read(folder / "study.toml"), folder / "store", engine=Local(1))
+    done = run(Experiment.read(folder / "study.toml"), folder / "store", engine=InProcess())
     assert done.did == 3
     assert not done.failed
     return folder

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 import seamripper as sr
+from in_process import InProcess
 from seamripper._files import load_tensors
 from seamripper.audits.interventions import interventions
-from seamripper.experiment import Experiment, Local, Store, parts, run
+from seamripper.experiment import Experiment, Store, parts, run
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.images import as_bytes
 from seamripper.experiment.job import Graph, Job
@@ -121,6 +122,7 @@ def same_answers(bench: Bench, job: Job, found: Any, shown: sr.Samples) -> None:
     assert 1 - told["disagree"] == pytest.approx(verdict["observed"]["value"])
 
 
+@pytest.mark.slow
 def test_of_the_conflict_set(bench: Bench) -> None:
     job, found = bench.audit(SET)
     tensors, about = bench.kept(found)
@@ -207,9 +209,10 @@ def test_the_same_again_is_the_same_file(bench: Bench) -> None:
     assert again.record == found.record
 
 
+@pytest.mark.slow
 def test_they_are_in_the_store(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY + SET)
-    assert not run(Experiment.read(tmp_path / "study.toml"), tmp_path / "store", engine=Local(1)).failed
+    assert not run(Experiment.read(tmp_path / "study.toml"), tmp_path / "store", engine=InProcess()).failed
     with Store(tmp_path / "store") as store:
         (entry,) = [entry for entry in store.results() if entry.kind == "audit"]
         tensors, _ = load_tensors(store.tensors.get(entry.tensors["examples"]), kind="examples")

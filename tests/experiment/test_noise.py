@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import seamripper as sr
+from in_process import InProcess
 from seamripper._files import load_tensors
 from seamripper.data import clustered_noise
 from seamripper.data.paired import Paired
@@ -22,7 +23,6 @@ from seamripper.experiment import (
     ControlPart,
     Data,
     Experiment,
-    Local,
     Network,
     NoisePart,
     StitchPart,
@@ -102,7 +102,7 @@ class Study:
 
     def __init__(self, folder: Path) -> None:
         (folder / "study.toml").write_text(STUDY)
-        self.done = run(Experiment.read(folder / "study.toml"), folder / "store", engine=Local(1))
+        self.done = run(Experiment.read(folder / "study.toml"), folder / "store", engine=InProcess())
         self.folder = folder / "store"
         with Store(self.folder) as store:
             self.columns, self.rows = table(store)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import seamripper as sr
+from in_process import InProcess
 from seamripper._files import load_tensors
 from seamripper.data.paired import Paired
 from seamripper.errors import ExperimentError
@@ -463,7 +464,7 @@ def test_images_of_another_shape(photographs: Path) -> None:
     """32x32 into 28x28, as CIFAR-10 into MNIST; by an engine, and in its table."""
     (photographs / "study.toml").write_text(SIZES)
     experiment = Experiment.read(photographs / "study.toml")
-    done = run(experiment, photographs / "store", engine=Local(1))
+    done = run(experiment, photographs / "store", engine=InProcess())
     assert (done.did, done.failed) == (2, ())
     with Store(photographs / "store") as store:
         _, told = table(store)
@@ -569,8 +570,8 @@ def test_in_a_store(tmp_path: Path, rows: Callable[[Path], list[tuple[Any, ...]]
     (tmp_path / "study.toml").write_text(STUDY)
     experiment = Experiment.read(tmp_path / "study.toml")
     experiment = experiment.model_copy(update={"pictures": experiment.pictures[1:]})
-    for place, workers in (("one", 1), ("other", 2)):
-        done = run(experiment, tmp_path / place, engine=Local(workers))
+    for place, engine in (("one", InProcess()), ("other", Local(2))):
+        done = run(experiment, tmp_path / place, engine=engine)
         assert done.did == 4
         assert not done.failed
     assert rows(tmp_path / "one") == rows(tmp_path / "other")

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from in_process import InProcess
 from seamripper.errors import StoreError
 from seamripper.experiment import (
     ComparePart,
     Data,
     Experiment,
-    Local,
     Network,
     Plan,
     StitchPart,
@@ -344,7 +344,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ended")
     (folder / "study.toml").write_text(textwrap.dedent(TOML))
     (folder / "mine.py").write_text(PICKY)
-    summary = run(Experiment.read(folder / "study.toml"), folder / "store", engine=Local(1))
+    summary = run(Experiment.read(folder / "study.toml"), folder / "store", engine=InProcess())
     assert summary.did == 14
     assert len(summary.failed) == 1
     return folder
@@ -394,12 +394,14 @@ REPLAN = """
 """
 
 
+@pytest.mark.slow
 def test_a_finished_study_is_planned_again_without_torch(ended: Path) -> None:
     said, modules = python(REPLAN, ended, "study.toml")
     assert said == "14 0"
     assert not {"torch", "numpy", "scipy", "sklearn"} & set(modules.split())
 
 
+@pytest.mark.slow
 def test_what_is_new_in_a_study_is_looked_at_with_torch(ended: Path) -> None:
     """The test above can fail: a cut that was never looked for has to be."""
     (ended / "more.toml").write_text(textwrap.dedent(TOML).replace('["layer1"]', '["layer1", "layer2"]', 1))
@@ -408,6 +410,7 @@ def test_what_is_new_in_a_study_is_looked_at_with_torch(ended: Path) -> None:
     assert "torch" in modules.split()
 
 
+@pytest.mark.slow
 def test_running_a_finished_study_does_nothing_without_torch(ended: Path) -> None:
     said, modules = python(
         """

@@ -90,6 +90,7 @@ def test_the_code_s_own_commit_is_told_wherever_it_is_run(tmp_path: Path, monkey
     assert provenance()["code"] == git(tmp_path, "rev-parse", "HEAD")
 
 
+@pytest.mark.slow
 def test_a_run_keeps_it_with_the_command_line_seeds_and_timings(
     study: Callable[..., Path], shell: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -19,6 +19,8 @@ from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment, Local, Ray, Store, run
 from seamripper.experiment.engines import Terms
 
+pytestmark = pytest.mark.ray
+
 REAL = """
 [data]
 name = "digits/correlated"

@@ -150,6 +150,7 @@ def test_arguments_that_are_called_like_columns(tmp_path: Path) -> None:
     assert found["seed"].tolist() == ["few", "many"]
 
 
+@pytest.mark.slow
 def test_a_real_study(real: Path, shell: Callable[..., Any]) -> None:
     with Store(real / "store") as store:
         found = as_pandas(store)

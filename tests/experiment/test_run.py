@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from in_process import InProcess
 from seamripper.experiment import Experiment, Local, Store, Summary, run
 from seamripper.experiment.engines import Terms
 from seamripper.experiment.runs import born, process_alive
@@ -183,7 +184,7 @@ def test_a_failed_job_is_done_again_only_if_asked(tmp_path: Path) -> None:
 def test_jobs_behind_a_failed_one_wait_and_the_others_go_on(tmp_path: Path) -> None:
     text = REAL.replace("epochs=1", "epochs=1&lr=1e30", 1)
     (tmp_path / "study.toml").write_text(text)
-    found = done(tmp_path / "study.toml", tmp_path / "s")
+    found = done(tmp_path / "study.toml", tmp_path / "s", engine=InProcess())
     with Store(tmp_path / "s") as store:
         states = Counter((entry.kind, entry.state) for entry in store.results())
     # Both networks of `digit` diverge; the other is trained, and no stitch can be made.
@@ -234,7 +235,7 @@ def test_results_are_the_same_to_the_byte_whatever_the_number_of_workers(
     rows: Rows, tmp_path: Path, real: Path
 ) -> None:
     (tmp_path / "study.toml").write_text(REAL)
-    assert not done(tmp_path / "study.toml", tmp_path / "1", engine=Local(1)).failed
+    assert not done(tmp_path / "study.toml", tmp_path / "1", engine=InProcess()).failed
     (tmp_path / "2").symlink_to(real)
     assert rows(tmp_path / "1") == rows(tmp_path / "2")
     assert len(rows(tmp_path / "1")) == 7
@@ -248,7 +249,7 @@ def test_results_are_the_same_to_the_byte_whatever_the_number_of_workers(
 def test_shared_activations_change_nothing(rows: Rows, tmp_path: Path, real: Path) -> None:
     """A stitch that begins where no other does computes them itself, and finds the same to the bit."""
     (tmp_path / "alone.toml").write_text(REAL.rstrip().removesuffix("seeds = [0, 1]") + "seeds = [1]\n")
-    done(tmp_path / "alone.toml", tmp_path / "alone")
+    done(tmp_path / "alone.toml", tmp_path / "alone", engine=InProcess())
     assert not any(entry["kind"] == "activations" for entry in entries(tmp_path / "alone"))
     shared = {row[0]: row for row in rows(real)}
     alone = [row for row in rows(tmp_path / "alone") if row[1] == "stitch"]
@@ -265,7 +266,7 @@ def test_a_damaged_tensor_is_set_aside_and_computed_anew(rows: Rows, tmp_path: P
     victims[0].write_bytes(victims[0].read_bytes()[:-100])
     victims[1].unlink()
     (tmp_path / "study.toml").write_text(REAL.replace('cuts = ["layer1"]', 'cuts = ["layer1", "layer2"]'))
-    found = done(tmp_path / "study.toml", tmp_path / "s")
+    found = done(tmp_path / "study.toml", tmp_path / "s", engine=InProcess())
     assert not found.failed
     assert [message for message in found.messages if "is damaged. It was set aside" in message]
     assert [message for message in found.messages if "It is gone, and train" in message]
@@ -278,6 +279,7 @@ def test_a_damaged_tensor_is_set_aside_and_computed_anew(rows: Rows, tmp_path: P
 # ---- kill -9
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process as its parent ends")
 def test_a_worker_in_a_loop_in_c_ends_with_its_driver(
     tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
@@ -305,6 +307,7 @@ def test_a_worker_whose_driver_has_ended_before_it_looked_ends_at_once(tmp_path:
     assert subprocess.run(words, stdin=subprocess.DEVNULL, timeout=60).returncode == 0
 
 
+@pytest.mark.slow
 def test_killed_at_twenty_moments_it_ends_as_if_undisturbed(rows: Rows, tmp_path: Path) -> None:
     # The last job waits for a sign, so that no run has ended before it is killed.
     sign = tmp_path / "sign"
@@ -332,10 +335,11 @@ def test_killed_at_twenty_moments_it_ends_as_if_undisturbed(rows: Rows, tmp_path
     assert subprocess.run([sys.executable, "-m", "seamripper", "store", "check", str(store)]).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_real_study_that_is_killed_goes_on_within_its_training(rows: Rows, tmp_path: Path) -> None:
     # One network alone: its training is long enough to be met.
     (tmp_path / "study.toml").write_text(LONG)
-    done(tmp_path / "study.toml", tmp_path / "whole")
+    done(tmp_path / "study.toml", tmp_path / "whole", engine=InProcess())
     store = tmp_path / "killed"
     driver = subprocess.Popen(command(tmp_path / "study.toml", store))
     until(lambda: len(list(store.glob("work/*/*.partial.safetensors"))) > 0)
@@ -349,6 +353,7 @@ def test_a_real_study_that_is_killed_goes_on_within_its_training(rows: Rows, tmp
     assert not list(store.glob("work/*"))
 
 
+@pytest.mark.slow
 def test_workers_end_with_their_driver(tmp_path: Path) -> None:
     code = f"import os, time\ndef f(k):\n    open({str(tmp_path)!r} + f'/pid-{{os.getpid()}}', 'w').close()\n"
     code += "    time.sleep(600)\n"
@@ -360,6 +365,7 @@ def test_workers_end_with_their_driver(tmp_path: Path) -> None:
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
+@pytest.mark.slow
 def test_ctrl_c_gives_claims_back_and_says_how_to_go_on(tmp_path: Path) -> None:
     code = "import time\ndef f(k):\n    time.sleep(0 if k < 2 else 60)\n    return {'k': k}\n"
     path = study(tmp_path / "a", code)
@@ -381,6 +387,7 @@ def test_ctrl_c_gives_claims_back_and_says_how_to_go_on(tmp_path: Path) -> None:
 # ---- two at a time
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_study_share_the_work_and_both_end_well(tmp_path: Path) -> None:
     # The first job of each waits for that of the other, however late that one is.
     code = f"import os, pathlib, time\nhere = pathlib.Path({str(tmp_path)!r})\ndef f(k):\n"
@@ -397,6 +404,7 @@ def test_two_runs_of_one_study_share_the_work_and_both_end_well(tmp_path: Path) 
     assert Counter(Counter(entry["key"] for entry in entries(tmp_path / "s")).values()) == {1: 40}
 
 
+@pytest.mark.slow
 def test_a_run_takes_over_what_a_dead_one_had_claimed(rows: Rows, tmp_path: Path) -> None:
     code = "import os, time\ndef f(k):\n    time.sleep(60 if os.environ.get('SLOW') else 0)\n    return {'k': k}\n"
     path = study(tmp_path / "a", code)

@@ -62,6 +62,7 @@ def test_a_part_has_what_its_goals_need(finished: Path) -> None:
 # ---- the same as one run ----
 
 
+@pytest.mark.slow
 def test_shards_are_the_same_as_one_run(
     study: Callable[..., Path], shell: Callable[..., Any], rows: Callable[[Path], list[Any]], tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_shard_goes_on_where_it_was_and_finds_what_others_have_done(
     assert len(called()) == 6
 
 
+@pytest.mark.slow
 def test_a_killed_shard_is_gone_on_with(
     study: Callable[..., Path], started: Callable[..., Any], called: Callable[[], list[str]], tmp_path: Path
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_killed_shard_is_gone_on_with(
         assert (len(whole.done()), whole.damage) == (8, [])
 
 
+@pytest.mark.slow
 def test_jobs_that_shards_share_are_done_once_though_they_run_side_by_side(
     study: Callable[..., Path], started: Callable[..., Any], called: Callable[[], list[str]], tmp_path: Path
 ) -> None:

@@ -244,6 +244,7 @@ def test_a_failed_job_keeps_its_error_and_traceback_as_its_result(study: Callabl
     assert ran(path, folder, retry_failed=True).did == 1
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_nothing_that_was_finished(
     study: Callable[..., Path],
     started: Callable[..., Any],
@@ -267,6 +268,7 @@ def test_a_killed_run_loses_nothing_that_was_finished(
     assert len(called()) <= 11
 
 
+@pytest.mark.slow
 def test_a_second_run_joins_and_no_job_is_done_twice(
     study: Callable[..., Path],
     started: Callable[..., Any],
@@ -347,6 +349,7 @@ def test_a_truncated_tensor_is_set_aside_and_recomputed_with_a_line_that_says_so
     assert len(after) == len(before) + 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_a_study_with_a_sentence_and_it_goes_on_where_it_was(
     study: Callable[..., Path],
     disk: Callable[..., Path],
@@ -394,6 +397,7 @@ main(["run", *sys.argv[1:]])
 """
 
 
+@pytest.mark.slow
 def test_a_limit_on_files_stops_a_study_with_a_sentence(
     study: Callable[..., Path], tmp_path: Path, shell: Callable[..., Any]
 ) -> None:
@@ -433,6 +437,7 @@ def test_a_full_disk_in_the_middle_of_a_training_is_no_failure_of_the_job(
     assert rows(place / "store") == before
 
 
+@pytest.mark.slow
 def test_a_read_only_store_is_read_and_not_run(
     study: Callable[..., Path], shell: Callable[..., Any], read_only: Callable[[Path], Path], tmp_path: Path
 ) -> None:

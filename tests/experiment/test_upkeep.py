@@ -238,6 +238,7 @@ getattr(upkeep, sys.argv[1])(sys.argv[2], watch=watch)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["check", "gc"])
 def test_killed_at_any_moment_it_has_done_no_harm(
     folder: Path, started: Callable[..., Any], rows: Callable[[Path], list[Any]], word: str

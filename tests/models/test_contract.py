@@ -75,6 +75,7 @@ def tiny(seed: int = 0, side: int = 8) -> nn.Module:
 # What a model is shown
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0"])
 def test_imagenet_networks_name_photographs_of_a_folder(name: str, photographs: Path) -> None:
     """As (x − 0.5) / 0.5, which they were once shown, MobileNetV2 names none of them."""
@@ -88,6 +89,7 @@ def test_imagenet_networks_name_photographs_of_a_folder(name: str, photographs: 
     assert wrongly <= rightly - 0.2
 
 
+@pytest.mark.network
 def test_torchvision_with_its_weights_in_a_file_is_shown_the_same_as_the_zoo(photographs: Path) -> None:
     from seamripper.models.imagenet import _MOBILENET, WEIGHTS
 
@@ -149,6 +151,7 @@ def test_a_checkpoint_wants_what_it_was_trained_on(tmp_path: Path) -> None:
     torch.testing.assert_close(shown.batch(slice(0, 8)), (colour.inputs / 255 - grey.mean) / grey.std)
 
 
+@pytest.mark.network
 def test_another_input_size_is_another_contract() -> None:
     assert sr.load("imagenet:efficientnet_lite1").wants.size == (240, 240)  # type: ignore[union-attr]
     assert sr.load("imagenet:efficientnet_lite1", input=(3, 64, 64)).wants.size == (64, 64)  # type: ignore[union-attr]
@@ -277,6 +280,7 @@ def test_text_for_a_model_of_pictures_is_refused() -> None:
         model.present(text)
 
 
+@pytest.mark.network
 def test_a_model_that_says_nothing_and_data_that_nobody_scaled_get_a_warning(photographs: Path) -> None:
     bare = sr.Model(tiny(), "tiny")
     with pytest.warns(UnknownInputsWarning, match=r"tiny does not say how it wants pictures.*mean and std"):

@@ -57,6 +57,7 @@ def assert_close(ours: Tensor, theirs: Tensor) -> None:
 # What they are
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_a_network_says_what_it_is(name: str) -> None:
     model, known = network(name), WEIGHTS[name]
@@ -88,12 +89,14 @@ def test_the_table_says_what_was_published() -> None:
         assert all(re.fullmatch("[0-9a-f]{64}", print_) for print_ in known.sha256.values())
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_any_size_goes_in(name: str) -> None:
     for sides in ((64, 64), (33, 50)):
         assert answer(network(name).module, images(1, *sides)).shape == (1, 1000)
 
 
+@pytest.mark.network
 def test_the_input_can_be_said() -> None:
     model = load("imagenet:mobilenet_v2?input=3x64x64")
     assert model.input == (3, 64, 64)
@@ -107,6 +110,7 @@ def test_the_input_can_be_said() -> None:
 # Read as they were meant
 
 
+@pytest.mark.network
 def test_mobilenet_is_torchvisions_with_its_weights() -> None:
     models = import_torchvision().models
     known = WEIGHTS["mobilenet_v2"]
@@ -118,6 +122,7 @@ def test_mobilenet_is_torchvisions_with_its_weights() -> None:
     assert_close(answer(network("mobilenet_v2").module, x), answer(theirs, (x - mean) / std))
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", LITES)
 @pytest.mark.parametrize("side", [96, 77])
 def test_efficientnet_lite_is_timms_with_its_weights(name: str, side: int) -> None:
@@ -193,6 +198,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("side", [96, 77])
 def test_resnet50_is_the_graph_that_keras_wrote(side: int) -> None:
     """Strides, paddings, biases and epsilons, from the file that came with the weights, in a run of its own."""
@@ -206,6 +212,7 @@ def test_resnet50_is_the_graph_that_keras_wrote(side: int) -> None:
     assert_close(answer(network("resnet50").module, x), theirs)
 
 
+@pytest.mark.network
 def test_every_published_number_is_used_once() -> None:
     for name, known in WEIGHTS.items():
         given = known.read(known.remote)
@@ -254,6 +261,7 @@ def share_right(module: nn.Module) -> float:
     return float((found == labels).double().mean())
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_a_network_names_photographs_that_it_never_saw(name: str) -> None:
     """108 photographs of another data set, in nine kinds: by chance a ninth is right.
@@ -264,6 +272,7 @@ def test_a_network_names_photographs_that_it_never_saw(name: str) -> None:
     assert share_right(network(name).module) > 0.42
 
 
+@pytest.mark.network
 def test_without_its_weights_it_does_not() -> None:
     untrained = load("zoo:mobilenet_v2?classes=1000&normalise=torchvision")
     assert share_right(untrained.module) < 0.25
@@ -281,6 +290,7 @@ PLACES = {
 LAST = {**dict.fromkeys(LITES, "classifier"), "mobilenet_v2": "classifier.1", "resnet50": "fc"}
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_stages_can_be_cut_at(name: str) -> None:
     example = images(1, 64, 64)
@@ -288,6 +298,7 @@ def test_stages_can_be_cut_at(name: str) -> None:
     assert {*PLACES[name], LAST[name], f"before:{LAST[name]}"} <= names
 
 
+@pytest.mark.network
 @pytest.mark.parametrize(
     ("name", "cut"),
     [
@@ -313,6 +324,7 @@ def test_halves_are_the_whole_to_the_bit(name: str, cut: str, side: int) -> None
 # Written and built again
 
 
+@pytest.mark.network
 def test_its_architecture_is_built_again_without_fetching(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     models = [network(name) for name in WEIGHTS]
     monkeypatch.setenv("SEAMRIPPER_CACHE", str(tmp_path / "empty"))
@@ -324,6 +336,7 @@ def test_its_architecture_is_built_again_without_fetching(monkeypatch: pytest.Mo
         assert all(torch.equal(again.module.state_dict()[k], model.module.state_dict()[k]) for k in own)
 
 
+@pytest.mark.network
 def test_a_match_of_two_loads_by_its_name_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     x = images(12, 64, 64)
     samples = Samples("noise", x, torch.arange(12) % 10, torch.arange(12), classes=10, ready=True)
@@ -338,6 +351,7 @@ def test_a_match_of_two_loads_by_its_name_alone(monkeypatch: pytest.MonkeyPatch,
     assert again.sender.model.record == network("mobilenet_v2").record
 
 
+@pytest.mark.network
 def test_an_untrained_twin_normalises_as_its_trained_one_does() -> None:
     model = network("mobilenet_v2")
     twin, left = reinitialise(model, 0)
@@ -347,6 +361,7 @@ def test_an_untrained_twin_normalises_as_its_trained_one_does() -> None:
     assert {k for k in same if not k.endswith("num_batches_tracked")} == {"normalise.mean", "normalise.std"}
 
 
+@pytest.mark.network
 def test_it_can_be_kept_as_a_checkpoint(tmp_path: Path) -> None:
     model = network("mobilenet_v2")
     save_checkpoint(model, tmp_path / "m.safetensors")

@@ -278,6 +278,7 @@ def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         load("torchvision:resnet18")
 
 
+@pytest.mark.slow
 def test_the_repair_of_torchvision_warns_once_and_only_if_it_was_needed() -> None:
     code = (
         "import warnings\n"
@@ -337,6 +338,7 @@ def test_a_hugging_face_folder(bert: Path, capfd: pytest.CaptureFixture[str]) ->
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_hugging_face_folder_in_a_fresh_process(bert: Path) -> None:
     # In this process torchvision was repaired long ago; transformers wants it even for a text model.
     code = f"from seamripper.models import load; print(load('hf:{bert}').fingerprint)"

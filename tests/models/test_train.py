@@ -196,6 +196,7 @@ def test_a_stopped_training_ends_with_the_same_bits(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors"]
 
 
+@pytest.mark.slow
 def test_a_killed_process_ends_with_the_same_bits(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(

@@ -313,6 +313,7 @@ def test_a_patch_that_does_not_divide_the_image_is_told() -> None:
         Architecture.parse("vit_tiny?patch=5").build(0)
 
 
+@pytest.mark.slow
 def test_importing_the_models_imports_no_optional_library() -> None:
     code = (
         "import sys, seamripper.models as m; m.load('zoo:lenet');"

@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from seamripper.figures import Lines, Sheet, describe
 from seamripper.papers import COUNTS, PROFILES, Claim, Item, Paper, Range, Results, Select, Units, papers
 from seamripper.papers.checks import CHECKS
 from seamripper.papers.claims import decide, rule_of
+from seamripper.papers.items import ItemReading
 from seamripper.papers.planted import planted_rows
 
 ALL: tuple[Paper, ...] = (*papers.values(), four_items(Path(tempfile.mkdtemp())))
@@ -152,10 +154,17 @@ def planted(name: str, profile: str) -> tuple[dict[str, Any], ...]:
     return tuple(rows_of(SMITH, ITEMS[name], profile, level))
 
 
+@functools.cache
+def read(name: str, profile: str) -> ItemReading:
+    """What an item reads in them."""
+    return SMITH.read(ITEMS[name], Results(planted(name, profile)), profile)
+
+
+@pytest.mark.slow
 @each_profile
 @each_item
 def test_tables_and_figures_are_full(name: str, profile: str) -> None:
-    reading = SMITH.read(ITEMS[name], Results(planted(name, profile)), profile)
+    reading = read(name, profile)
     assert len(reading.claims) == len([claim for claim in ITEMS[name].claims if claim.clauses(profile)])
     assert reading.figures
     assert len({figure.title for figure in reading.figures}) == len(reading.figures), "files go by their title"
@@ -171,10 +180,11 @@ def test_tables_and_figures_are_full(name: str, profile: str) -> None:
             assert empty == [], figure.title
 
 
+@pytest.mark.slow
 @each_profile
 def test_no_two_figures_of_the_paper_have_one_title(profile: str) -> None:
     """In the text for documentation a figure is found by its title."""
-    readings = [SMITH.read(item, Results(planted(item.name, profile)), profile) for item in SMITH.items]
+    readings = [read(item.name, profile) for item in SMITH.items]
     titles = [figure.title for reading in readings for figure in reading.figures if not isinstance(figure, Sheet)]
     assert len(set(titles)) == len(titles) > 15
 
@@ -183,7 +193,7 @@ def test_what_a_profile_leaves_out_is_not_in_its_claims() -> None:
     """Noise into ImageNet networks: the quick profile asks at the places that it runs."""
     counts = []
     for profile in PROFILES:
-        reading = SMITH.read(ITEMS["table-1"], Results(planted("table-1", profile)), profile)
+        reading = read("table-1", profile)
         beyond = next(claim for claim in reading.claims if "MobileNet" in claim.says)
         counts.append((len(beyond.cells), len(reading.claims)))
     assert counts == [(4, 3), (8, 4)]
@@ -204,12 +214,19 @@ class Watched(Results):
     def mixed(self) -> list[str]:
         return []
 
+    @functools.cached_property
+    def by_figure(self) -> Mapping[str, list[Mapping[str, Any]]]:
+        found = defaultdict(list)
+        for row in self.rows:
+            found[row["figure"]].append(row)
+        return found
+
     def find(self, figures: Sequence[str], labels: Labels) -> Estimate | None:
         asked = {key: value for key, value in labels.items() if isinstance(value, (str, int, float))}
         plain = not any(isinstance(value, (Units, Range)) for value in labels.values())
         for figure in figures if plain else ():
             free = _SEEDS | _FIGURES | _OF_RECEIVER.get(figure, frozenset()) | (labels.keys() - asked.keys())
-            rows = [r for r in self.rows if r["figure"] == figure and all(r.get(k) == v for k, v in asked.items())]
+            rows = [r for r in self.by_figure[figure] if all(r.get(k) == v for k, v in asked.items())]
             rest = {tuple(sorted((k, str(v)) for k, v in row.items() if k not in free)) for row in rows}
             differ = {key for a, b in itertools.pairwise(sorted(rest)) for key, _ in set(a) ^ set(b)}
             if differ:
@@ -217,6 +234,7 @@ class Watched(Results):
         return super().find(figures, labels)
 
 
+@pytest.mark.slow
 @each_profile
 @each_item
 def test_no_figure_is_an_average_over_different_things(name: str, profile: str) -> None:
@@ -244,6 +262,7 @@ def drops(name: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     yield f"seed 0 at {cut}", [row for row in rows if not gone.items() <= row.items()]
 
 
+@pytest.mark.slow
 @each_item
 def test_what_is_missing_is_named_or_done_without(name: str) -> None:
     """Whatever has failed, an item says what is missing or reads what there is: the others are not stopped."""

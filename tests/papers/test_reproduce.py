@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from planted_paper import called, item, paper, study
 
+from in_process import InProcess
 from seamripper.errors import FileError, StoreError
-from seamripper.experiment import Data, Experiment, Local, Network, Standing, StitchPart, Store
+from seamripper.experiment import Data, Experiment, Network, Standing, StitchPart, Store
 from seamripper.papers import Item, ItemReport, Reproduction, reproduce
 from seamripper.papers.reproduce import RECORD, Listener, folder_of
 
-ONE = Local(1)
 Made = tuple[Path, Reproduction, list[ItemReport]]
 
 
 def done(folder: Path, *items: Item, **more: Any) -> Reproduction:
     """The paper, reproduced in a store within the folder."""
     whole = paper(folder, *items)
-    return reproduce(whole, whole.items, **{"store": folder / "store", "engine": ONE, **more})
+    return reproduce(whole, whole.items, **{"store": folder / "store", "engine": InProcess(), **more})
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +208,7 @@ def net():
 """
 
 
+@pytest.mark.slow
 def test_a_failed_helper_is_told_though_it_has_no_row_in_the_table(tmp_path: Path) -> None:
     """Two stitches begin at one place, and its activations fail: the stitches are never tried."""
     (tmp_path / "chokes.py").write_text(CHOKES)

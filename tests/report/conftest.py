@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from seamripper.experiment import Experiment, Local, run
+from in_process import InProcess
+from seamripper.experiment import Experiment, run
 
 STUDY = """
 about = "colour into digit, on small digits"
@@ -139,29 +141,37 @@ def deep():
 """
 
 
-def made(folder: Path, text: str) -> Path:
-    (folder / "study.toml").write_text(text)
-    run(Experiment.read(folder / "study.toml"), folder / "store", engine=Local(1))
-    return folder / "store"
+Stores = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store_of(made_once: Callable[..., Path]) -> Stores:
+    """`store_of(name, text, code)`: the store of a study with these functions of its own, run once for all workers."""
+
+    def store_of(name: str, text: str, code: str = "") -> Path:
+        def make(folder: Path) -> None:
+            (folder / "mine.py").write_text(code)
+            (folder / "study.toml").write_text(text)
+            run(Experiment.read(folder / "study.toml"), folder / "store", engine=InProcess())
+
+        return made_once(name, make) / "store"
+
+    return store_of
+
+
+@pytest.fixture(scope="session")
+def study(store_of: Stores) -> Path:
     """A store with every kind of result that a report shows."""
-    return made(tmp_path_factory.mktemp("study"), STUDY)
+    return store_of("study", STUDY)
 
 
 @pytest.fixture(scope="session")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile(store_of: Stores) -> Path:
     """A store whose names of models, layers and errors are HTML."""
-    folder = tmp_path_factory.mktemp("hostile")
-    (folder / "mine.py").write_text(MINE)
-    return made(folder, HOSTILE)
+    return store_of("hostile", HOSTILE, MINE)
 
 
 @pytest.fixture(scope="session")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def large(store_of: Stores) -> Path:
     """A store of 12 × 12 cuts and 6 measures."""
-    folder = tmp_path_factory.mktemp("large")
-    (folder / "mine.py").write_text(DEEP)
-    return made(folder, LARGE)
+    return store_of("large", LARGE, DEEP)

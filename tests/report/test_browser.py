@@ -21,6 +21,8 @@ from selenium.webdriver.common.keys import Keys
 from seamripper.papers.page import save
 from seamripper.report import report
 
+pytestmark = pytest.mark.browser
+
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from seamripper.experiment import Experiment, Local, PicturesPart, run
+from in_process import InProcess
+from seamripper.experiment import Experiment, PicturesPart, run
 from seamripper.experiment.reading import Reading
 from seamripper.figures import Pictures
 from seamripper.report import page
@@ -43,7 +44,7 @@ n = 3
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pictures")
     (folder / "study.toml").write_text(STUDY)
-    run(Experiment.read(folder / "study.toml"), folder / "store", engine=Local(1))
+    run(Experiment.read(folder / "study.toml"), folder / "store", engine=InProcess())
     return folder / "store"
 
 

@@ -446,6 +446,7 @@ def test_a_report_is_rendered_again_only_if_its_run_has_changed(
     assert rendered == ["study", "study"]
 
 
+@pytest.mark.slow
 def test_a_run_is_watched_while_it_fills(serving: Any, tmp_path: Path) -> None:
     path = study(tmp_path, "slow", list(range(24)), "slow")
     (tmp_path / "runs").mkdir()
