@@ -41,6 +41,7 @@ class DataSetRef:
     fingerprint: str
     n: int
     shape: list[int]
+    classes: int
     where: Mapping[str, Any]
 
 
@@ -121,7 +122,8 @@ class Expansion:
         """The samples of this name, split, number and seed."""
         known = self.identities.data(name, split, n, seed)
         at = {"name": self.identities.located(name), "split": split, "n": n, "seed": seed}
-        return DataSetRef(known["fingerprint"], known["n"], known["shape"], {f"data:{known['fingerprint']}": at})
+        where = {f"data:{known['fingerprint']}": at}
+        return DataSetRef(known["fingerprint"], known["n"], known["shape"], known["classes"], where)
 
     def cuts(
         self, words: Sequence[str], pair: tuple[Net, Net], shape: list[int], own: list[int] | None = None

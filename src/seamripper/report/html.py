@@ -55,11 +55,6 @@ def lay_out(story: Story, made: str, *, incomplete: str | None = None) -> str:
     return template("report.html").render(**facts, style=css, script=script)
 
 
-def card(run: Reading) -> str:
-    """The first screen alone, for a notebook."""
-    return template("card.html").render(run=run, story=story_of(run))
-
-
 @functools.cache
 def template(name: str) -> Template:
     """A template of ours. Whatever its file is called, everything that is not marked as safe is escaped."""

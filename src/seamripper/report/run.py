@@ -12,7 +12,7 @@ from seamripper.experiment.result import Result
 from seamripper.experiment.results import as_pandas
 from seamripper.experiment.store import Store
 from seamripper.figures import plot
-from seamripper.report.html import card
+from seamripper.report.html import template
 from seamripper.report.story import Story, story_of
 
 
@@ -47,7 +47,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The first screen of the report."""
-        return card(self.reading)
+        return template("card.html").render(run=self.reading, story=self.story)
 
     def plot(self) -> Any:
         """The first figure of the report, as a matplotlib figure."""

@@ -56,10 +56,10 @@ class RunRow:
     state: str
     """running, finished, N failed, waiting or damaged."""
     note: str
-    done: int
-    asked: int
-    started: str
-    engine: str
+    done: int = 0
+    asked: int = 0
+    started: str = ""
+    engine: str = ""
 
 
 class Runs:
@@ -155,8 +155,7 @@ class Runs:
         self, name: str, state: str, note: str, *, experiment: str = "", several: bool = False, **more: Any
     ) -> RunRow:
         url = address(name) + (f"?experiment={quote(experiment, safe='', errors='replace')}" if several else "")
-        figures = {"done": 0, "asked": 0, "started": "", "engine": "", **more}
-        return RunRow(_clean(name or self.folder.name), url, _clean(experiment), state, _clean(note), **figures)
+        return RunRow(_clean(name or self.folder.name), url, _clean(experiment), state, _clean(note), **more)
 
 
 def address(name: str) -> str:

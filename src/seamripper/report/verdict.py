@@ -338,7 +338,8 @@ def _of_comparisons(run: Reading, comparisons: Sequence[Result]) -> Headline:
     order = sorted(known, key=lambda cell: cell[:3], reverse=matrix["direction"] == "similarity")
     names = first.record["senders"], first.record["receivers"]
     shared = [cell for cell in known if names[0][cell[1]] == names[1][cell[2]]]
-    hits = sum(_is_best(cell, known, matrix["direction"]) for cell in shared)
+    most_alike = max if matrix["direction"] == "similarity" else min
+    hits = sum(cell[0] == most_alike(other[0] for other in known if other[1] == cell[1]) for cell in shared)
     verdict = f"By {measure} the most alike are {names[0][order[0][1]]} and {names[1][order[0][2]]}"
     if shared:
         are = "is" if hits == 1 else "are"
@@ -351,11 +352,6 @@ def _of_comparisons(run: Reading, comparisons: Sequence[Result]) -> Headline:
         figures.append((f"{measure}, {what}: {names[0][i]} × {names[1][j]}", score_of(score, first.record)))
     # The verdict is of the first comparison alone.
     return Headline(question, verdict, tuple(figures), _unfinished(run) or _few_networks([first]))
-
-
-def _is_best(cell: Any, known: Sequence[Any], direction: str) -> bool:
-    row = [other[0] for other in known if other[1] == cell[1]]
-    return bool(cell[0] == (max(row) if direction == "similarity" else min(row)))
 
 
 def _counts(run: Reading) -> Headline:

@@ -10,7 +10,15 @@ from pydantic import Field
 from seamripper._words import shape_text
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, over_seeds
-from seamripper.experiment.expansion import Expansion, Net, merge_needs, merge_where, pair_content, pair_labels
+from seamripper.experiment.expansion import (
+    DataSetRef,
+    Expansion,
+    Net,
+    merge_needs,
+    merge_where,
+    pair_content,
+    pair_labels,
+)
 from seamripper.experiment.images import FIGURES, as_bytes, is_image, judge_images, lightness
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row, match_for, training_cost
@@ -83,11 +91,14 @@ class PicturesPart(Pairs, Part):
             require_images(samples.shape, name)
         matchings = {word: expansion.matching(word) for word in self.matchings}
         for matching, _ in matchings.values():
-            _require_for(matching, expansion, data, own, apart=apart)
+            if apart:
+                require_mapping(matching["name"])
+            if matching["name"] == "class_mapping":
+                require_classes_of(matching["label_map"], sender=test.classes, receiver=own_test.classes)
         stitch, files = expansion.stitch(self.stitch)
         theirs = {"receiver_fit": own_fit.fingerprint, "receiver_test": own_test.fingerprint} if apart else {}
         for pair in expansion.pairs(self):
-            judge = None if self.judge is None else _judge(expansion, self.judge, pair[1], own, own_test.shape)
+            judge = None if self.judge is None else _judge(expansion, self.judge, pair[1], own.name, own_test)
             nets = (*pair, *([judge] if judge else []))
             where = merge_where(fit, test, own_fit, own_test, *nets)
             for a, b in expansion.cuts(self.cuts, pair, fit.shape, own_fit.shape):
@@ -319,30 +330,17 @@ def image_error(rows: Mapping[str, Tensor], test: Samples, own: Samples | None =
     return over_seeds(apart.square().flatten(1).mean(1).tolist(), unit="images").as_record()
 
 
-def _require_for(matching: Mapping[str, Any], expansion: Expansion, data: Data, own: Data, *, apart: bool) -> None:
-    """Refuse a matching that these samples, the sender's and the receiver's own, are not for."""
-    if apart:
-        require_mapping(matching["name"])
-    if matching["name"] == "class_mapping":
-        sender, receiver = (_classes(expansion, of) for of in (data, own))
-        require_classes_of(matching["label_map"], sender=sender, receiver=receiver)
-
-
-def _classes(expansion: Expansion, data: Data) -> int:
-    return int(expansion.identities.data(data.name, "test", data.n_test, data.seed)["classes"])
-
-
-def _judge(expansion: Expansion, word: str, receiver: Net, data: Data, shape: list[int]) -> Net:
+def _judge(expansion: Expansion, word: str, receiver: Net, data: str, test: DataSetRef) -> Net:
     """The classifier that looks at a receiver's images: that of the receiver's seed, or its first."""
     _, seeds = expansion.experiment.network(word)
     name = word.partition("/")[0]
     seed = receiver.seed if receiver.seed in seeds else seeds[0]
     (judge,) = expansion.nets(name if seed is None else f"{name}/{seed}")
-    known, wanted = expansion.identities.classes(judge.cuts_decided_by, judge.spec, shape), _classes(expansion, data)
-    if known < wanted:
+    known = expansion.identities.classes(judge.cuts_decided_by, judge.spec, test.shape)
+    if known < test.classes:
         raise ExperimentError(
-            f"Expected the judge {word!r} of a [[pictures]] to tell the {wanted} classes of {data.name} apart, but "
-            f"it knows {known}."
+            f"Expected the judge {word!r} of a [[pictures]] to tell the {test.classes} classes of {data} apart, "
+            f"but it knows {known}."
         )
     return judge
 
