@@ -20,7 +20,7 @@ TREE = {name: cls for name, cls in vars(errors).items() if inspect.isclass(cls) 
 ALLOWED = {
     ("_doors.py", "error"): "the class of the tree that the caller names",
     ("__init__.py", "AttributeError"): "what Python asks of a module's __getattr__",
-    ("audits/rank_reading.py", "_Met"): "ends a tail's forward pass and is caught there; no user sees it",
+    ("audits/rank_reading.py", "_Reached"): "ends a tail's forward pass and is caught there; no user sees it",
     ("audits/identification.py", "reasons[0]"): "the InapplicableError of the first measure, where none applies",
     ("cli/_matching.py", "click.UsageError"): "click's own, shown with the usage of the command",
     ("cli/_parse.py", "click.UsageError"): "click's own, shown with the usage of the command",

@@ -35,7 +35,7 @@ def trained(layout: Layout, outliers: Any) -> EnergyDetector:
 def verdict(layout: Layout, of: Case, monkeypatch: pytest.MonkeyPatch, outliers: Any = "both") -> Verdict:
     """By a detector that was trained once for all tests: it never sees what is stitched."""
     detector = trained(layout, outliers)
-    monkeypatch.setattr(Distribution, "_detector", lambda *_: detector)
+    monkeypatch.setattr(Distribution, "make_detector", lambda *_: detector)
     return Distribution(detector="energy").put(Evidence(of, controls=("self",)))
 
 

@@ -172,7 +172,7 @@ def test_two_architectures_leave_the_receiver_alone(case, evidence, make) -> Non
     assert (found.figures["where"], found.answer) == ("within", "yes")
     assert "between" not in found.figures
     assert found.sentence.startswith("Within Sequential, ")
-    assert found.sentence.endswith("most measures score a layer with itself as high as can be.")
+    assert found.sentence.endswith("most measures give a layer and itself the best score by definition.")
 
 
 def test_stitching_within_a_network_is_not_trivial(case, evidence, make) -> None:
