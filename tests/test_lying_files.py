@@ -19,8 +19,7 @@ from seamripper.errors import CheckpointError, ExperimentError, FileError, Model
 from seamripper.experiment import Experiment
 from seamripper.experiment.journal import open_line
 from seamripper.matching import Match
-from seamripper.models.architecture import Architecture
-from seamripper.models.model import Model
+from seamripper.models import Architecture, Model
 
 SPEC = "zoo:R_1111?width=0.03125"
 RECORD: dict[str, Any] = {"architecture": SPEC, "input": None, "classes": 10, "training": {}, "versions": {}}

@@ -67,7 +67,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _discard(temporary: Path) -> None:
-    # Where its folder is none, there is nothing to remove, and the error to tell is the one that came before.
+    # If its folder does not exist, there is nothing to remove, and the error that came before is the one to tell.
     with contextlib.suppress(OSError):
         temporary.unlink()
 
@@ -159,35 +159,27 @@ def _seal(note: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     return join_fingerprints({**prints, "note": json.dumps(note, sort_keys=True)})
 
 
-@contextlib.contextmanager
-def _readable(path: Path) -> Iterator[IO[bytes]]:
-    """The file, open; what the system says against reading it becomes a sentence."""
-    try:
-        with path.open("rb") as file:
-            yield file
-    except OSError as e:
-        raise FileError(f"{path} could not be read: {e.strerror or e}.") from e
-
-
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The header of a safetensors file, or an error that says what is wrong with it."""
     path = Path(path)
     if not path.is_file():
         raise FileError(f"There is no file {path}.{files_beside(path)}")
     size = path.stat().st_size
-    with _readable(path) as file:
-        first = file.read(8)
-        length = struct.unpack("<Q", first)[0] if len(first) == 8 else -1
-        if not 2 <= length <= min(size - 8, 100_000_000):
-            raise FileError(
-                f"{path} is not a safetensors file (or it was cut short). seamripper reads .safetensors, "
-                "and .pt/.pth files that hold nothing but weights."
-            )
-        try:
+    try:
+        with path.open("rb") as file:
+            first = file.read(8)
+            length = struct.unpack("<Q", first)[0] if len(first) == 8 else -1
+            if not 2 <= length <= min(size - 8, 100_000_000):
+                raise FileError(
+                    f"{path} is not a safetensors file (or it was cut short). seamripper reads .safetensors, "
+                    "and .pt/.pth files that hold nothing but weights."
+                )
             header = json.loads(file.read(length))
-            ends = [int(v["data_offsets"][1]) for k, v in header.items() if k != "__metadata__"]
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
-            raise FileError(f"{path} is not a safetensors file: its header is not one.") from e
+        ends = [int(v["data_offsets"][1]) for k, v in header.items() if k != "__metadata__"]
+    except OSError as e:
+        raise FileError(f"{path} could not be read: {e.strerror or e}.") from e
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
+        raise FileError(f"{path} is not a safetensors file: its header is not one.") from e
     if size != 8 + length + max(ends, default=0):
         raise FileError(f"{path} was cut short or added to: its size is not what its header says. Copy it again.")
     return dict(header)

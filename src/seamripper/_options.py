@@ -22,6 +22,8 @@ _KINDS = {
     type(None): "None",
 }
 
+_SWITCHES = {"true": True, "1": True, "false": False, "0": False}
+
 
 def accepts(hint: Any, value: object) -> bool:
     """Whether `value` is of the type `hint`; a hint that is not known here accepts everything.
@@ -40,6 +42,8 @@ def accepts(hint: Any, value: object) -> bool:
         return isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
     if get_origin(hint) is tuple:
         return isinstance(value, tuple) and all(accepts(get_args(hint)[0], item) for item in value)
+    if get_origin(hint) is dict:
+        return isinstance(value, dict)
     return isinstance(value, hint) if isinstance(hint, type) else True
 
 
@@ -66,16 +70,23 @@ def require_options(choice: Any, what: str, *, error: type[SeamripperError], **l
     hints = get_type_hints(type(choice))
     for field in fields(choice):
         value = getattr(choice, field.name)
-        wanted = type_words(hints[field.name])
+        wanted = _wanted(field.name, hints[field.name], least)
         right = accepts(hints[field.name], value)
         if field.name in least:
-            wanted += f" of at least {least[field.name]:g}"
             # Not <, or NaN would pass.
             right = right and (value is None or value >= least[field.name])
         if isinstance(value, float) and not math.isfinite(value):
             wanted = wanted.replace("a number", "a finite number")
         if not right:
             raise error(f"Expected {field.name} of {what} to be {wanted}, but got {value!r}.")
+
+
+def _wanted(name: str, hint: Any, least: Mapping[str, float]) -> str:
+    """What an option must be, with its bound: "a whole number of at least 1, or None"."""
+    words = type_words(hint)
+    bound = f" of at least {least[name]:g}" if name in least else ""
+    number = words.removesuffix(" or None")
+    return f"{number}{bound}, or None" if bound and number != words else words + bound
 
 
 def known_options(cls: Any) -> dict[str, tuple[Any, str]]:
@@ -143,7 +154,10 @@ def read_options(
         hint = known[name][0]
         meanings = _meanings(hint, text)
         if not meanings:
-            raise error(f"Expected {name} of the {what} to be {type_words(hint)}, but got {text!r}.")
+            wanted = _wanted(name, hint, getattr(cls, "least", {}))
+            low = getattr(cls, "between", {}).get(name, (None,))[0]
+            wanted += "" if low is None else f" above {low:g}"
+            raise error(f"Expected {name} of the {what} to be {wanted}, but got {text!r}.")
         values[name] = meanings[0]
     return values
 
@@ -175,6 +189,8 @@ def changed_options(choice: Any) -> dict[str, str]:
         if is_dataclass(value) and is_dataclass(default):
             usual = _texts(default)
             changed |= {name: text for name, text in _texts(value).items() if text != usual[name]}
+        elif isinstance(value, dict):
+            changed |= value
         elif value != default:
             changed[field.name] = _text(value)
     return changed
@@ -206,7 +222,7 @@ def _meanings(hint: Any, text: str) -> list[Any]:
         items = [_meanings(get_args(hint)[0], part.strip()) for part in text.split(",")]
         return [tuple(item[0] for item in items)] if all(items) else []
     if hint is bool:
-        return [word == "true" for word in [text.lower()] if word in ("true", "false")]
+        return [_SWITCHES[text.lower()]] if text.lower() in _SWITCHES else []
     if hint is type(None):
         return [None] * (text.lower() == "none")
     if hint is str:

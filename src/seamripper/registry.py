@@ -23,6 +23,7 @@ from seamripper._doors import require
 from seamripper._options import (
     changed_options,
     default_options,
+    known_options,
     read_options,
     require_known,
     require_options,
@@ -50,6 +51,10 @@ class Choice(abc.ABC):
     """The least value that an option may have."""
     between: ClassVar[Mapping[str, tuple[float, float]]] = {}
     """Two numbers that an option must lie between; neither of the two is allowed."""
+    takes: ClassVar[str] = ""
+    """The option that stands after a colon: `path` in `folder:PATH`."""
+    keywords: ClassVar[str] = ""
+    """The option that takes, as text, whatever other options a word has."""
 
     def __post_init__(self) -> None:
         # A leaf with checks of its own calls this first.
@@ -64,8 +69,11 @@ class Choice(abc.ABC):
     @property
     def label(self) -> str:
         """The word that names this choice: its name, and the options that differ from their defaults."""
-        options = "&".join(f"{name}={value}" for name, value in changed_options(self).items())
-        return f"{self.name}?{options}" if options else self.name
+        changed = changed_options(self)
+        variant, argument = changed.pop("variant", ""), changed.pop(self.takes, "")
+        word = self.name + (variant and f"/{variant}") + (argument and f":{argument}")
+        options = "&".join(f"{name}={value}" for name, value in changed.items())
+        return f"{word}?{options}" if options else word
 
     def as_record(self) -> dict[str, Any]:
         """The choice as JSON has it: its name and every option."""
@@ -88,10 +96,13 @@ class Registry(Mapping[str, Any], Generic[T]):
         error: type[SeamripperError],
         values: bool = False,
         elsewhere: Mapping[str, str] | None = None,
+        files: bool = True,
     ) -> None:
         self.base, self.package, self.what, self.error, self.values_only = base, package, what, error, values
         self.elsewhere = dict(elsewhere or {})
         """Words that name something else, each with the sentence that says so."""
+        self.files = files
+        """Whether `FILE.py:CLASS` names a choice too."""
         self._entries: dict[str, Any] | None = None
         self._broken: dict[str, str] = {}
 
@@ -132,11 +143,15 @@ class Registry(Mapping[str, Any], Generic[T]):
             return entry  # type: ignore[no-any-return]
         what = f"{self.what} {entry.name!r}"
         # What stands before the question mark is no option.
-        fixed = ("variant", getattr(entry, "takes", ""))
+        fixed = ("variant", getattr(entry, "takes", ""), getattr(entry, "keywords", ""))
         require_known(options, entry, f"The {what}", error=self.error, fixed=fixed)
         for option in options:
             if option in written:
                 raise self.error(f"Option {option!r} is given twice, in {choice!r} and beside it: keep one of them.")
+        if getattr(entry, "keywords", ""):
+            known = known_options(entry)
+            taken[entry.keywords] = {name: text for name, text in written.items() if name not in known}
+            written = {name: text for name, text in written.items() if name in known}
         with guard:
             made = entry(**taken, **options)
             return with_options(made, read_options(written, entry, what, error=self.error, fixed=fixed))  # type: ignore[no-any-return]
@@ -199,10 +214,10 @@ class Registry(Mapping[str, Any], Generic[T]):
     def _entry(self, head: str, groups: Iterable[str]) -> tuple[Any, dict[str, Any], AbstractContextManager[None]]:
         """The entry that `NAME`, `NAME/VARIANT`, `NAME:ARGUMENT` or `FILE.py:CLASS` means, and what the word sets."""
         file, _, cls = head.rpartition(":")
-        if file.endswith(".py"):
+        if self.files and file.endswith(".py"):
             path = Path(file)
             return self._class_in(path, cls), {}, running(path, f"{head} could not be made", error=self.error)
-        if head.endswith(".py"):
+        if self.files and head.endswith(".py"):
             raise self.error(f"Say which class of the file is the {self.what}: '{head}:MyClass'.")
         named, colon, argument = head.partition(":")
         name, slash, variant = named.partition("/")
@@ -261,7 +276,8 @@ class Registry(Mapping[str, Any], Generic[T]):
     def _is_entry(self, value: object) -> bool:
         if self.values_only:
             return isinstance(value, self.base)
-        return inspect.isclass(value) and issubclass(value, self.base) and not inspect.isabstract(value)
+        whole = inspect.isclass(value) and issubclass(value, self.base) and not inspect.isabstract(value)
+        return whole and hasattr(value, "name")
 
     def _misfit(self, value: object) -> str:
         """Why a value cannot be an entry, as the end of a sentence; empty if it can."""

@@ -15,8 +15,8 @@ from seamripper.data import datasets
 from seamripper.experiment import parts
 from seamripper.matching import matchings
 from seamripper.measures import measures
+from seamripper.models import architectures
 from seamripper.models.imagenet import WEIGHTS
-from seamripper.models.zoo import FAMILIES
 from seamripper.stitches import stitches
 
 if TYPE_CHECKING:
@@ -61,7 +61,12 @@ def test_all_that_there_is_is_listed(run: Run) -> None:
     assert listed["stitch"]["options"]["senders"] is None
     assert [name for name, entry in listed.items() if not entry["asked_for"]] == ["activations", "pass", "train"]
     models = run("list", "models", "--json").json["models"]
-    assert {*(f"zoo:{name}" for name in FAMILIES), *(f"imagenet:{name}" for name in WEIGHTS)} <= set(models)
+    assert models["zoo:resnet18"] == {
+        "about": "A residual network of eight basic blocks.",
+        "options": {"channels": 3, "classes": 10, "width": 1.0, "stem": "imagenet"},
+    }
+    assert {"timm:MODEL", "torchvision:MODEL", "hf:MODEL", "FILE.py:FUNCTION", "FILE.safetensors"} <= set(models)
+    assert {*(f"zoo:{name}" for name in architectures), *(f"imagenet:{name}" for name in WEIGHTS)} <= set(models)
 
 
 def test_networks_trained_on_imagenet_are_listed_with_what_is_said_of_them(run: Run) -> None:

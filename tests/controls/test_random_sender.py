@@ -112,6 +112,6 @@ def test_a_sender_that_cannot_be_cut_untrained(make, case: Case) -> None:
 
 def test_none_is_too_few() -> None:
     with pytest.raises(
-        AuditError, match="Expected seeds of the control 'random_sender' to be a whole number or None of"
+        AuditError, match="Expected seeds of the control 'random_sender' to be a whole number of at least 1, or None"
     ):
         controls.make("random_sender?seeds=0")

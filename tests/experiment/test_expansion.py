@@ -705,7 +705,7 @@ def test_a_file_that_is_not_python(tmp_path: Path) -> None:
         (
             {"network": {"train": "zoo:R_111x"}, "stitch": stitching()},
             ExperimentError,
-            "zoo has no 'R_111x': did",
+            "There is no zoo network 'R_111x': did",
         ),
         ({"network": {"train": "R_1111?widht=2"}, "stitch": stitching()}, ExperimentError, "width"),
         ({"network": {"data": "digits/digt"}, "stitch": stitching()}, DataError, "did you mean 'digits/digit'"),

@@ -650,7 +650,11 @@ def test_keys_that_do_not_go_together_are_told_at_the_line_of_the_wrong_one(
         (f"{LENET}'?lr=0'", 4, "`training` of [models.a]: Expected lr of a training to be a number above 0"),
         (f"{LENET}'smth'", 4, "`training` of [models.a]: There is no training 'smth': did you mean 'smith'"),
         (f"{LENET}'?epochs=0'", 4, "`training` of [models.a]: Expected epochs of a training to be at least 1"),
-        ("\n[models.a]\ntrain = 'zoo:lent'\ndata = 'digits'", 3, "`train` of [models.a]: The zoo has no 'lent'"),
+        (
+            "\n[models.a]\ntrain = 'zoo:lent'\ndata = 'digits'",
+            3,
+            "`train` of [models.a]: There is no zoo network",
+        ),
     ],
 )
 def test_a_word_that_means_nothing_is_told_with_its_key_and_line_though_nobody_uses_it(

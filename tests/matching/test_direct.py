@@ -257,7 +257,7 @@ def test_the_reduced_rank_form_needs_a_rank(make, pair) -> None:
         ({"ridge": -0.1}, "Expected ridge .* to be a number of at least 0, but got -0.1"),
         ({"ridge": float("nan")}, "but got nan"),
         ({"ridge": "0.1"}, "but got '0.1'"),
-        ({"rank": 0}, "of at least 1, but got 0"),
+        ({"rank": 0}, "of at least 1, or None, but got 0"),
         ({"rank": 2.5}, "but got 2.5"),
         ({"batch": 0}, "of at least 1, but got 0"),
     ],

@@ -11,7 +11,7 @@ from torch import nn
 
 from seamripper._files import load_tensors, read_record, save_tensors
 from seamripper.errors import CheckpointError, FileError, ModelError
-from seamripper.models import Model, load
+from seamripper.models import Model, load, recipe_of
 from seamripper.models.checkpoint import load_checkpoint, save_checkpoint
 
 
@@ -28,7 +28,7 @@ def test_a_checkpoint_is_loaded_by_its_name_alone(saved: Path) -> None:
     assert model.fingerprint == original.fingerprint
     assert (model.input, model.classes, model.source) == ((3, 16, 16), 3, str(saved))
     assert model.record == {"architecture": "zoo:R_1111?classes=3&width=0.125", "data": "toy", "seed": 5}
-    assert model.rebuild() == "zoo:R_1111?classes=3&width=0.125"
+    assert recipe_of(model) == "zoo:R_1111?classes=3&width=0.125"
     assert not model.module.training
 
 

@@ -91,9 +91,10 @@ def test_imagenet_networks_name_photographs_of_a_folder(name: str, photographs: 
 
 @pytest.mark.network
 def test_torchvision_with_its_weights_in_a_file_is_shown_the_same_as_the_zoo(photographs: Path) -> None:
-    from seamripper.models.imagenet import _MOBILENET, WEIGHTS
+    from seamripper.models.imagenet import WEIGHTS
 
-    file = WEIGHTS["mobilenet_v2"].remote.path(_MOBILENET)
+    remote = WEIGHTS["mobilenet_v2"].remote
+    file = remote.path(*remote.files)
     theirs, ours = sr.load(f"torchvision:mobilenet_v2?weights={file}"), sr.load("imagenet:mobilenet_v2")
     samples = sr.load_data(f"folder:{photographs}", "test", n=4)
     with torch.no_grad():
@@ -103,12 +104,10 @@ def test_torchvision_with_its_weights_in_a_file_is_shown_the_same_as_the_zoo(pho
     assert "torchvision's transforms" in str(theirs.wants)
 
 
-def test_timm_says_what_its_published_weights_want() -> None:
-    from seamripper.models.libraries import _config, import_timm
-
-    with use_seed(0):
-        published = import_timm().create_model("resnet18.a1_in1k", pretrained=False).pretrained_cfg
-    wants = _config(published, (3, 224, 224))
+def test_timm_says_what_its_published_weights_want(tmp_path: Path) -> None:
+    # In a file, and with the published classes: these are taken for the published weights.
+    torch.save(sr.load("timm:resnet18.a1_in1k").module.state_dict(), tmp_path / "w.pt")
+    wants = sr.load("timm:resnet18.a1_in1k", weights=tmp_path / "w.pt").wants
     assert wants is not None
     assert (wants.mean, wants.std, wants.size) == (*IMAGENET.values(), (224, 224))
     assert wants.interpolation == "bicubic"

@@ -19,11 +19,11 @@ from seamripper.cut import cuts, split
 from seamripper.data import Samples, load_data
 from seamripper.errors import CheckpointError, ModelError, UnfetchedError
 from seamripper.matching import Direct, Match, match
-from seamripper.models import Architecture, Model, load
-from seamripper.models._published import from_keras, from_lite, read_tfjs
+from seamripper.models import Architecture, Model, load, recipe_of
 from seamripper.models.checkpoint import save_checkpoint
 from seamripper.models.imagenet import WEIGHTS
 from seamripper.models.libraries import import_timm, import_torchvision
+from seamripper.models.published import from_keras, from_lite, read_tfjs
 from seamripper.models.running import use_seed
 from seamripper.models.zoo.efficientnet_lite import BLOCKS
 
@@ -63,7 +63,7 @@ def test_a_network_says_what_it_is(name: str) -> None:
     model, known = network(name), WEIGHTS[name]
     assert not model.module.training
     assert (model.source, model.input, model.classes) == (f"imagenet:{name}", (3, known.size, known.size), 1000)
-    assert model.rebuild() == known.architecture == Architecture.parse(known.architecture).spec
+    assert recipe_of(model) == known.architecture == Architecture.parse(known.architecture).spec
     told = model.record["weights"]
     assert json.loads(json.dumps(model.record)) == model.record
     assert (told["source"], told["licence"], told["sha256"]) == (known.source, known.licence, dict(known.remote.files))
@@ -329,7 +329,7 @@ def test_its_architecture_is_built_again_without_fetching(monkeypatch: pytest.Mo
     models = [network(name) for name in WEIGHTS]
     monkeypatch.setenv("SEAMRIPPER_CACHE", str(tmp_path / "empty"))
     for model in models:
-        again = load(model.rebuild() or "")
+        again = load(recipe_of(model) or "")
         assert list(again.module.state_dict()) == list(model.module.state_dict())
         assert again.fingerprint != model.fingerprint
         own = ("normalise.mean", "normalise.std")

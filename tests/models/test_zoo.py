@@ -12,17 +12,16 @@ from torch import Tensor, nn
 
 from seamripper._fingerprint import model_fingerprint
 from seamripper.errors import ModelError
-from seamripper.models import Architecture
+from seamripper.models import Architecture, architectures
 from seamripper.models.libraries import import_timm, import_torchvision
 from seamripper.models.running import use_seed
-from seamripper.models.zoo import FAMILIES
 from seamripper.models.zoo.efficientnet_lite import SamePad
 from seamripper.models.zoo.normalise import Normalise
 
 pytestmark = pytest.mark.filterwarnings("ignore:The compiled part of torchvision:UserWarning")
 
 SMALL = {
-    **{name: f"{name}?width=0.125" for name in FAMILIES if name.startswith("R_")},
+    **{name: f"{name}?width=0.125" for name in architectures if name.startswith("R_")},
     "resnet18": "resnet18?width=0.125&stem=3x3",
     "resnet34": "resnet34?width=0.125",
     "resnet50": "resnet50?width=0.125",
@@ -76,7 +75,7 @@ def test_mobilenet_is_torchvisions() -> None:
     for width in (1.0, 0.35, 1.4):
         with use_seed(0):
             theirs = models.mobilenet_v2(weights=None, width_mult=width, num_classes=7)
-        ours = Architecture("mobilenet_v2", {"width": width, "classes": 7}).build(0)
+        ours = Architecture.parse("mobilenet_v2", width=width, classes=7).build(0)
         assert model_fingerprint(ours) == model_fingerprint(theirs)
         assert_same_network(ours, theirs, inputs(2, 3, 45, 64))
 
@@ -131,7 +130,7 @@ def test_normalising_inside_is_normalising_before() -> None:
         ("torchvision", (colours - mean) / std),
     ):
         torch.testing.assert_close(Normalise(way)(colours), expected.float(), rtol=1e-5, atol=1e-4)
-        net, plain = (Architecture("mobilenet_v2", {"width": 0.125, "normalise": w}).build(0) for w in (way, "none"))
+        net, plain = (Architecture.parse("mobilenet_v2", width=0.125, normalise=w).build(0) for w in (way, "none"))
         with torch.no_grad():
             assert torch.equal(net.eval()(colours), plain.eval()(Normalise(way)(colours)))
         assert not list(Normalise(way).parameters())
@@ -181,20 +180,20 @@ def test_vit_tiny_of_balogh_is_timms() -> None:
     timm = import_timm()
     with use_seed(0):
         theirs = timm.create_model("vit_tiny_patch16_224", img_size=32, patch_size=4, num_classes=10)
-    assert_same_network(Architecture("vit_tiny").build(0), theirs, inputs(2, 3, 32, 32))
+    assert_same_network(Architecture.parse("vit_tiny").build(0), theirs, inputs(2, 3, 32, 32))
 
 
 def test_r2222_is_resnet18_and_each_digit_counts_blocks() -> None:
-    assert model_fingerprint(Architecture("R_2222", {"width": 0.125}).build(0)) == model_fingerprint(
-        Architecture("resnet18", {"width": 0.125}).build(0)
+    assert model_fingerprint(Architecture.parse("R_2222", width=0.125).build(0)) == model_fingerprint(
+        Architecture.parse("resnet18", width=0.125).build(0)
     )
     for blocks in itertools.product((1, 2), repeat=4):
-        net = Architecture("R_" + "".join(map(str, blocks)), {"width": 0.125}).build(0)
+        net = Architecture.parse("R_" + "".join(map(str, blocks)), width=0.125).build(0)
         assert tuple(len(net.get_submodule(f"layer{i}")) for i in (1, 2, 3, 4)) == blocks  # type: ignore[arg-type]
 
 
 def test_the_maps_of_smiths_resnet18() -> None:
-    net = Architecture("resnet18").build(0).eval()
+    net = Architecture.parse("resnet18").build(0).eval()
     seen: dict[str, tuple[int, ...]] = {}
     for i in (1, 2, 3, 4):
         net.get_submodule(f"layer{i}").register_forward_hook(
@@ -211,7 +210,7 @@ def test_the_3x3_stem_keeps_the_size() -> None:
         assert net.layer1(net.maxpool(net.conv1(inputs(1, 3, 32, 32)))).shape == (1, 8, 32, 32)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", architectures)
 def test_every_architecture_can_be_traced_and_gives_the_same(name: str) -> None:
     architecture = Architecture.parse(SMALL[name])
     module = architecture.build(0).eval()
@@ -224,12 +223,12 @@ def test_every_architecture_can_be_traced_and_gives_the_same(name: str) -> None:
     assert expected.shape == (x.shape if architecture.reconstructs else (2, 10))
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", architectures)
 def test_nothing_in_the_zoo_works_in_place(name: str) -> None:
     assert not any(getattr(m, "inplace", False) for m in Architecture.parse(SMALL[name]).build(0).modules())
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", architectures)
 def test_a_seed_decides_every_weight(name: str) -> None:
     architecture = Architecture.parse(SMALL[name])
     first, again, other = (model_fingerprint(architecture.build(seed)) for seed in (3, 3, 4))
@@ -239,13 +238,13 @@ def test_a_seed_decides_every_weight(name: str) -> None:
 def test_without_a_seed_the_global_generator_decides() -> None:
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        built = Architecture("lenet").build()
-    assert model_fingerprint(built) == model_fingerprint(Architecture("lenet").build(3))
+        built = Architecture.parse("lenet").build()
+    assert model_fingerprint(built) == model_fingerprint(Architecture.parse("lenet").build(3))
 
 
 def test_the_spec_is_canonical() -> None:
     one = Architecture.parse("zoo:resnet18?width=0.25&stem=3x3&classes=10")
-    two = Architecture("resnet18", {"stem": "3x3", "width": 0.25})
+    two = Architecture.parse("resnet18", stem="3x3", width=0.25)
     assert one == two
     assert hash(one) == hash(two)
     assert one.spec == str(two) == "zoo:resnet18?stem=3x3&width=0.25"
@@ -254,42 +253,45 @@ def test_the_spec_is_canonical() -> None:
     assert Architecture.parse("resnet18?width=2").spec == "zoo:resnet18?width=2"
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", architectures)
 def test_specs_of_all_families_read_back(name: str) -> None:
     architecture = Architecture.parse(SMALL[name])
     assert Architecture.parse(architecture.spec) == architecture
 
 
 def test_inputs_are_known_only_where_the_architecture_fixes_them() -> None:
-    assert Architecture("resnet18").input is None
-    assert Architecture("lenet", {"channels": 1}).input == (1, 28, 28)
-    assert Architecture("vit_tiny", {"size": 64}).input == (3, 64, 64)
-    assert Architecture("autoencoder", {"size": 32}).input == (1, 32, 32)
+    assert Architecture.parse("resnet18").input is None
+    assert Architecture.parse("lenet", channels=1).input == (1, 28, 28)
+    assert Architecture.parse("vit_tiny", size=64).input == (3, 64, 64)
+    assert Architecture.parse("autoencoder", size=32).input == (1, 32, 32)
 
 
 def test_autoencoders_have_no_classes() -> None:
-    assert Architecture("autoencoder").classes is None
-    assert Architecture("lenet").classes == 10
+    assert Architecture.parse("autoencoder").classes is None
+    assert Architecture.parse("lenet").classes == 10
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("resnet19", "The zoo has no 'resnet19': did you mean 'resnet18'"),
+        ("resnet19", "There is no zoo network 'resnet19': did you mean 'resnet18'"),
         ("R_1311", "did you mean 'R_1"),
-        ("resnet18?widht=0.5", "has no option 'widht': did you mean 'width'"),
-        ("resnet18?width=wide", "Expected option 'width' to be a number above 0, but got 'wide'"),
+        ("resnet18?widht=0.5", "has no option 'widht': did you mean 'width'? Its options are"),
+        (
+            "resnet18?width=wide",
+            "Expected width of the zoo network 'resnet18' to be a number above 0, but got 'wide'",
+        ),
         ("resnet18?width=nan", "a number above 0"),
         ("resnet18?width=-1", "a number above 0"),
         (
             "resnet18?classes=2.5",
-            "Expected option 'classes' to be a whole number of at least 1, but got '2.5'",
+            "Expected classes of the zoo network 'resnet18' to be a whole number of at least 1, but got '2.5'",
         ),
         ("resnet18?classes=0", "whole number of at least 1"),
-        ("resnet18?stem=5x5", "Expected option 'stem' to be 'imagenet' or '3x3', but got '5x5'"),
+        ("resnet18?stem=5x5", "Expected stem of the zoo network 'resnet18' to be 'imagenet' or '3x3', but got '5x5'"),
         ("autoencoder?size=30", "'28' or '32'"),
-        ("resnet50?form=pytorch", "Expected option 'form' to be 'torchvision' or 'keras', but got 'pytorch'"),
-        ("resnet18?form=keras", "The zoo's 'resnet18' has no option 'form'"),
+        ("resnet50?form=pytorch", "to be 'torchvision' or 'keras', but got 'pytorch'"),
+        ("resnet18?form=keras", "The zoo network 'resnet18' has no option 'form'"),
         ("mobilenet_v2?normalise=tf", "to be 'none', 'torchvision', 'lite' or 'caffe', but got 'tf'"),
         ("mobilenet_v3", "did you mean 'mobilenet_v2'"),
         ("resnet18?width", "Expected options like"),
@@ -305,7 +307,7 @@ def test_wrong_words_are_told(text: str, message: str) -> None:
 @pytest.mark.parametrize("value", [True, None, [1], "1.5"])
 def test_wrong_types_are_told(value: object) -> None:
     with pytest.raises(ModelError, match="classes"):
-        Architecture("lenet", {"classes": value})  # type: ignore[dict-item]
+        Architecture.parse("lenet", classes=value)  # type: ignore[dict-item]
 
 
 def test_a_patch_that_does_not_divide_the_image_is_told() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LISTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "data": ("seamripper.data:datasets", ()),
+    "models": ("seamripper.models:sources", ()),
     "stitches": ("seamripper.stitches:stitches", ()),
     "matchings": ("seamripper.matching:matchings", ()),
     "measures": ("seamripper.measures:measures", ("direction", "symmetric", "needs")),
@@ -29,34 +30,27 @@ _LISTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "papers": ("seamripper.papers:papers", ()),
 }
 """Where the registry of each kind is, and what its entries say of themselves in a table."""
-_ELSEWHERE = {
-    "torchvision:NAME": "one of torchvision's",
-    "timm:NAME": "one of timm's",
-    "hf:FOLDER": "one of transformers'",
-    "FILE.py:FUNCTION": "what your function returns",
-    "FILE.safetensors": "a checkpoint that `seamripper train` wrote",
-}
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice([*_LISTS, "models"]))
+@click.argument("what", type=click.Choice(list(_LISTS)))
 @json_option
 def command(what: str, as_json: bool) -> None:
     """List what there is of a kind, with its options: each goes by `name?option=value` wherever it is asked for.
 
     What third parties have registered is listed as well, and what of it cannot be used, with the reason.
     """
+    place, facts = _LISTS[what]
+    module, _, name = place.partition(":")
+    registry: Registry[Any] = getattr(importlib.import_module(module), name)
+    entries, broken = _entries(what, registry), dict(registry.broken)
     if what == "models":
-        entries, broken = _models(), dict[str, str]()
-    else:
-        place, _ = _LISTS[what]
-        module, _, name = place.partition(":")
-        registry: Registry[Any] = getattr(importlib.import_module(module), name)
-        entries, broken = _entries(what, registry), dict(registry.broken)
+        from seamripper.models import architectures
+
+        broken |= {f"zoo:{name}": why for name, why in architectures.broken.items()}
     if as_json:
         print_json({what: entries, "broken": broken})
         return
-    facts = _LISTS[what][1] if what in _LISTS else ()
     rows = [[name, *(_in_words(entry[fact]) for fact in facts), entry["about"]] for name, entry in entries.items()]
     columns = ["name", *facts, "what it is"]
     print_table(f"{what} (their options: --json)", columns, rows, left=len(columns))
@@ -66,6 +60,9 @@ def command(what: str, as_json: bool) -> None:
 
 def _entries(what: str, registry: Registry[Any]) -> dict[str, dict[str, Any]]:
     entries: dict[str, dict[str, Any]] = {}
+    if what == "models":
+        models = (item for source in registry.values() for item in source.models().items())
+        return {word: {"about": about, "options": options} for word, (about, options) in models}
     for name, cls in registry.items():
         about, options = registry.describe(name), registry.options(name)
         entry: dict[str, Any] = {"about": about, "options": options}
@@ -95,18 +92,6 @@ def _measure(measure: Measure) -> dict[str, Any]:
         "invariant_to": sorted(own),
         "receiver_invariant_to": sorted(own if other is None else other),
     }
-
-
-def _models() -> dict[str, dict[str, Any]]:
-    from seamripper.models.imagenet import WEIGHTS
-    from seamripper.models.zoo import FAMILIES
-
-    lines = {f"zoo:{name}": f"options: {', '.join(family.options)}" for name, family in FAMILIES.items()}
-    lines |= {
-        f"imagenet:{name}": f"trained on ImageNet, top-1 {known.top1} % as published; {known.source}"
-        for name, known in WEIGHTS.items()
-    }
-    return {name: {"about": line} for name, line in (lines | _ELSEWHERE).items()}
 
 
 def _in_words(value: object) -> str:

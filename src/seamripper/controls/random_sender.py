@@ -17,7 +17,7 @@ from seamripper.cut.split import Split, as_model, split
 from seamripper.errors import CutError, InapplicableError, SeamripperError
 from seamripper.models import Model, load
 from seamripper.models.running import derive_seed, use_seed
-from seamripper.models.spec import Spec
+from seamripper.models.source import recipe_of, source_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _draw_anew(sender: Split, seed: int) -> tuple[Split, str]:
     """The sender drawn anew and cut where it was, and its label."""
     model = sender.model
     module, left = reinitialise(model, seed)
-    recipe = model.rebuild()
+    recipe = recipe_of(model)
     record = {} if recipe is None else {"architecture": recipe}
     source = f"untrained {model.source} of seed {seed}"
     untrained = Model(module, source, model.input, model.classes, record, model.wants)
@@ -71,8 +71,6 @@ def _draw_anew(sender: Split, seed: int) -> tuple[Split, str]:
     return new, "untrained sender" + (f", with its own {', '.join(left)}" if left else "")
 
 
-_PACKAGES = ("zoo", "timm", "torchvision")
-"""Packages that build an architecture from its name alone, without running the user's code a second time."""
 _UNTRAINED = 7
 """Keeps these seeds apart from those of training: a random sender must not be the sender's own initialisation."""
 
@@ -106,14 +104,15 @@ def reinitialise(model: nn.Module | Model, seed: int) -> tuple[nn.Module, tuple[
 
 def _rebuild(model: Model, seed: int) -> nn.Module | None:
     """The architecture from its package, untrained; None if no package builds it, or builds something else."""
-    recipe = model.rebuild()
+    recipe = recipe_of(model)
     if recipe is None:
         return None
     try:
-        spec = Spec.parse(recipe)
-        if spec.scheme not in _PACKAGES or spec.architecture is None:
+        source = source_of(recipe)
+        # By a package: code of the user's is not run a second time.
+        if not source.buildable or source.architecture is None:
             return None
-        built = load(f"{spec.architecture}{'&' if spec.options else '?'}seed={seed}").module
+        built = load(f"{source.architecture}{'&' if '?' in source.architecture else '?'}seed={seed}").module
     except SeamripperError:
         return None
     old, new = tensors_of(model.module), tensors_of(built)

@@ -26,6 +26,7 @@ from seamripper.errors import CutError, FrozenError, LeakError, ModelError
 from seamripper.models.load import load
 from seamripper.models.model import Model
 from seamripper.models.running import answer_of
+from seamripper.models.source import recipe_of
 
 Way = Literal["fx", "hooks", "export"]
 
@@ -75,7 +76,7 @@ class Split:
         inputs = self.example if isinstance(self.example, Tensor) else next(iter(self.example.values()))
         return {
             "source": self.model.source,
-            "recipe": self.model.rebuild(),
+            "recipe": recipe_of(self.model),
             "fingerprint": self.fingerprint,
             "cut": self.cut.as_record(),
             "way": self.way,

@@ -8,11 +8,13 @@ finished in a moment. What is remembered of a file holds while its size and its 
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import importlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,15 +68,20 @@ class Identities:
         scheme, colon, path = head.partition(":")
         if file.endswith(".py"):
             return f"{self._absolute(file)}:{function}{tail}"
-        # `hf:` takes a folder, or a name that is none.
-        there = (
-            self._absolute(path).is_dir()
-            if scheme == "hf"
-            else scheme not in ("zoo", "torchvision", "timm", "imagenet")
-        )
-        if colon and there:
+        if colon and self._is_path(scheme, path):
             return f"{scheme}:{self._absolute(path)}{tail}"
         return f"{self._absolute(head)}{tail}" if head.endswith(".safetensors") else f"{head}{tail}"
+
+    def _is_path(self, scheme: str, path: str) -> bool:
+        """Whether a path stands after the colon: `hf:` and third parties' models take paths or names."""
+        if scheme in ("zoo", "torchvision", "timm", "imagenet"):
+            return False
+        return self._absolute(path).exists() if scheme == "hf" or scheme in self._their_sources else True
+
+    @functools.cached_property
+    def _their_sources(self) -> set[str]:
+        """Third parties' sources of models, by their entry points alone: to import one takes torch."""
+        return entry_points(group="seamripper.models").names
 
     def network(self, network: Network) -> dict[str, Any]:
         """The architecture, written the one way, and the whole training of a network that is trained here."""

@@ -34,7 +34,7 @@ from seamripper.matching.task import Task
 from seamripper.models import Model, load
 from seamripper.models.contract import InputContract
 from seamripper.models.running import use_seed
-from seamripper.models.spec import Spec
+from seamripper.models.source import source_of
 from seamripper.models.weights import load_weights
 from seamripper.stitches import Layer, Stitch, auto, stitches
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HELD_OUT = 0.2
-_BUILDABLE = ("zoo", "timm", "torchvision")
-"""Models that are built on a file's word: those of packages. A file must not name code that is then run."""
 _NOTHING = Findings("nothing to find: the stitch has no parameters")
 
 
@@ -367,8 +365,11 @@ def _half(
 
 
 def _buildable(recipe: str | None) -> bool:
-    """Whether a model may be built on a file's word: by a package, and without its asking for further files."""
+    """Whether a model may be built on a file's word: by a package, and without its asking for further files.
+
+    A file must not name code that is then run.
+    """
     if recipe is None:
         return False
-    spec = Spec.parse(recipe)
-    return spec.scheme in _BUILDABLE and spec.architecture == recipe
+    source = source_of(recipe)
+    return source.buildable and source.architecture == recipe

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import save_checkpoint
 from seamripper.models.contract import InputContract, UnknownInputsWarning
 from seamripper.models.load import load
 from seamripper.models.model import Model
-from seamripper.models.train import predict, train, training_for
-from seamripper.models.training import Training
+from seamripper.models.running import answer_of, derive_seed, use_layout, use_seed, versions
+from seamripper.models.source import ModelSource, OpenSource, recipe_of, source_of, sources
+from seamripper.models.train import predict, require_for_networks, train, training_for
+from seamripper.models.training import Training, all_finite, shuffled_batches
+from seamripper.models.weights import load_weights
+from seamripper.models.zoo import Architecture, architectures
 
 __all__ = [
     "Architecture",
     "InputContract",
     "Model",
+    "ModelSource",
+    "OpenSource",
     "Training",
     "UnknownInputsWarning",
+    "all_finite",
+    "answer_of",
+    "architectures",
+    "derive_seed",
     "load",
+    "load_weights",
     "predict",
+    "recipe_of",
+    "require_for_networks",
     "save_checkpoint",
+    "shuffled_batches",
+    "source_of",
+    "sources",
     "train",
     "training_for",
+    "use_layout",
+    "use_seed",
+    "versions",
 ]

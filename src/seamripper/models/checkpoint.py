@@ -12,12 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from seamripper._files import load_tensors, read_record, save_tensors, understood
+from seamripper._options import changed_options
 from seamripper.errors import CheckpointError, ModelError, SeamripperError
-from seamripper.models.architecture import Architecture
 from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
 from seamripper.models.running import versions
+from seamripper.models.source import OpenSource, recipe_of
 from seamripper.models.weights import check_finite, load_weights
+from seamripper.models.zoo import Architecture
 
 KIND = "model"
 TRAINING = "training"
@@ -31,7 +33,7 @@ def save_checkpoint(model: Model, path: str | os.PathLike[str]) -> None:
     could make whoever opens it run code.
     """
     path = require_name(path)
-    recipe = model.rebuild() or ""
+    recipe = recipe_of(model) or ""
     if not recipe.startswith("zoo:"):
         raise CheckpointError(
             f"Expected a model of the zoo, but got {model.source}. Save the weights of other models with "
@@ -65,7 +67,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Model:
         try:
             architecture = Architecture.parse(record["architecture"])
             training, shape, classes = record["training"], record["input"], record["classes"]
-            # Checkpoints of before have none.
+            # Older checkpoints have none.
             wants = InputContract.from_record(record["wants"]) if record.get("wants") else None
         except (ModelError, KeyError) as e:
             made = record.get("versions", {}).get("seamripper", "another version")
@@ -81,6 +83,29 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Model:
     return Model(module.eval(), str(path), input=shape, classes=classes, record=about, wants=wants)
 
 
+@dataclass(frozen=True)
+class Checkpoint(OpenSource):
+    """A checkpoint that `train` wrote, by the name of its file alone."""
+
+    name, about, form = "checkpoint", "a checkpoint that `seamripper train` wrote", "FILE.safetensors"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if changed_options(self).keys() - {"model"}:
+            raise ModelError(
+                f"{self.model} is a checkpoint, with its own architecture and weights: load it by its name alone."
+            )
+
+    @property
+    def architecture(self) -> str | None:
+        """None: it is the checkpoint that says what it holds."""
+        return None
+
+    def build(self) -> Model:
+        """The model."""
+        return load_checkpoint(self.model)
+
+
 def require_name(path: str | os.PathLike[str]) -> Path:
     """`path`, if a checkpoint may have that name."""
     path = Path(path)
@@ -91,7 +116,7 @@ def require_name(path: str | os.PathLike[str]) -> Path:
 
 @dataclass
 class State:
-    """How far a training has come: a mean loss an epoch, and the seconds it took."""
+    """How far a training has come: the mean loss of each epoch, and the seconds they took."""
 
     losses: list[float] = field(default_factory=list)
     seconds: float = 0.0
@@ -111,7 +136,7 @@ def save_state(
 
 
 def load_state(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, job: Mapping[str, Any]) -> State:
-    """Put a saved state back into `module` and `optimiser`; a fresh one if there is none of this very job."""
+    """Put a saved state of this very job back into `module` and `optimiser`; without one, return a fresh state."""
     if not path.is_file():
         return State()
     try:

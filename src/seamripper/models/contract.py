@@ -52,7 +52,7 @@ class InputContract:
         size = "" if self.size is None else f" of {shape_text(self.size)}"
         low, high = self.range
         plain = self.mean == (0.0,) and self.std == (1.0,)
-        rest = "" if plain else f", less {_shown(self.mean)}, divided by {_shown(self.std)}"
+        rest = "" if plain else f", less {_numbers(self.mean)}, divided by {_numbers(self.std)}"
         return f"pictures{size}, values in {low:g} … {high:g}{rest} ({self.source})"
 
     @property
@@ -94,10 +94,10 @@ class InputContract:
         return cls(f"trained on {samples.name}", mean=mean, std=std, size=(height, width))
 
 
-def interpolation_named(word: str) -> Interpolation:
+def nearest_interpolation(word: str) -> Interpolation:
     """The way of resizing that a library means; where it has one of its own, the nearest that there is here.
 
-    >>> interpolation_named("lanczos"), interpolation_named("bilinear")
+    >>> nearest_interpolation("lanczos"), nearest_interpolation("bilinear")
     ('bicubic', 'bilinear')
     """
     return {"nearest": "nearest", "bilinear": "bilinear"}.get(word, "bicubic")  # type: ignore[return-value]
@@ -120,7 +120,7 @@ def view_for(wants: InputContract | None, samples: Samples, *, who: str, dtype: 
         return _tokens(wants, samples, who)
     if not samples.pictures:
         raise DataError(
-            f"{who} wants {wants}, but {samples.name} holds {_held(samples)}. If they are pictures, say what their "
+            f"{who} wants {wants}, but {samples.name} holds {_contents(samples)}. If they are pictures, say what their "
             "black and white are, Samples(…, range=(0.0, 1.0)); if they are as the model wants them already, say "
             "ready=True."
         )
@@ -136,7 +136,7 @@ def view_for(wants: InputContract | None, samples: Samples, *, who: str, dtype: 
 
 def _tokens(wants: InputContract, samples: Samples, who: str) -> Samples:
     if isinstance(samples.inputs, Tensor):
-        raise DataError(f"{who} wants {wants}, but {samples.name} holds {_held(samples)}. Choose text.")
+        raise DataError(f"{who} wants {wants}, but {samples.name} holds {_contents(samples)}. Choose text.")
     if samples.tokenizer not in (None, wants.tokenizer):
         raise DataError(
             f"{who} wants {wants}, but {samples.name} was made by the tokenizer {samples.tokenizer}: the same ids "
@@ -145,7 +145,7 @@ def _tokens(wants: InputContract, samples: Samples, who: str) -> Samples:
     return samples
 
 
-def _held(samples: Samples) -> str:
+def _contents(samples: Samples) -> str:
     if not isinstance(samples.inputs, Tensor):
         return f"named inputs ({', '.join(samples.inputs)})"
     kind = str(samples.inputs.dtype).removeprefix("torch.")
@@ -157,5 +157,5 @@ def _one(values: Any) -> float | tuple[float, ...]:
     return numbers[0] if len(set(numbers)) == 1 else numbers
 
 
-def _shown(values: Sequence[float]) -> str:
+def _numbers(values: Sequence[float]) -> str:
     return f"{values[0]:g}" if len(values) == 1 else f"({', '.join(f'{value:g}' for value in values)})"

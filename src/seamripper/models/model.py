@@ -15,7 +15,6 @@ from seamripper._notebook import short
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, ModelError
 from seamripper.models.contract import InputContract, view_for
-from seamripper.models.spec import Spec
 
 _TOKENS = 16
 """How many tokens an example has, for a model that takes any number of them."""
@@ -38,7 +37,7 @@ class Model:
     classes: int | None = None
     record: Mapping[str, Any] = field(default_factory=dict, repr=False)
     wants: InputContract | None = field(default=None, repr=False)
-    """What its inputs are to be; None if that is not known, and it is shown samples as they come."""
+    """What its inputs must be; None if that is not known, and samples are then passed as they come."""
 
     def __post_init__(self) -> None:
         advice = "`load` makes a model of a word: load('zoo:resnet18')."
@@ -100,21 +99,6 @@ class Model:
             return numbers.to(device=reference.device, dtype=reference.dtype)
         tokens = torch.randint(vocabulary, (n, *shape), generator=generator).to(reference.device)
         return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
-
-    def rebuild(self) -> str | None:
-        """The spec by which `load` makes this architecture again, without its weights; None if there is none.
-
-        >>> Model(nn.Identity(), "timm:resnet18?pretrained=1&in_chans=1").rebuild()
-        'timm:resnet18?in_chans=1'
-        >>> Model(nn.Identity(), "memory").rebuild() is None
-        True
-        """
-        if "architecture" in self.record:
-            return str(self.record["architecture"])
-        try:
-            return Spec.parse(self.source).architecture
-        except ModelError:
-            return None
 
 
 def _vocabulary(module: nn.Module) -> int | None:

@@ -20,7 +20,6 @@ from seamripper.data.base import check_seed
 from seamripper.data.paired import require_samples
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError, DivergedError, FileError, ModelError
-from seamripper.models.architecture import Architecture
 from seamripper.models.checkpoint import (
     KIND,
     State,
@@ -34,6 +33,7 @@ from seamripper.models.contract import InputContract
 from seamripper.models.model import Model
 from seamripper.models.running import answer_of, derive_seed, layout_of, use_layout, use_seed, versions
 from seamripper.models.training import Training, all_finite, shuffled_batches
+from seamripper.models.zoo import Architecture
 
 
 def train(
@@ -63,7 +63,13 @@ def train(
     >>> [round(loss, 2) for loss in model.record["losses"]]
     [0.69, 0.69]
     """
-    _require_given(architecture, samples, out, resume, watch)
+    advice = "It names a network of the zoo: train('zoo:resnet18', samples)."
+    require(architecture, (Architecture, str), "architecture", error=ModelError, advice=advice)
+    require_samples(samples, "samples")
+    require(resume, bool, "resume", error=ModelError)
+    require_function(watch, "watch", error=ModelError)
+    if out is not None:
+        require_path(out, "out", error=FileError)
     architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
     training = training_for(architecture) if training is None else Training.make(training)
     require_for_networks(training)
@@ -89,16 +95,6 @@ def train(
         save_checkpoint(model, path)
         partial.unlink(missing_ok=True)
     return model
-
-
-def _require_given(architecture: object, samples: object, out: object, resume: object, watch: object) -> None:
-    advice = "It names a network of the zoo: train('zoo:resnet18', samples)."
-    require(architecture, (Architecture, str), "architecture", error=ModelError, advice=advice)
-    require_samples(samples, "samples")
-    require(resume, bool, "resume", error=ModelError)
-    require_function(watch, "watch", error=ModelError)
-    if out is not None:
-        require_path(out, "out", error=FileError)
 
 
 def training_for(architecture: Architecture, **options: Any) -> Training:

@@ -23,7 +23,6 @@ from seamripper.matching.descent import train_layer
 from seamripper.models import Architecture
 from seamripper.models.running import use_seed
 from seamripper.models.training import Training
-from seamripper.models.zoo import Value
 from seamripper.models.zoo.vit import Block
 
 _WEIGHT = 0.1
@@ -194,10 +193,10 @@ def detector_network(native: Tensor, cut: Cut, *, classes: int, width: float, se
     with use_seed(seed):
         network: nn.Module
         if cut.layout == "nchw":
-            options: dict[str, Value] = {"channels": cut.width, "classes": classes, "width": width, "stem": "3x3"}
+            architecture = Architecture.parse("resnet18?stem=3x3", channels=cut.width, classes=classes, width=width)
             # Bilinear resizing to the same size changes nothing.
             resize = nn.Upsample((_SIDE, _SIDE), mode="bilinear", align_corners=False)
-            network = nn.Sequential(resize, Architecture("resnet18", options).build())
+            network = nn.Sequential(resize, architecture.build())
         elif cut.layout == "ntd":
             network = _Transformer(cut, classes, width)
         else:

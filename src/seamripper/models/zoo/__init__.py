@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-from seamripper.models.zoo import autoencoder, efficientnet_lite, lenet, mobilenet, resnet, vgg, vit
-from seamripper.models.zoo.family import Family, Option, Value
+from seamripper.models.zoo.base import Architecture, architectures
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        *resnet.FAMILIES,
-        *vgg.FAMILIES,
-        *mobilenet.FAMILIES,
-        *efficientnet_lite.FAMILIES,
-        *lenet.FAMILIES,
-        *vit.FAMILIES,
-        *autoencoder.FAMILIES,
-    )
-}
-
-__all__ = ["FAMILIES", "Family", "Option", "Value"]
+__all__ = ["Architecture", "architectures"]

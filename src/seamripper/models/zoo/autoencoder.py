@@ -7,11 +7,12 @@ the bottleneck, not its widths: 32 and 64 channels and 256 hidden units are ours
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import cast
+from dataclasses import dataclass
+from typing import Literal, cast
 
 from torch import Tensor, nn
 
-from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.base import Architecture
 
 
 class Autoencoder(nn.Module):
@@ -63,12 +64,10 @@ def _sequence(**modules: nn.Module) -> nn.Sequential:
     return nn.Sequential(OrderedDict(modules))
 
 
-FAMILIES = (
-    Family(
-        "autoencoder",
-        Autoencoder,
-        {"channels": Option(1), "size": Option(28, (28, 32))},
-        task="reconstruct",
-        input=lambda o: (cast(int, o["channels"]), cast(int, o["size"]), cast(int, o["size"])),
-    ),
-)
+@dataclass(frozen=True)
+class AutoencoderArchitecture(Architecture):
+    """A convolutional autoencoder with a bottleneck of 128."""
+
+    name, network, reconstructs = "autoencoder", Autoencoder, True
+    channels: int = 1
+    size: Literal[28, 32] = 28

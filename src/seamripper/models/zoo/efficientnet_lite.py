@@ -7,14 +7,15 @@ Dropout and stochastic depth, which do nothing but in training, are left out, as
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo.family import Family, Option, round_channels
-from seamripper.models.zoo.normalise import OPTION, normaliser
+from seamripper.models.zoo.base import Architecture, round_channels
+from seamripper.models.zoo.normalise import Way, normaliser
 
 _STAGES = ((3, 1, 16), (3, 2, 24), (5, 2, 40), (3, 2, 80), (5, 1, 112), (5, 2, 192), (3, 1, 320))
 """Size of the convolution, first stride and width of each stage; all but the first widen sixfold inside."""
@@ -114,7 +115,7 @@ class EfficientNetLite(nn.Module):
         classes: int = 10,
         channels: int = 3,
         width: float = 1.0,
-        normalise: str = "none",
+        normalise: Way = "none",
     ) -> None:
         super().__init__()
         self.normalise = normaliser(normalise, channels)
@@ -160,19 +161,34 @@ def _stage(k: int, n: int, inside: int, outside: int) -> nn.Sequential:
     return nn.Sequential(first, *(Inverted(outside, outside, size=size, stride=1) for _ in range(n - 1)))
 
 
-def _maker(blocks: Sequence[int]) -> Callable[..., nn.Module]:
-    def make(*, classes: int, channels: int, width: float, normalise: str) -> EfficientNetLite:
-        return EfficientNetLite(blocks, classes=classes, channels=channels, width=width, normalise=normalise)
+@dataclass(frozen=True)
+class LiteArchitecture(Architecture):
+    """What all of them have; a leaf says how many blocks each stage has."""
 
-    return make
+    network = EfficientNetLite
+    between: ClassVar = {"width": (0, math.inf)}
+    classes: int = 10
+    width: float = 1.0
+    normalise: Way = "none"
 
 
-def _options(width: float) -> dict[str, Option]:
-    return {"classes": Option(10), "channels": Option(3), "width": Option(width), "normalise": OPTION}
+@dataclass(frozen=True)
+class Lite0(LiteArchitecture):
+    """EfficientNet-Lite 0."""
+
+    name, parts = "efficientnet_lite0", (BLOCKS["efficientnet_lite0"],)
 
 
-FAMILIES = (
-    Family("efficientnet_lite0", _maker(BLOCKS["efficientnet_lite0"]), _options(1.0)),
-    Family("efficientnet_lite1", _maker(BLOCKS["efficientnet_lite1"]), _options(1.0)),
-    Family("efficientnet_lite2", _maker(BLOCKS["efficientnet_lite2"]), _options(1.1)),
-)
+@dataclass(frozen=True)
+class Lite1(LiteArchitecture):
+    """EfficientNet-Lite 1: as Lite 0, but deeper."""
+
+    name, parts = "efficientnet_lite1", (BLOCKS["efficientnet_lite1"],)
+
+
+@dataclass(frozen=True)
+class Lite2(LiteArchitecture):
+    """EfficientNet-Lite 2: as Lite 1, but wider."""
+
+    name, parts = "efficientnet_lite2", (BLOCKS["efficientnet_lite2"],)
+    width: float = 1.1

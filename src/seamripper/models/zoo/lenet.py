@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.base import Architecture
 
 
 class LeNet(nn.Module):
@@ -40,11 +41,9 @@ class LeNet(nn.Module):
         return cast(Tensor, self.fc3(self.relu4(self.fc2(x))))
 
 
-FAMILIES = (
-    Family(
-        "lenet",
-        LeNet,
-        {"classes": Option(10), "channels": Option(3)},
-        input=lambda options: (cast(int, options["channels"]), 28, 28),
-    ),
-)
+@dataclass(frozen=True)
+class LeNetArchitecture(Architecture):
+    """LeNet with ReLU and average pooling, for images of 28x28."""
+
+    name, network, size = "lenet", LeNet, 28
+    classes: int = 10

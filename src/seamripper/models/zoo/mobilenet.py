@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
+import math
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo.family import Family, Option, round_channels
-from seamripper.models.zoo.normalise import OPTION, normaliser
+from seamripper.models.zoo.base import Architecture, round_channels
+from seamripper.models.zoo.normalise import Way, normaliser
 
 _STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 """Expansion, width, number of blocks and first stride of each stage (the paper's table 2)."""
@@ -43,7 +45,7 @@ class MobileNetV2(nn.Module):
     (3504872, 19)
     """
 
-    def __init__(self, *, classes: int = 10, channels: int = 3, width: float = 1.0, normalise: str = "none") -> None:
+    def __init__(self, *, classes: int = 10, channels: int = 3, width: float = 1.0, normalise: Way = "none") -> None:
         super().__init__()
         self.normalise = normaliser(normalise, channels)
         inside = round_channels(32 * width)
@@ -76,10 +78,12 @@ def _layer(inside: int, outside: int, size: int, *, stride: int = 1, groups: int
     return nn.Sequential(conv, nn.BatchNorm2d(outside), nn.ReLU6())
 
 
-FAMILIES = (
-    Family(
-        "mobilenet_v2",
-        MobileNetV2,
-        {"classes": Option(10), "channels": Option(3), "width": Option(1.0), "normalise": OPTION},
-    ),
-)
+@dataclass(frozen=True)
+class MobileNetV2Architecture(Architecture):
+    """MobileNetV2: inverted residuals."""
+
+    name, network = "mobilenet_v2", MobileNetV2
+    between: ClassVar = {"width": (0, math.inf)}
+    classes: int = 10
+    width: float = 1.0
+    normalise: Way = "none"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
 from seamripper.errors import ModelError
-from seamripper.models.zoo.family import Option
 
+Way = Literal["none", "torchvision", "lite", "caffe"]
 _WAYS = {
     # Mean and standard deviation of ImageNet's colours, as every network of torchvision has them.
     "torchvision": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -16,7 +18,6 @@ _WAYS = {
     # Bytes in the order blue, green, red, less the mean of each: as Caffe had it, and Keras' ResNet-50 has it still.
     "caffe": ((103.939 / 255, 116.779 / 255, 123.68 / 255), (1 / 255,) * 3),
 }
-OPTION = Option("none", ("none", *_WAYS))
 
 
 class Normalise(nn.Module):

@@ -7,15 +7,16 @@ ResNet-50 is also there in the form that Keras publishes weights for: see `ResNe
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo.family import Family, Option
-from seamripper.models.zoo.normalise import OPTION, normaliser
+from seamripper.models.zoo.base import Architecture
+from seamripper.models.zoo.normalise import Way, normaliser
 
 Stem = Literal["imagenet", "3x3"]
 
@@ -115,7 +116,7 @@ class ResNet(nn.Module):
         width: float = 1.0,
         stem: Stem = "imagenet",
         form: str = "torchvision",
-        normalise: str = "none",
+        normalise: Way = "none",
     ) -> None:
         super().__init__()
         self.normalise = normaliser(normalise, channels)
@@ -157,31 +158,43 @@ def _stage(
     return nn.Sequential(first, *(block(outside, width, 1, None, form) for _ in range(n - 1)))
 
 
-def _maker(block: type[BasicBlock] | type[Bottleneck], blocks: Sequence[int]) -> Callable[..., nn.Module]:
-    def make(
-        *, classes: int, channels: int, width: float, stem: Stem, form: str = "torchvision", normalise: str = "none"
-    ) -> ResNet:
-        return ResNet(
-            block, blocks, classes=classes, channels=channels, width=width, stem=stem, form=form, normalise=normalise
-        )
+@dataclass(frozen=True)
+class ResNetArchitecture(Architecture):
+    """What all residual networks have; a leaf says its block, and how many of them each stage has."""
 
-    return make
+    network = ResNet
+    between: ClassVar = {"width": (0, math.inf)}
+    classes: int = 10
+    width: float = 1.0
+    stem: Stem = "imagenet"
 
 
-_OPTIONS = {
-    "classes": Option(10),
-    "channels": Option(3),
-    "width": Option(1.0),
-    "stem": Option("imagenet", ("imagenet", "3x3")),
-}
-_PUBLISHED = {**_OPTIONS, "form": Option("torchvision", tuple(FORMS)), "normalise": OPTION}
+@dataclass(frozen=True)
+class ResNet18(ResNetArchitecture):
+    """A residual network of eight basic blocks."""
 
-FAMILIES = (
-    Family("resnet18", _maker(BasicBlock, (2, 2, 2, 2)), _OPTIONS),
-    Family("resnet34", _maker(BasicBlock, (3, 4, 6, 3)), _OPTIONS),
-    Family("resnet50", _maker(Bottleneck, (3, 4, 6, 3)), _PUBLISHED),
-    *(
-        Family("R_" + "".join(map(str, blocks)), _maker(BasicBlock, blocks), _OPTIONS)
-        for blocks in itertools.product((1, 2), repeat=4)
-    ),
-)
+    name, parts = "resnet18", (BasicBlock, (2, 2, 2, 2))
+
+
+@dataclass(frozen=True)
+class ResNet34(ResNetArchitecture):
+    """A residual network of sixteen basic blocks."""
+
+    name, parts = "resnet34", (BasicBlock, (3, 4, 6, 3))
+
+
+@dataclass(frozen=True)
+class ResNet50(ResNetArchitecture):
+    """A residual network of sixteen bottlenecks, in torchvision's form or in that of Keras."""
+
+    name, parts = "resnet50", (Bottleneck, (3, 4, 6, 3))
+    form: Literal["torchvision", "keras"] = "torchvision"
+    normalise: Way = "none"
+
+
+for _blocks in itertools.product((1, 2), repeat=4):
+    _name = "R_" + "".join(map(str, _blocks))
+    _about = f"A residual network of {', '.join(map(str, _blocks[:3]))} and {_blocks[3]} basic blocks in its stages."
+    _own = {"__doc__": _about, "__module__": __name__, "name": _name, "parts": (BasicBlock, _blocks)}
+    # By its name among the file's own classes, where the registry looks for them.
+    globals()[_name] = type(_name, (ResNetArchitecture,), _own)

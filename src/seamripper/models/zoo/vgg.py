@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.base import Architecture
 
 _CONVOLUTIONS = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))
 
@@ -60,4 +61,11 @@ class VGG(nn.Module):
         return cast(Tensor, self.classifier(torch.flatten(self.avgpool(self.features(x)), 1)))
 
 
-FAMILIES = (Family("vgg19", VGG, {"classes": Option(10), "channels": Option(3), "width": Option(1.0)}),)
+@dataclass(frozen=True)
+class VGG19(Architecture):
+    """VGG19 without batch norm."""
+
+    name, network = "vgg19", VGG
+    between: ClassVar = {"width": (0, math.inf)}
+    classes: int = 10
+    width: float = 1.0

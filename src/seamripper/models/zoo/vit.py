@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from seamripper.errors import ModelError
-from seamripper.models.zoo.family import Family, Option
+from seamripper.models.zoo.base import Architecture
 
 _EPS = 1e-6
 
@@ -115,11 +116,11 @@ class ViT(nn.Module):
         return cast(Tensor, self.head(self.norm(self.blocks(x))[:, 0]))
 
 
-FAMILIES = (
-    Family(
-        "vit_tiny",
-        ViT,
-        {"patch": Option(4), "size": Option(32), "classes": Option(10), "channels": Option(3)},
-        input=lambda o: (cast(int, o["channels"]), cast(int, o["size"]), cast(int, o["size"])),
-    ),
-)
+@dataclass(frozen=True)
+class ViTTiny(Architecture):
+    """ViT-Tiny: patches of `patch` pixels of an image of `size`."""
+
+    name, network = "vit_tiny", ViT
+    classes: int = 10
+    patch: int = 4
+    size: int = 32
