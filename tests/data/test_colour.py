@@ -16,7 +16,8 @@ import pytest
 import torch
 
 from seamripper.data import Samples, load_data
-from seamripper.data.colour import VARIANTS, Grey, colour_images, draw
+from seamripper.data.colour import VARIANTS, colour_images, draw
+from seamripper.data.images import Grey
 from seamripper.errors import DataError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "colour_mnist.json"

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from seamripper.data import Samples, folder, load_data
+from seamripper.data import Samples, load_data
+from seamripper.data.folder import Folder
 from seamripper.errors import DataError
 
 Image = pytest.importorskip("PIL.Image")
@@ -54,7 +55,7 @@ def test_splits_as_they_lie(tmp_path: Path) -> None:
 def test_a_test_class_that_train_has_not_is_refused(tmp_path: Path) -> None:
     paint(tmp_path / "train" / "a" / "x.png")
     paint(tmp_path / "test" / "zebra" / "x.png")
-    with pytest.raises(DataError, match=r"classes that .* has not: 'zebra'"):
+    with pytest.raises(DataError, match=r"classes that .* does not have: 'zebra'"):
         load_data(f"folder:{tmp_path}")
 
 
@@ -160,7 +161,7 @@ def test_an_image_that_was_cut_short_is_named(tmp_path: Path) -> None:
 def test_sixteen_bits_are_refused_rather_than_clipped(tmp_path: Path) -> None:
     for k in range(10):
         Image.fromarray(np.full((8, 8), 40_000, np.uint16)).save(tmp_path / f"{k}.png")
-    with pytest.raises(DataError, match="more than 8 bits a channel"):
+    with pytest.raises(DataError, match="more than 8 bits per channel"):
         load_data(f"folder:{tmp_path}", size=4)
 
 
@@ -173,8 +174,8 @@ def test_too_much_is_refused_before_it_is_read(classes: Path) -> None:
 def test_only_the_images_that_are_drawn_are_read(classes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = load_data(f"folder:{classes}", size=4)
     read: list[Path] = []
-    really = folder._read
-    monkeypatch.setattr(folder, "_read", lambda path, *more: read.append(path) or really(path, *more))
+    really = Folder.read
+    monkeypatch.setattr(Folder, "read", lambda self, path, *more: read.append(path) or really(self, path, *more))
     few = load_data(f"folder:{classes}", n=7, seed=2, size=4)
     assert len(read) == 7
     again = whole.draw(7, seed=2)

@@ -76,10 +76,18 @@ def test_a_path_may_hold_a_question_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "options", "complaint"),
     [
-        ("mnist?size=big", {}, r"Expected size of the data set 'mnist' to be a whole number or None, but got 'big'"),
-        ("mnist?size=3.5", {}, r"Expected size of the data set 'mnist' to be a whole number or None, but got '3.5'"),
-        ("mnist?size=0", {}, r"size of the data set 'mnist' to be a whole number or None of at least 1, but got 0"),
-        ("cifar10?size=-3", {}, r"size of the data set 'cifar10' to be .* of at least 1, but got -3"),
+        (
+            "mnist?size=big",
+            {},
+            r"size of the data set 'mnist' to be a whole number of at least 1, or None, but got 'big'",
+        ),
+        (
+            "mnist?size=3.5",
+            {},
+            r"size of the data set 'mnist' to be a whole number of at least 1, or None, but got '3.5'",
+        ),
+        ("mnist?size=0", {}, r"size of the data set 'mnist' to be a whole number of at least 1, or None, but got 0"),
+        ("cifar10?size=-3", {}, r"size of the data set 'cifar10' to be .* of at least 1, or None, but got -3"),
         ("fashion", {"size": "32"}, r"size of the data set 'fashion' to be .*, but got '32'"),
         ("fashion", {"size": True}, r"size of the data set 'fashion' to be .*, but got True"),
         ("digits", {"classes": 2.0}, r"classes of the data set 'digits' to be a whole number or None, but got 2.0"),
@@ -93,7 +101,7 @@ def test_a_path_may_hold_a_question_mark(tmp_path: Path) -> None:
         ("mnist?sise=32", {}, r"The data set 'mnist' has no option 'sise': did you mean 'size'"),
         ("mnist?variant=mix", {}, r"The data set 'mnist' has no option 'variant'"),
         ("folder:x?path=y", {}, r"The data set 'folder' has no option 'path'"),
-        ("digits?size=32", {}, r"The data set 'digits' has no option 'size': Its options are 'classes' and 'ready'\."),
+        ("digits?rate=9", {}, r"'digits' has no option 'rate': Its options are 'classes', 'ready' and 'size'\."),
         ("mnist?size", {}, r"Expected options like \?name=value&name=value, but got 'size' in 'mnist\?size'"),
         ("mnist?size=3&size=4", {}, r"Option 'size' is given twice in 'mnist\?size=3&size=4'"),
         ("mnist?size=3", {"size": 3}, r"Option 'size' is given twice, in 'mnist\?size=3' and beside it: keep one"),

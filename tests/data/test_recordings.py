@@ -103,7 +103,7 @@ def test_options_stand_in_the_word(songs: Path) -> None:
     ("options", "complaint"),
     [
         ({"size": 0}, "size of the data set 'recordings' to be a whole number of at least 1, but got 0"),
-        ({"rate": 100}, "rate to be a whole number from 4,000 to 192,000 samples a second, but got 100"),
+        ({"rate": 100}, "rate to be a whole number from 4,000 to 192,000 samples per second, but got 100"),
         ({"rate": 8000.0}, "rate of the data set 'recordings' to be a whole number, but got 8000.0"),
         ({"seconds": 0}, "seconds to be a number from 0.1 to 600, but got 0"),
         ({"seconds": float("nan")}, "seconds of the data set 'recordings' to be a finite number, but got nan"),

@@ -180,7 +180,7 @@ def stamps(folder: str) -> bytes:
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small set of the same kind, fetched from a tar on the web into a cache of its own."""
     tar = stamps("./tuxpaint-stamps-1.0")
-    held = pack(sentences(out_of_tar(tar, speech._clip)))
+    held = pack(sentences(out_of_tar(tar, speech.clip_name)))
     monkeypatch.setattr(sources, "_download", lambda url: tar)
     monkeypatch.setenv("SEAMRIPPER_CACHE", str(tmp_path))
     monkeypatch.delenv("SEAMRIPPER_OFFLINE", raising=False)
@@ -197,9 +197,9 @@ def test_both_sources_are_packed_the_same_way() -> None:
     assert isinstance(home.stamps, UrlTar)
     assert str(debian) == "debian tuxpaint-stamps-default"
     for folder in ("usr/share/tuxpaint", "tuxpaint-stamps-2022.06.04"):
-        assert speech._clip(f"{folder}/stamps/animals/frog_desc_el.ogg") == "el/animals/frog"
-    assert speech._clip("usr/share/tuxpaint/stamps/animals/frog_desc_da.ogg") is None
-    assert speech._clip("usr/share/doc/frog_desc_el.ogg") is None
+        assert speech.clip_name(f"{folder}/stamps/animals/frog_desc_el.ogg") == "el/animals/frog"
+    assert speech.clip_name("usr/share/tuxpaint/stamps/animals/frog_desc_da.ogg") is None
+    assert speech.clip_name("usr/share/doc/frog_desc_el.ogg") is None
 
 
 def kept(folder: Path) -> list[Path]:

@@ -10,11 +10,28 @@ from seamripper._options import changed_options
 from seamripper.data.base import DataSet, check_seed, check_split, datasets
 from seamripper.data.digits8 import FallbackWarning
 from seamripper.data.noise import clustered_noise
-from seamripper.data.paired import Paired
-from seamripper.data.samples import Inputs, Samples
+from seamripper.data.padding import padded_length, tokens_that_count, trim, trim_pair
+from seamripper.data.paired import Paired, require_samples
+from seamripper.data.samples import Inputs, Samples, batches_in
 from seamripper.errors import DataError
 
-__all__ = ["DataSet", "FallbackWarning", "Inputs", "Paired", "Samples", "clustered_noise", "datasets", "load_data"]
+__all__ = [
+    "DataSet",
+    "FallbackWarning",
+    "Inputs",
+    "Paired",
+    "Samples",
+    "batches_in",
+    "check_seed",
+    "clustered_noise",
+    "datasets",
+    "load_data",
+    "padded_length",
+    "require_samples",
+    "tokens_that_count",
+    "trim",
+    "trim_pair",
+]
 
 
 def load_data(
@@ -29,8 +46,8 @@ def load_data(
     """The "train" or "test" samples of a data set; `n` of them, if given.
 
     `name` is a word that `datasets` knows: `mnist`, `mnist/digit`, `cifar10`, `folder:PATH` … `seed` draws the
-    `n` samples and whatever else is random about the set. `classes` keeps the first so many classes, before any are
-    drawn; `options` are the set's own. Options may also stand in the name: `mnist/digit?size=32&classes=5`.
+    `n` samples and whatever else is random about the set. `classes` keeps that many classes, the first ones, before
+    any samples are drawn; `options` are the set's own. They may also stand in the name: `mnist/digit?size=32`.
 
     >>> few = load_data("digits/digit", "test", n=4)
     >>> few.name, few.shape, few.labels.tolist()
@@ -47,12 +64,7 @@ def load_data(
     chosen = datasets.make(name, **(options if classes is None else {**options, "classes": classes}))
     samples = chosen.select(chosen.load(split, n=n, seed=seed), n=n, seed=seed)
     samples = replace(samples, ready=True) if chosen.ready else samples
-    changed = _options_in_words(chosen)
-    return replace(samples, name=f"{samples.name}?{changed}") if changed else samples
-
-
-def _options_in_words(chosen: DataSet) -> str:
-    """The options that differ from their defaults, in alphabetical order: "classes=5&size=32"."""
-    taken = ("variant", chosen.takes)
-    changed = {name: text for name, text in changed_options(chosen).items() if name not in taken}
-    return "&".join(f"{name}={text}" for name, text in sorted(changed.items()))
+    # The options that differ from their defaults, in alphabetical order.
+    changed = changed_options(chosen)
+    words = sorted(f"{key}={changed[key]}" for key in changed.keys() - {"variant", chosen.takes})
+    return replace(samples, name=f"{samples.name}?{'&'.join(words)}") if words else samples

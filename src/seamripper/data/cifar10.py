@@ -54,7 +54,7 @@ _PICTURES = {
 
 @dataclass(frozen=True)
 class Decoded(Source):
-    """The records, decoded from pictures with an image a row, which are first held to their own sha256."""
+    """The records, decoded from pictures that hold one image per row, which are first held to their own sha256."""
 
     pictures: Source
 
@@ -65,13 +65,13 @@ class Decoded(Source):
         """The wanted batches."""
         # Asked for before the download, which is large.
         need("PIL.Image", extra="vision", what="CIFAR-10 from its pictures")
-        got = self.pictures.files(tuple(_PICTURES))
+        contents = self.pictures.files(tuple(_PICTURES))
         for file, print_ in _PICTURES.items():
-            if hashlib.sha256(got.get(file, b"")).hexdigest() != print_:
+            if hashlib.sha256(contents.get(file, b"")).hexdigest() != print_:
                 raise DataError(f"{file} is not the picture that was expected and was refused")
-        labels = {split: json.loads(got[f"{split}_lables.json"]) for split in _BATCHES}
+        labels = {split: json.loads(contents[f"{split}_lables.json"]) for split in _BATCHES}
         return {
-            file: records(got[file.replace(".bin", ".png")], labels[split][k * _EACH : (k + 1) * _EACH])
+            file: records(contents[file.replace(".bin", ".png")], labels[split][k * _EACH : (k + 1) * _EACH])
             for split, batches in _BATCHES.items()
             for k, file in enumerate(batches)
             if file in wanted
@@ -79,7 +79,7 @@ class Decoded(Source):
 
 
 def records(picture: bytes, labels: list[int]) -> bytes:
-    """A picture with an image of 32×32 a row, as records of label, red, green, blue."""
+    """A picture that holds one image of 32×32 per row, as records of label, red, green, blue."""
     image = need("PIL.Image", extra="vision", what="CIFAR-10 from its pictures")
     with image.open(io.BytesIO(picture)) as opened:
         pixels = np.asarray(opened.convert("RGB"))
@@ -115,12 +115,12 @@ class Cifar10(DataSet):
     """Images of size x size, resized (bilinear) after they are stylised; None leaves them as they are."""
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
-        """The split, or what is kept of it, (n, 3, 32, 32)."""
+        """The split, or what is selected of it, (n, 3, 32, 32)."""
         every = _photographs(check_split(split))
-        kept = self.select(every, n=n, seed=seed)
+        few = self.select(every, n=n, seed=seed)
         if self.variant == "stylised":
-            kept = stylise(kept, every, split=split, seed=seed)
-        return resize_samples(kept, self.size)
+            few = stylise(few, every, split=split, seed=seed)
+        return resize_samples(few, self.size)
 
 
 def _photographs(split: str) -> Samples:
@@ -170,19 +170,19 @@ def restyle(images: NDArray[Any], styles: NDArray[Any]) -> NDArray[np.uint8]:
     return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
 
 
-def stylise(kept: Samples, every: Samples, *, split: str, seed: int) -> Samples:
-    """The `kept` of a split, each in the style of one of `every`: the same for a sample, whatever else is kept."""
-    assert isinstance(kept.inputs, torch.Tensor)
+def stylise(few: Samples, every: Samples, *, split: str, seed: int) -> Samples:
+    """A `few` samples of a split, each in the style of one of `every`: for a sample always the same one."""
+    assert isinstance(few.inputs, torch.Tensor)
     assert isinstance(every.inputs, torch.Tensor)
-    rows = (kept.ids - every.ids[0]).numpy()
+    rows = (few.ids - every.ids[0]).numpy()
     styles = others(len(every), split=split, seed=seed)[rows]
-    pixels = np.empty(tuple(kept.inputs.shape), np.uint8)
+    pixels = np.empty(tuple(few.inputs.shape), np.uint8)
     for start in range(0, len(pixels), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        pixels[part] = restyle(kept.inputs[part].numpy(), every.inputs[torch.from_numpy(styles[part])].numpy())
+        pixels[part] = restyle(few.inputs[part].numpy(), every.inputs[torch.from_numpy(styles[part])].numpy())
     return replace(
-        kept,
-        name=f"{kept.name}/stylised",
+        few,
+        name=f"{few.name}/stylised",
         inputs=torch.from_numpy(pixels),
-        source=f"{kept.source}; stylised with seed {seed}",
+        source=f"{few.source}; stylised with seed {seed}",
     )

@@ -8,14 +8,17 @@ is the label.
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from seamripper._words import did_you_mean
-from seamripper.data.base import SPLITS, check_seed, check_split
+from seamripper.data.base import SPLITS, DataSet, check_seed, check_split
+from seamripper.data.images import Grey, resize_samples
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
 
@@ -41,19 +44,6 @@ VARIANTS = {
     "colour-only": "the colour of the class and nothing on it",
     "mix": "a third each of greyscale, correlated and colour-only",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Grey:
-    """Grey images (n, h, w) and their labels, with what their Samples will say of themselves."""
-
-    name: str
-    images: NDArray[np.uint8]
-    labels: NDArray[np.int64]
-    first_id: int
-    mean: float
-    std: float
-    source: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,3 +122,23 @@ def _paint(images: NDArray[np.uint8], flat: NDArray[np.uint8], variant: str, kin
         pixels[kind == 0] = grey[kind == 0]
         pixels[kind == 2] = patch[kind == 2]
     return pixels
+
+
+@dataclass(frozen=True)
+class GreySet(DataSet):
+    """Grey images of ten classes in one of Smith's variants."""
+
+    variants: ClassVar[dict[str, str]] = VARIANTS
+
+    variant: str = "greyscale"
+    size: int | None = None
+    """Images of size x size, resized (bilinear) after they are coloured; None leaves them as they are."""
+
+    @abc.abstractmethod
+    def grey(self, split: str) -> Grey:
+        """A split as it is, before it is coloured."""
+
+    def load(self, split: str, *, n: int | None, seed: int) -> Samples:
+        """The split, three channels, or what is selected of it."""
+        every = colour_images(self.grey(check_split(split)), self.variant, split=split, seed=seed)
+        return resize_samples(self.select(every, n=n, seed=seed), self.size)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seamripper._words import need
-from seamripper.data.base import DataSet, check_split
-from seamripper.data.colour import VARIANTS, Grey, colour_images
-from seamripper.data.samples import Samples
+from seamripper.data.base import check_split
+from seamripper.data.colour import GreySet
+from seamripper.data.images import Grey
 from seamripper.errors import DataError, MissingExtraError
 
 TRAIN = 1_437  # four fifths; the other 360 are the test split
@@ -26,18 +26,15 @@ class FallbackWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Digits(DataSet):
+class Digits(GreySet):
     """scikit-learn's digits in one of Smith's variants."""
 
     name: ClassVar[str] = "digits"
     about: ClassVar[str] = "scikit-learn's digits, 1,437 + 360 of 8x8 enlarged to 28x28; nothing to fetch"
-    variants: ClassVar[dict[str, str]] = VARIANTS
 
-    variant: str = "greyscale"
-
-    def load(self, split: str, *, n: int | None, seed: int) -> Samples:
-        """The whole split, three channels."""
-        return colour_images(grey_digits(split), self.variant, split=split, seed=seed)
+    def grey(self, split: str) -> Grey:
+        """A split of the digits."""
+        return grey_digits(split)
 
 
 def grey_digits(split: str, *, source: str = "scikit-learn's 8x8 digits") -> Grey:
@@ -67,7 +64,7 @@ def enlarge(images: NDArray[np.float64], *, side: int = 28) -> NDArray[np.uint8]
     return np.ascontiguousarray(bytes_[:, near][:, :, near])
 
 
-def standing_in(split: str, *, name: str, why: DataError) -> Grey:
+def stand_in(split: str, *, name: str, why: DataError) -> Grey:
     """The digits in place of a set that could not be fetched: warned of, and said in `source`."""
     source = f"scikit-learn's 8x8 digits standing in for {name}, which could not be fetched"
     try:

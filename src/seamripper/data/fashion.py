@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seamripper.data.base import DataSet, check_split
-from seamripper.data.colour import VARIANTS, Grey, colour_images
+from seamripper.data.colour import GreySet
 from seamripper.data.fetch import Remote
-from seamripper.data.images import read_split, resize_samples
-from seamripper.data.samples import Samples
+from seamripper.data.images import Grey, read_grey
 from seamripper.data.sources import Debian, Url
 
 _PRINTS = {
@@ -32,22 +30,13 @@ REMOTE = Remote(
 
 
 @dataclass(frozen=True)
-class Fashion(DataSet):
+class Fashion(GreySet):
     """Fashion-MNIST in one of Smith's variants."""
 
     name: ClassVar[str] = "fashion"
     about: ClassVar[str] = "clothing (Fashion-MNIST), 60,000 + 10,000 of 28x28"
-    variants: ClassVar[dict[str, str]] = VARIANTS
 
-    variant: str = "greyscale"
-    size: int | None = None
-    """Images of size x size, resized (bilinear) after they are coloured; None leaves them as they are."""
-
-    def load(self, split: str, *, n: int | None, seed: int) -> Samples:
-        """The split, three channels, or what is kept of it."""
-        images, labels = read_split(REMOTE, check_split(split))
-        first_id = 0 if split == "train" else 60_000
+    def grey(self, split: str) -> Grey:
+        """A split of Fashion-MNIST."""
         # Mean and standard deviation of its own train pixels, as 0.1307 and 0.3081 are MNIST's.
-        grey = Grey("fashion", images, labels, first_id, 0.2860, 0.3530, "Fashion-MNIST, held to its sha256")
-        every = colour_images(grey, self.variant, split=split, seed=seed)
-        return resize_samples(self.select(every, n=n, seed=seed), self.size)
+        return read_grey(REMOTE, split, mean=0.2860, std=0.3530, title="Fashion-MNIST")

@@ -32,13 +32,7 @@ def cache_folder() -> Path:
 
 
 def offline() -> bool:
-    """Whether `SEAMRIPPER_OFFLINE` forbids every source.
-
-    >>> from unittest.mock import patch
-    >>> with patch.dict(os.environ, {"SEAMRIPPER_OFFLINE": "1"}):
-    ...     offline()
-    True
-    """
+    """Whether `SEAMRIPPER_OFFLINE` forbids every source."""
     return os.environ.get("SEAMRIPPER_OFFLINE", "").lower() not in ("", "0", "false", "no")
 
 
@@ -65,16 +59,16 @@ class Remote:
         return self.path(file).read_bytes()
 
     def _bring(self, file: str, folder: Path) -> None:
-        said = []
+        answers = []
         for source in self.sources:
-            said.append(f"  {source}: {_ask(source, self._missing(folder), folder)}")
+            answers.append(f"  {source}: {_ask(source, self._missing(folder), folder)}")
             if not self._missing(folder):
                 return
         missing = self._missing(folder)
         if file in missing:
             lines = [
                 f"{self.name} could not be fetched. What each source said:",
-                *(said or ["  (it has no sources)"]),
+                *(answers or ["  (it has no sources)"]),
                 "Try again with a network, or place these files by hand; SEAMRIPPER_CACHE moves the folder:",
                 *(f"  {folder / name}  sha256 {print_}" for name, print_ in missing.items()),
             ]
@@ -90,7 +84,7 @@ def _ask(source: Source, missing: Mapping[str, str], folder: Path) -> str:
         return "not asked, because SEAMRIPPER_OFFLINE is set"
     try:
         got = source.files(tuple(missing))
-    # Whatever goes wrong in one source, the next one is to be asked.
+    # Whatever goes wrong in one source, the next one is asked.
     except Exception as e:
         return " ".join(str(e).split()) or type(e).__name__
     refused = []
@@ -106,7 +100,7 @@ def _ask(source: Source, missing: Mapping[str, str], folder: Path) -> str:
 
 
 def _whole(place: Path, print_: str) -> bool:
-    """Whether the file is there with these bytes; they are read once a process, or after a change."""
+    """Whether the file is there with these bytes; they are read once per process, and again after a change."""
     try:
         state = place.stat()
         seen = (place, print_, state.st_size, state.st_mtime_ns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -70,7 +70,22 @@ def read_idx(payload: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(payload, np.uint8, offset=start).reshape(shape).copy()
 
 
-def read_split(remote: Remote, split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Images (n, h, w) and labels (n) of a split."""
+@dataclass(frozen=True, eq=False)
+class Grey:
+    """Grey images (n, h, w) and their labels, with what their Samples will say of themselves."""
+
+    name: str
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    first_id: int
+    mean: float
+    std: float
+    source: str
+
+
+def read_grey(remote: Remote, split: str, *, mean: float, std: float, title: str) -> Grey:
+    """A split of 60,000 or 10,000 images that is kept as IDX files."""
     images, labels = (read_idx(remote.read(file)) for file in FILES[split])
-    return images, labels.astype(np.int64)
+    first_id = 0 if split == "train" else 60_000
+    source = f"{title}, held to its sha256"
+    return Grey(remote.name, images, labels.astype(np.int64), first_id, mean, std, source)

@@ -1,4 +1,4 @@
-"""Files laid out in folders, a folder a class: what `folder:PATH` and `recordings:PATH` have in common.
+"""Files laid out in folders, one folder per class: what `folder:PATH` and `recordings:PATH` have in common.
 
 ::
 
@@ -9,50 +9,140 @@
 
 from __future__ import annotations
 
+import abc
 import hashlib
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from seamripper._words import word_list
-from seamripper.data.base import check_split
+from seamripper._words import need, word_list
+from seamripper.data.base import DataSet, check_size, check_split
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
-
-
-@dataclass(frozen=True)
-class Files:
-    """A kind of file: the word before the colon, what messages call such files, and how their names end."""
-
-    word: str
-    what: str
-    endings: tuple[str, ...]
-
 
 _Listing = list[tuple[str, Path]]
 
 
-def files_of(path: str, split: str, kind: Files) -> tuple[Samples, list[Path]]:
-    """The files of a split and, for each, its place among them as the input of a sample, unread."""
-    train, test, classes = _listing(Path(path).expanduser(), kind)
-    chosen, first_id = (train, 0) if check_split(split) == "train" else (test, len(train))
-    name = f"{kind.word}:{path}"
-    if not chosen:
-        raise DataError(
-            f"{name} has no {kind.what} in its {split} split ({len(train)} train, {len(test)} test). "
-            f"Add {kind.what}, or lay them out as train/<class>/ and test/<class>/."
+@dataclass(frozen=True)
+class FileSet(DataSet):
+    """Files of one kind in folders; a leaf reads one of them as an image of `size`.
+
+    Pixels are held in memory, up to `limit` bytes; with `n`, only the files that are drawn are read. `mean` and `std`
+    are for models that do not say how they want pictures: if they are None, 0.5 is taken for both, with a warning.
+    """
+
+    takes: ClassVar[str] = "path"
+    files: ClassVar[str]
+    """What messages call such files."""
+    endings: ClassVar[tuple[str, ...]]
+    """How their names end."""
+    library: ClassVar[tuple[str, str]]
+    """What reads them, and the extra that it comes with."""
+
+    path: str
+    size: int = 224
+    mean: float | None = None
+    std: float | None = None
+    limit: int = 4 * 10**9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        mean, std = self._scale
+        if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
+            raise DataError(f"Expected mean to be finite and std above 0, but got mean {mean} and std {std}.")
+
+    @property
+    def _scale(self) -> tuple[float, float]:
+        return 0.5 if self.mean is None else self.mean, 0.5 if self.std is None else self.std
+
+    @abc.abstractmethod
+    def read(self, path: Path, library: ModuleType) -> NDArray[np.uint8]:
+        """The image of a file, (3, size, size), or (size, size) if its channels are equal."""
+
+    def load(self, split: str, *, n: int | None, seed: int) -> Samples:
+        """The files of a split that are selected; no others are read."""
+        module, extra = self.library
+        library = need(module, extra=extra, what=f"A folder of {self.files}")
+        every, paths = self._split(split)
+        few = self.select(every, n=n, seed=seed)
+        advice = "Draw fewer (n), or take a smaller size."
+        check_size(len(few) * 3 * self.size**2, limit=self.limit, name=few.name, advice=advice)
+        pixels = np.empty((len(few), 3, self.size, self.size), np.uint8)
+        for row, place in enumerate(few.inputs):
+            pixels[row] = self.read(paths[int(place)], library)
+        mean, std = self._scale
+        assumed = self.mean is None or self.std is None
+        return replace(few, inputs=torch.from_numpy(pixels), mean=mean, std=std, assumed=assumed)
+
+    def _split(self, split: str) -> tuple[Samples, list[Path]]:
+        """The files of a split and, for each, its place among them as the input of a sample, unread."""
+        train, test, classes = self._listing(Path(self.path).expanduser())
+        chosen, first_id = (train, 0) if check_split(split) == "train" else (test, len(train))
+        name = f"{self.name}:{self.path}"
+        if not chosen:
+            raise DataError(
+                f"{name} has no {self.files} in its {split} split ({len(train)} train, {len(test)} test). "
+                f"Add {self.files}, or lay them out as train/<class>/ and test/<class>/."
+            )
+        samples = Samples(
+            name,
+            inputs=torch.arange(len(chosen)),
+            labels=torch.tensor([classes.index(label) for label, _ in chosen]),
+            ids=torch.arange(first_id, first_id + len(chosen)),
+            classes=len(classes),
+            source=name,
         )
-    number = {label: k for k, label in enumerate(classes)}
-    samples = Samples(
-        name,
-        inputs=torch.arange(len(chosen)),
-        labels=torch.tensor([number[label] for label, _ in chosen]),
-        ids=torch.arange(first_id, first_id + len(chosen)),
-        classes=len(classes),
-        source=name,
-    )
-    return samples, [file for _, file in chosen]
+        return samples, [file for _, file in chosen]
+
+    def _listing(self, root: Path) -> tuple[_Listing, _Listing, list[str]]:
+        """(class, file) of train and of test, and the classes, all sorted."""
+        if not root.is_dir():
+            raise DataError(f"There is no folder {root}. Say which one after the colon: '{self.name}:PATH'.")
+        if (root / "train").is_dir() and (root / "test").is_dir():
+            train, test = self._files(root / "train"), self._files(root / "test")
+            classes = sorted({label for label, _ in train})
+            unknown = sorted({label for label, _ in test} - set(classes))
+            if unknown:
+                raise DataError(
+                    f"{root / 'test'} has classes that {root / 'train'} does not have: {word_list(unknown)}. "
+                    "The folders of both must bear the same names."
+                )
+            return train, test, classes
+        if (root / "train").is_dir() and _folders(root / "train"):
+            raise DataError(
+                f"{root} has a folder 'train' but no folder 'test'. Rename the folder of test files to 'test'."
+            )
+        every = self._files(root)
+        tested = [held_out(path.relative_to(root).as_posix()) for _, path in every]
+        train = [item for item, out in zip(every, tested, strict=True) if not out]
+        test = [item for item, out in zip(every, tested, strict=True) if out]
+        return train, test, sorted({label for label, _ in every})
+
+    def _files(self, root: Path) -> _Listing:
+        """(class, file) of a folder of class folders, or of files without a class."""
+        loose = self._inside(root)
+        listing = [(folder.name, path) for folder in _folders(root) for path in self._inside(folder)]
+        if loose and listing:
+            raise DataError(
+                f"{root} has {self.files} beside folders of {self.files} ({loose[0].name}). Put them into a folder, "
+                "or away."
+            )
+        if not loose and not listing:
+            raise DataError(f"{root} has no {self.files}, nor folders of {self.files} ({', '.join(self.endings)}).")
+        return listing or [("", path) for path in loose]
+
+    def _inside(self, root: Path) -> list[Path]:
+        return sorted(
+            path
+            for path in root.iterdir()
+            if path.suffix.lower() in self.endings and not path.name.startswith(".") and path.is_file()
+        )
 
 
 def held_out(key: str) -> bool:
@@ -65,49 +155,5 @@ def held_out(key: str) -> bool:
     return int.from_bytes(first) % 5 == 0
 
 
-def _listing(root: Path, kind: Files) -> tuple[_Listing, _Listing, list[str]]:
-    """(class, file) of train and of test, and the classes, all sorted."""
-    if not root.is_dir():
-        raise DataError(f"There is no folder {root}. Say which one after the colon: '{kind.word}:PATH'.")
-    if (root / "train").is_dir() and (root / "test").is_dir():
-        train, test = _files(root / "train", kind), _files(root / "test", kind)
-        classes = sorted({label for label, _ in train})
-        unknown = sorted({label for label, _ in test} - set(classes))
-        if unknown:
-            raise DataError(
-                f"{root / 'test'} has classes that {root / 'train'} has not: {word_list(unknown)}. "
-                "The folders of both must bear the same names."
-            )
-        return train, test, classes
-    if (root / "train").is_dir() and _folders(root / "train"):
-        raise DataError(f"{root} has a folder 'train' but no folder 'test'. Rename or link the one that is to be it.")
-    every = _files(root, kind)
-    tested = [held_out(path.relative_to(root).as_posix()) for _, path in every]
-    train = [item for item, out in zip(every, tested, strict=True) if not out]
-    test = [item for item, out in zip(every, tested, strict=True) if out]
-    return train, test, sorted({label for label, _ in every})
-
-
-def _files(root: Path, kind: Files) -> _Listing:
-    """(class, file) of a folder of class folders, or of files without a class."""
-    loose, folders = _inside(root, kind), _folders(root)
-    listing = [(folder.name, path) for folder in folders for path in _inside(folder, kind)]
-    if loose and listing:
-        raise DataError(
-            f"{root} has {kind.what} beside folders of {kind.what} ({loose[0].name}). Put them into a folder, or away."
-        )
-    if not loose and not listing:
-        raise DataError(f"{root} has no {kind.what}, nor folders of {kind.what} ({', '.join(kind.endings)}).")
-    return listing or [("", path) for path in loose]
-
-
 def _folders(root: Path) -> list[Path]:
     return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
-
-
-def _inside(root: Path, kind: Files) -> list[Path]:
-    return sorted(
-        path
-        for path in root.iterdir()
-        if path.suffix.lower() in kind.endings and not path.name.startswith(".") and path.is_file()
-    )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from seamripper.data.base import DataSet, check_split
-from seamripper.data.colour import VARIANTS, Grey, colour_images
-from seamripper.data.digits8 import standing_in
+from seamripper.data.colour import GreySet
+from seamripper.data.digits8 import stand_in
 from seamripper.data.fetch import Remote
-from seamripper.data.images import FILES, read_split, resize_samples
-from seamripper.data.samples import Samples
+from seamripper.data.images import Grey, read_grey
 from seamripper.data.sources import Npm, Url
 from seamripper.errors import UnfetchedError
 
@@ -20,7 +18,7 @@ _PRINTS = {
     "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
     "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
-_MEMBERS = {file: f"package/data/{file}" for pair in FILES.values() for file in pair}
+_MEMBERS = {file: f"package/data/{file}" for file in _PRINTS}
 _PACKED = {file: f"{file}.gz" for file in _PRINTS}
 # The home of the set answers seldom; these two are the copies that the large libraries use.
 REMOTE = Remote(
@@ -36,27 +34,15 @@ REMOTE = Remote(
 
 
 @dataclass(frozen=True)
-class Mnist(DataSet):
+class Mnist(GreySet):
     """MNIST in one of Smith's variants. If no source has it, the digits of scikit-learn stand in."""
 
     name: ClassVar[str] = "mnist"
     about: ClassVar[str] = "handwritten digits, 60,000 + 10,000 of 28x28"
-    variants: ClassVar[dict[str, str]] = VARIANTS
 
-    variant: str = "greyscale"
-    size: int | None = None
-    """Images of size x size, resized (bilinear) after they are coloured; None leaves them as they are."""
-
-    def load(self, split: str, *, n: int | None, seed: int) -> Samples:
-        """The split, three channels, or what is kept of it."""
-        every = colour_images(_grey(check_split(split)), self.variant, split=split, seed=seed)
-        return resize_samples(self.select(every, n=n, seed=seed), self.size)
-
-
-def _grey(split: str) -> Grey:
-    try:
-        images, labels = read_split(REMOTE, split)
-    except UnfetchedError as e:
-        return standing_in(split, name="mnist", why=e)
-    first_id = 0 if split == "train" else 60_000
-    return Grey("mnist", images, labels, first_id, 0.1307, 0.3081, "MNIST, held to its sha256")
+    def grey(self, split: str) -> Grey:
+        """A split of MNIST, or of what stands in for it."""
+        try:
+            return read_grey(REMOTE, split, mean=0.1307, std=0.3081, title="MNIST")
+        except UnfetchedError as e:
+            return stand_in(split, name="mnist", why=e)

@@ -1,4 +1,4 @@
-"""Clustered noise: activations of no network at all, one cluster a class (Smith et al. 2025, section 5)."""
+"""Clustered noise: activations of no network at all, one cluster per class (Smith et al. 2025, section 5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seamripper.data.samples import Samples
 from seamripper.errors import DataError
 
 _PER_CLASS = {"train": 6_000, "test": 1_000}
-_TEST_IDS = 1 << 32  # above any id of a train sample, however many a class are asked for
+_TEST_IDS = 1 << 32  # above any id of a train sample, however many per class are asked for
 _CHUNK = 1 << 18  # values drawn at a time, few enough to stay in the cache
 
 
@@ -30,7 +30,7 @@ def clustered_noise(
 ) -> Samples:
     """Noise in the shape of one sample at a cut: clamp(centre + radius · N(0, 1), 0, 1), centre ~ U[0, 1].
 
-    There is a centre a class, drawn by `seed` alone, so train and test, and every `radius`, have the same.
+    Each class has one centre, drawn by `seed` alone, so that train and test, and every `radius`, share it.
     Sample i is of class i mod `classes`, and is the same however many `per_class` are asked for: by default
     6,000 to train and 1,000 to test.
 

@@ -1,4 +1,4 @@
-"""Padding: which tokens of a text count. It is said here, and nowhere else.
+"""Padding: which tokens of a text count. Only this module decides that.
 
 An `attention_mask` (n, tokens) among named inputs says it: a token counts where the mask is not 0. Two mechanisms
 follow from it, and both are needed:
@@ -74,14 +74,14 @@ def trim(samples: Samples) -> Samples:
     tensor([[5, 6],
             [7, 0]])
     """
-    return _keep(samples, _used(samples))
+    return _keep(samples, _places(samples))
 
 
 def trim_pair(pair: Paired) -> Paired:
     """Both sets without the places that are padding in all of their samples; sets of one length keep one length."""
     if pair.same:
         return Paired.of(trim(pair.receiver))
-    own, theirs = _used(pair.receiver), _used(pair.sender)
+    own, theirs = _places(pair.receiver), _places(pair.sender)
     if own is not None and theirs is None and _as_long(pair.sender, len(own)):
         # What the sender is shown may have a value for each token, and no mask to cut it off by.
         return pair
@@ -94,7 +94,7 @@ def _mask(inputs: Inputs) -> Tensor | None:
     return inputs.get(MASK) if isinstance(inputs, Mapping) else None
 
 
-def _used(samples: Samples) -> Tensor | None:
+def _places(samples: Samples) -> Tensor | None:
     """Which places to keep, (tokens) of bool; None without a mask of two axes."""
     mask = _mask(samples.inputs)
     if mask is None or mask.dim() != 2:

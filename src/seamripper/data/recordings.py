@@ -2,70 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
-from seamripper._words import need
-from seamripper.data.base import DataSet, check_size
-from seamripper.data.folder import check_scale
-from seamripper.data.listing import Files, files_of
-from seamripper.data.samples import Samples
+from seamripper.data.listing import FileSet
 from seamripper.data.sound import first_seconds, picture
 from seamripper.errors import DataError
 
-RECORDINGS = Files(
-    "recordings",
-    "recordings",
-    (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".caf", ".w64"),
-)
-
 
 @dataclass(frozen=True)
-class Recordings(DataSet):
+class Recordings(FileSet):
     """Recordings of a folder as log-mel spectrograms, three equal channels of size x size.
 
-    The first `seconds` are heard, at `rate` samples a second; shorter ones are followed by silence. With `n`, only
-    the recordings that are drawn are read.
+    The first `seconds` are heard, at `rate` samples per second; shorter ones are followed by silence.
     """
 
     name: ClassVar[str] = "recordings"
-    about: ClassVar[str] = "your own recordings as spectrograms, in a folder a class"
-    takes: ClassVar[str] = "path"
+    about: ClassVar[str] = "your own recordings as spectrograms, one folder per class"
+    files, library = "recordings", ("soundfile", "audio")
+    endings = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".caf", ".w64")
 
-    path: str
     size: int = 32
-    rate: int = 16_000
-    seconds: float = 2.0
     mean: float = 0.5
     std: float = 0.5
-    limit: int = 4 * 10**9
+    rate: int = 16_000
+    seconds: float = 2.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_scale(self.mean, self.std)
         check_hearing(self.rate, self.seconds)
 
-    def load(self, split: str, *, n: int | None, seed: int) -> Samples:
-        """The recordings of a split that are kept; no others are read."""
-        soundfile = need("soundfile", extra="audio", what="A folder of recordings")
-        listed, paths = files_of(self.path, split, RECORDINGS)
-        kept = self.select(listed, n=n, seed=seed)
-        check_size(
-            len(kept) * 3 * self.size**2,
-            limit=self.limit,
-            name=kept.name,
-            advice="Draw fewer (n), or take a smaller size.",
-        )
-        pixels = np.empty((len(kept), 1, self.size, self.size), np.uint8)
-        for row, place in enumerate(kept.inputs):
-            path = paths[int(place)]
-            wave = first_seconds(path, name=str(path), rate=self.rate, seconds=self.seconds, soundfile=soundfile)
-            pixels[row] = picture(wave, self.rate, self.size)
-        inputs = torch.from_numpy(pixels).expand(-1, 3, -1, -1)
-        return replace(kept, inputs=inputs, mean=self.mean, std=self.std)
+    def read(self, path: Path, library: ModuleType) -> NDArray[np.uint8]:
+        """The spectrogram of a recording."""
+        wave = first_seconds(path, name=str(path), rate=self.rate, seconds=self.seconds, soundfile=library)
+        return picture(wave, self.rate, self.size)
 
 
 def check_hearing(rate: int, seconds: float) -> None:
@@ -77,6 +52,6 @@ def check_hearing(rate: int, seconds: float) -> None:
     seamripper.errors.DataError: Expected seconds to be a number from 0.1 to 600, but got 0.0.
     """
     if not 4_000 <= rate <= 192_000:
-        raise DataError(f"Expected rate to be a whole number from 4,000 to 192,000 samples a second, but got {rate}.")
+        raise DataError(f"Expected rate to be a whole number from 4,000 to 192,000 samples per second, but got {rate}.")
     if not 0.1 <= seconds <= 600:
         raise DataError(f"Expected seconds to be a number from 0.1 to 600, but got {seconds}.")

@@ -22,12 +22,12 @@ Interpolation = Literal["nearest", "bilinear", "bicubic"]
 VIEW = ("mean", "std", "size", "interpolation", "dtype", "range")
 """What samples say of how they are shown."""
 Inputs: TypeAlias = Tensor | dict[str, Tensor]
-"""What a model is called with: one tensor, or named tensors (`input_ids`, `attention_mask`), a row a sample."""
+"""What a model is called with: one tensor, or named tensors (`input_ids`, `attention_mask`); one row per sample."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Inputs, labels and ids of a data set, a row a sample.
+    """Inputs, labels and ids of a data set, with one row per sample.
 
     Pixels may be kept as bytes: `batch` turns them into floats, (x / 255 − mean) / std, so sixty thousand
     colour images take 141 MB and not 564. Of pixels that are floats `range` says what black and white are. A model with
@@ -55,7 +55,7 @@ class Samples:
     range: tuple[float, float] | None = None
     """Of pictures that are floats: the values of black and white."""
     ready: bool = False
-    """Whether they are, as `batch` gives them, what every model is to be shown, whatever its input contract says."""
+    """Whether every model takes them just as `batch` gives them, whatever its input contract says."""
     size: tuple[int, int] | None = None
     """Height and width that pictures are brought to as they are shown; None leaves them as they are."""
     interpolation: Interpolation = "bilinear"

