@@ -372,7 +372,7 @@ class SpoilsThePair(Good):
 class SpoilsMoments(Good):
     def of(self, pair: Pair) -> float:
         value = super().of(pair)
-        if pair.shared:
+        if pair.crosses:
             pair.y.s.fill_diagonal_(0)
         return value
 
