@@ -350,6 +350,9 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]
         before = state()
         for name in sys.argv[1:]:
             importlib.import_module(name)
+        # Listing data sets and making a network of the zoo load what they need, and that is no extra.
+        list(sys.modules["seamripper.data"].datasets)
+        sys.modules["seamripper.models"].load("zoo:lenet")
         after = state()
         changed = [key for key in before if before[key] != after[key]]
         print(json.dumps({"loaded": sorted(sys.modules), "changed": changed}))

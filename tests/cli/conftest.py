@@ -80,23 +80,28 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 @pytest.fixture(scope="session")
-def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def networks(made_once: Callable[..., Path]) -> dict[str, Path]:
     """A network that names the digit and one that names the colour, trained by the command line."""
-    folder = tmp_path_factory.mktemp("networks")
-    paths = {kind: folder / f"{kind}-0.safetensors" for kind in ("digit", "colour")}
-    for kind, path in paths.items():
-        with contextlib.redirect_stdout(io.StringIO()):
-            assert called("train", NETWORK, "--data", f"digits/{kind}", "--epochs", 3, "--out", path) == 0
-    return paths
+
+    def make(folder: Path) -> None:
+        for kind in ("digit", "colour"):
+            train(kind, 0, folder / f"{kind}-0.safetensors")
+
+    folder = made_once("networks", make)
+    return {kind: folder / f"{kind}-0.safetensors" for kind in ("digit", "colour")}
 
 
 @pytest.fixture(scope="session")
-def other_seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def other_seed(made_once: Callable[..., Path]) -> Path:
     """A network trained as the one that names the digit, from another seed."""
-    path = tmp_path_factory.mktemp("networks") / "digit-1.safetensors"
+    name = "digit-1.safetensors"
+    return made_once("other-seed", lambda folder: train("digit", 1, folder / name)) / name
+
+
+def train(kind: str, seed: int, path: Path) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
-        assert called("train", NETWORK, "--data", "digits/digit", "--epochs", 3, "--seed", 1, "--out", path) == 0
-    return path
+        words = ("train", NETWORK, "--data", f"digits/{kind}", "--epochs", 3, "--seed", seed, "--out", path)
+        assert called(*words) == 0
 
 
 def called(*words: object) -> int:

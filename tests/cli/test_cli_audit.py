@@ -248,6 +248,7 @@ def test_another_seed_is_cut_where_the_receiver_is_unless_told(
     assert found["record"]["others"][0]["source"] == str(other_seed)
 
 
+@pytest.mark.slow
 def test_all_that_does_not_apply_is_told(run: Run, pair: tuple[str, str]) -> None:
     words = ("--controls", "self,other_seed", "--audits", "all", "--interventions", "none", "--epochs", 0)
     ran = run("audit", *pair, *DATA, *words)
@@ -273,9 +274,10 @@ def test_progress_is_told_where_no_terminal_is(
     said = run("audit", *pair, *FEW, *CONFLICT).err
     assert "task matching: " in said
     assert "\naudit 2 of 2: conflict: 1/1" in said
-    assert run("audit", *pair, *FEW, *CONFLICT, "--json").err == ""
+    assert run("audit", *pair, *DATA, "--controls", "self", "--audits", "conflict", *CONFLICT, "--json").err == ""
 
 
+@pytest.mark.slow
 def test_a_full_disk_does_not_take_the_figures_along(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / f".audit.json.{os.getpid()}.tmp").symlink_to("/dev/full")
     ran = run("audit", *pair, *FEW, *CONFLICT, "--out", "audit.json")

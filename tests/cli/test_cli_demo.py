@@ -106,6 +106,7 @@ def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkey
     assert model_fingerprint(alone.module) == model_fingerprint(load(str(digit)).module)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 @pytest.mark.filterwarnings("ignore::seamripper.data.FallbackWarning")
 def test_what_goes_wrong_in_a_process_aside_is_told_by_the_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

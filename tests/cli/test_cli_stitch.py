@@ -28,9 +28,8 @@ def pair(networks: dict[str, Path]) -> tuple[str, str]:
     return f"{networks['colour']}@layer2", f"{networks['digit']}@layer2"
 
 
-@pytest.mark.slow
-def test_the_installed_command_stitches(shell: Run, pair: tuple[str, str]) -> None:
-    ran = shell("stitch", *pair, "--data", "digits/correlated", "--matching", "task", "--out", "match.safetensors")
+def test_the_table_tells_what_the_stitched_network_can_do(run: Run, pair: tuple[str, str]) -> None:
+    ran = run("stitch", *pair, "--data", "digits/correlated", "--matching", "task", "--out", "match.safetensors")
     assert ran.code == 0
     assert "Traceback" not in ran.err
     # The paths of a test can be long, and the title is then folded.

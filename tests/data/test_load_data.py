@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import seamripper.data
 from seamripper.data import DataSet, datasets, load_data
 from seamripper.errors import DataError
 
@@ -109,16 +106,6 @@ def test_a_third_party_adds_a_set_by_an_entry_point(tmp_path: Path, monkeypatch:
         load_data("toy")
     monkeypatch.undo()
     datasets.reload()
-
-
-@pytest.mark.slow
-def test_importing_needs_no_extra() -> None:
-    package = Path(seamripper.data.__file__).parents[2]
-    code = f"import sys; sys.path.insert(0, {str(package)!r})\n"
-    code += "from seamripper.data import datasets; list(datasets)\n"
-    code += "extras = {'PIL', 'sklearn', 'soundfile', 'torchvision', 'timm', 'transformers'} & set(sys.modules)\n"
-    code += "assert not extras, extras"
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=120)
 
 
 def test_a_data_set_is_an_interface_or_a_leaf() -> None:

@@ -106,14 +106,16 @@ def called(tmp_path: Path) -> Callable[[], list[str]]:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(made_once: Callable[..., Path]) -> Path:
     """The folder of a real study that was run once: two trainings and a stitch; `study.toml` and `store`."""
-    folder = tmp_path_factory.mktemp("real")
-    (folder / "study.toml").write_text(REAL % '["layer1"]')
-    done = run(Experiment.read(folder / "study.toml"), folder / "store", engine=InProcess())
-    assert done.did == 3
-    assert not done.failed
-    return folder
+
+    def make(folder: Path) -> None:
+        (folder / "study.toml").write_text(REAL % '["layer1"]')
+        done = run(Experiment.read(folder / "study.toml"), folder / "store", engine=InProcess())
+        assert done.did == 3
+        assert not done.failed
+
+    return made_once("finished", make)
 
 
 @pytest.fixture

@@ -181,6 +181,7 @@ def test_a_failed_job_is_done_again_only_if_asked(tmp_path: Path) -> None:
         assert {entry.state for entry in store.results()} == {"done"}
 
 
+@pytest.mark.slow
 def test_jobs_behind_a_failed_one_wait_and_the_others_go_on(tmp_path: Path) -> None:
     text = REAL.replace("epochs=1", "epochs=1&lr=1e30", 1)
     (tmp_path / "study.toml").write_text(text)
@@ -203,6 +204,7 @@ def test_a_dead_worker_s_job_is_done_by_another(tmp_path: Path) -> None:
     assert "killed by signal 9" in found.messages[0]
 
 
+@pytest.mark.slow
 def test_a_job_that_kills_every_worker_fails_in_the_end(tmp_path: Path) -> None:
     code = "import os\ndef f(k):\n    if k == 0:\n        os._exit(7)\n    return {'k': k}\n"
     found = done(study(tmp_path / "a", code, jobs=4), tmp_path / "s")
@@ -231,6 +233,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
+@pytest.mark.slow
 def test_results_are_the_same_to_the_byte_whatever_the_number_of_workers(
     rows: Rows, tmp_path: Path, real: Path
 ) -> None:
@@ -246,6 +249,7 @@ def test_results_are_the_same_to_the_byte_whatever_the_number_of_workers(
     assert kinds == {"train": 3, "activations": 4, "stitch": 4}
 
 
+@pytest.mark.slow
 def test_shared_activations_change_nothing(rows: Rows, tmp_path: Path, real: Path) -> None:
     """A stitch that begins where no other does computes them itself, and finds the same to the bit."""
     (tmp_path / "alone.toml").write_text(REAL.rstrip().removesuffix("seeds = [0, 1]") + "seeds = [1]\n")
@@ -257,6 +261,7 @@ def test_shared_activations_change_nothing(rows: Rows, tmp_path: Path, real: Pat
     assert all(shared[row[0]] == row for row in alone)
 
 
+@pytest.mark.slow
 def test_a_damaged_tensor_is_set_aside_and_computed_anew(rows: Rows, tmp_path: Path, real: Path) -> None:
     shutil.copytree(real, tmp_path / "s")
     before = rows(tmp_path / "s")
@@ -456,6 +461,7 @@ def test_by_default_there_is_a_worker_for_each_share_of_the_cores() -> None:
     assert engine.places == 1
 
 
+@pytest.mark.slow
 def test_a_helper_that_another_study_let_go_of_is_done_again(rows: Rows, tmp_path: Path, real: Path) -> None:
     """Two studies on one store share a helper; the first to end removes it under the other."""
     (tmp_path / "study.toml").write_text(REAL)
