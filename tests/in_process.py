@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from seamripper.experiment.engines import Ending, Engine, Order, Terms
+from seamripper.experiment.engines import Engine, Terms
 from seamripper.experiment.engines.process import carry_out
+from seamripper.experiment.job import Job
+from seamripper.experiment.result import Result
 from seamripper.experiment.worker import Worker
 
 
 @dataclass(eq=False)
 class InProcess(Engine):
-    """Carries out each order in this process, at once, as a worker of the engine `local` does in its own."""
+    """Carries out each job in this process, at once, as a worker of the engine `local` does in its own."""
 
     name = "in_process"
     places = 1
 
     worker: Any = None
-    endings: list[Ending] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
 
     def require(self, terms: Terms) -> None:
         """Whatever is asked for."""
@@ -29,17 +31,17 @@ class InProcess(Engine):
 
     @property
     def free(self) -> int:
-        """One order at a time, until its ending was taken."""
-        return 1 - len(self.endings)
+        """One job at a time, until its result was taken."""
+        return 1 - len(self.results)
 
-    def start(self, order: Order) -> None:
+    def start(self, job: Job) -> None:
         """Carry it out."""
-        self.endings.append(carry_out(order, self.worker))
+        self.results.append(carry_out(job, self.worker))
 
-    def wait(self, seconds: float) -> list[Ending]:
-        """That of the last order."""
-        endings, self.endings = self.endings, []
-        return endings
+    def wait(self, seconds: float) -> list[Result]:
+        """That of the last job."""
+        results, self.results = self.results, []
+        return results
 
     def close(self) -> None:
         """Nothing is left running."""

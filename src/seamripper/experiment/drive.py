@@ -19,7 +19,7 @@ from typing import Any
 
 from seamripper._doors import require, require_function, require_path
 from seamripper.errors import ExperimentError, StoreError
-from seamripper.experiment.engines import Ending, Engine, Order, Terms, engines
+from seamripper.experiment.engines import Engine, Terms, engines
 from seamripper.experiment.experiment import Experiment, as_experiment
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.parts.base import parts
@@ -77,10 +77,6 @@ class Summary:
         return {**vars(self), "failed": list(self.failed), "messages": list(self.messages)}
 
 
-def _nobody(_: Standing) -> None:
-    """The watcher that looks away."""
-
-
 def store_of(experiment: Experiment) -> Path:
     """Where the results of an experiment are kept unless something else is said: runs/NAME."""
     return Path("runs") / experiment.name
@@ -94,7 +90,7 @@ def run(
     shard: str | None = None,
     retry_failed: bool = False,
     announce: Callable[[str], None] = lambda _: None,
-    watch: Callable[[Standing], None] = _nobody,
+    watch: Callable[[Standing], None] = lambda _: None,
 ) -> Summary:
     """Carry out what is not done yet; the results are in the store, `seamripper.Store(…)`.
 
@@ -122,7 +118,8 @@ def run(
             open_store.forget(planned.failed & planned.graph.jobs.keys())
             planned = replace(planned, failed=frozenset())
         open_store.remember(experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), whole)
-        summary = _drive(planned, open_store, engine, announce, watch, keep_helpers=part is not None)
+        # Another shard may need what helps this one.
+        summary = _Driver(planned, open_store, engine, announce, watch, keep_helpers=part is not None).run()
         _remove_helpers(open_store, whole)
         return summary
 
@@ -140,26 +137,6 @@ def _remove_helpers(store: Store, graph: Graph) -> None:
             store.tensors.drop(name)
 
 
-def _drive(
-    planned: Plan,
-    store: Store,
-    engine: Engine,
-    announce: Callable[[str], None],
-    watch: Callable[[Standing], None],
-    *,
-    keep_helpers: bool,
-) -> Summary:
-    """Carry out a plan. `keep_helpers` is for shards, as another shard may need what helped this one."""
-    experiment = planned.experiment
-    terms = Terms(str(store.folder.resolve()), experiment.threads, experiment.resources.gpus)
-    driver = _Driver(planned, store, engine, terms, announce, watch, keep_helpers)
-    driver.announce_damage()
-    if not planned.needed:
-        return driver.summary(None)
-    engine.require(terms)
-    return driver.run()
-
-
 @dataclass(eq=False)
 class _Driver:
     """One run. `pending` holds the jobs that are to be done, each with those of its needs that are not done yet."""
@@ -167,10 +144,9 @@ class _Driver:
     planned: Plan
     store: Store
     engine: Engine
-    terms: Terms
     announce: Callable[[str], None]
     watch: Callable[[Standing], None]
-    keep_helpers: bool = False
+    keep_helpers: bool
     pending: dict[str, set[str]] = field(default_factory=dict)
     ready: deque[str] = field(default_factory=deque)
     running: dict[str, float] = field(default_factory=dict)
@@ -184,6 +160,8 @@ class _Driver:
     elsewhere: int = 0
 
     def __post_init__(self) -> None:
+        experiment = self.planned.experiment
+        self.terms = Terms(str(self.store.folder.resolve()), experiment.threads, experiment.resources.gpus)
         self.graph, self.pace = self.planned.graph, self.planned.pace
         self.users = self.graph.users()
         self.done = set(self.planned.done)
@@ -198,6 +176,10 @@ class _Driver:
 
     def run(self) -> Summary:
         """Work until nothing is left that can be done."""
+        self._announce_damage()
+        if not self.planned.needed:
+            return self._summary(None)
+        self.engine.require(self.terms)
         experiment = self.planned.experiment
         made_with = {**provenance(experiment.folder), "engine": self.engine.name, "threads": self.terms.threads}
         self.store.runs.begin(experiment.name, made_with)
@@ -207,14 +189,14 @@ class _Driver:
             self.engine.begin(self.terms)
             while self.pending:
                 self._start_jobs()
-                for ending in self.engine.wait(_TICK):
-                    self._handle(ending)
+                for result in self.engine.wait(_TICK):
+                    self._handle(result)
                 self._look_at_other_runs()
                 self._beat()
                 self._report()
-        return self.summary(self.store.name)
+        return self._summary(self.store.name)
 
-    def summary(self, run: str | None) -> Summary:
+    def _summary(self, run: str | None) -> Summary:
         """What the run came to."""
         return Summary(
             self.planned.experiment.name,
@@ -262,7 +244,7 @@ class _Driver:
             return
         self.running[job.key] = time.monotonic()
         inputs = {need: self.store.tensors_of(need) for need in job.needs}
-        self.engine.start(Order(job.key, job.kind, dict(job.content), dict(job.where), inputs))
+        self.engine.start(replace(job, inputs=inputs))
 
     def _do_again(self, keys: set[str]) -> None:
         self.done -= keys
@@ -270,17 +252,18 @@ class _Driver:
 
     # ---- what comes of it
 
-    def _handle(self, ending: Ending) -> None:
-        """Take note of how an order has ended."""
-        self.running.pop(ending.key, None)
-        if ending.how == "stop":
-            raise StoreError(f"{ending.note} The run was stopped. What was finished before is kept: run it again.")
-        if ending.how == "damaged":
-            self._replace_damaged(ending)
-        elif ending.how == "died":
-            self._try_again(ending)
-        elif ending.result is not None:
-            self._enter(ending.result)
+    def _handle(self, result: Result) -> None:
+        """Take note of what came of a job."""
+        self.running.pop(result.key, None)
+        if result.state == "stopped":
+            message = result.record["message"]
+            raise StoreError(f"{message} The run was stopped. What was finished before is kept: run it again.")
+        if result.state == "damaged":
+            self._replace_damaged(result.key, result.record["message"])
+        elif result.state == "died":
+            self._try_again(result.key, result.record["message"])
+        else:
+            self._enter(result)
 
     def _enter(self, result: Result) -> None:
         """Write a result down, and go on with what waited for it."""
@@ -335,35 +318,35 @@ class _Driver:
                 for name in self.store.tensors_of(key).values():
                     self.store.tensors.drop(name)
 
-    def _try_again(self, ending: Ending) -> None:
+    def _try_again(self, key: str, how: str) -> None:
         """A worker has died over a job: another is to try, but not for ever."""
-        key, job = ending.key, self.graph.jobs[ending.key]
+        job = self.graph.jobs[key]
         self.deaths[key] += 1
         if self.deaths[key] < _TRIES:
-            self._say(f"A worker died over {job} ({ending.note}): another one tries again.")
+            self._say(f"A worker died over {job} ({how}): another one tries again.")
             if self.deaths[key] < _SOON:
                 self.ready.appendleft(key)
             else:
                 self.ready.append(key)
             return
         # A process that nobody killed has ended itself.
-        itself = ending.note.startswith("exit code")
+        itself = how.startswith("exit code")
         hint = "Does its code end the process, by os._exit say?" if itself else "Is there enough memory for it?"
-        message = f"{_TRIES} workers died over this job, the last was {ending.note}. {hint}"
+        message = f"{_TRIES} workers died over this job, the last was {how}. {hint}"
         record = {"error": "WorkerDied", "message": message, "traceback": ""}
         self._enter(Result(key, job.kind, "failed", record, started=time.time()))
 
-    def _replace_damaged(self, ending: Ending) -> None:
-        """A tensor is damaged: it is set aside, and the job that made it is done again."""
-        made = {n for n in self.graph.jobs[ending.key].needs if ending.note in self.store.tensors_of(n).values()}
+    def _replace_damaged(self, user: str, tensor: str) -> None:
+        """A tensor that a job needs is damaged: it is set aside, and the job that made it is done again."""
+        needs = self.graph.jobs[user].needs
         # A helper whose tensor is gone has no result any more.
-        made |= {n for n in self.graph.jobs[ending.key].needs if self.store.state(n) != "done"}
-        aside = self.store.tensors.set_aside(ending.note)
+        made = {n for n in needs if tensor in self.store.tensors_of(n).values() or self.store.state(n) != "done"}
+        aside = self.store.tensors.set_aside(tensor)
         how = f"It was set aside ({aside}), and" if aside else "It is gone, and"
         for key in sorted(made):
-            self._say(f"The tensor {ending.note[:12]} is damaged. {how} {self.graph.jobs[key]} is done again.")
+            self._say(f"The tensor {tensor[:12]} is damaged. {how} {self.graph.jobs[key]} is done again.")
         self.store.forget(made)
-        self.store.runs.release([ending.key])
+        self.store.runs.release([user])
         self._do_again(made)
         self.total += len(made)
 
@@ -375,7 +358,7 @@ class _Driver:
             return
         self.last_look = time.monotonic()
         self.store.refresh()
-        self.announce_damage()
+        self._announce_damage()
         for key in sorted(self.theirs):
             state = self.store.state(key)
             if state is not None:
@@ -400,7 +383,7 @@ class _Driver:
 
     # ---- reports
 
-    def announce_damage(self) -> None:
+    def _announce_damage(self) -> None:
         """Say which lines of journals were found damaged since the last time."""
         damage = self.store.damage
         for sentence in damage[self.damage_told :]:

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from seamripper._words import did_you_mean, shape_text
 from seamripper.errors import ExperimentError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from seamripper.models import Model
     from seamripper.registry import Registry
 
+T = TypeVar("T")
 MATCHINGS, STITCHES = "seamripper.matching:matchings", "seamripper.stitches:stitches"
 CONTROLS, AUDITS = "seamripper.controls:controls", "seamripper.audits:audits"
 INTERVENTIONS = "seamripper.audits.interventions:interventions"
@@ -50,8 +51,7 @@ class Identities:
             shape, size = list(samples.shape), len(samples)
             return {"fingerprint": samples.fingerprint, "shape": shape, "classes": samples.classes, "n": size}
 
-        known: dict[str, Any] = self._once(["data", name, split, n, seed, self._signature(name)], look)
-        return known
+        return self._once(["data", name, split, n, seed, self._signature(name)], look)
 
     def samples(self, name: str, split: str, n: int | None, seed: int) -> Any:
         """The samples themselves."""
@@ -96,8 +96,7 @@ class Identities:
             require_for_networks(training)
             return {"architecture": architecture.spec, "training": plain(training.as_record())}
 
-        known: dict[str, Any] = self._once(["network", network.train, network.training], look)
-        return known
+        return self._once(["network", network.train, network.training], look)
 
     def choice(self, place: str, word: str, also: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
         """The record of the choice that a word means, with every option, and where a user's own file for it is.
@@ -106,12 +105,7 @@ class Identities:
         words that mean something elsewhere, for a wrong word's nearest right one.
         """
         said, located, where = self.own_file(word)
-
-        def look() -> dict[str, Any]:
-            record: dict[str, Any] = plain(_make(place, located, also).as_record())
-            return record
-
-        record: dict[str, Any] = self._once([place, said], look)
+        record = self._once([place, said], lambda: dict(plain(_make(place, located, also).as_record())))
         return (record if said == word else {**record, "own": said.partition("?")[0]}), where
 
     def word(self, place: str, word: str, also: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
@@ -125,7 +119,7 @@ class Identities:
             _, mark, options = str(_make(place, located, also).label).partition("?")
             return said.partition("?")[0] + mark + options
 
-        return str(self._once([place, "word", said], look)), where
+        return self._once([place, "word", said], look), where
 
     def fact(self, place: str, word: str, name: str) -> Any:
         """What a choice declares of itself: whether a control has to do with the sender, say."""
@@ -143,21 +137,13 @@ class Identities:
 
     def loaded(self, spec: str) -> dict[str, Any]:
         """The fingerprint of a model that is loaded, weights and modules."""
-
-        def look() -> dict[str, Any]:
-            return {"fingerprint": identity_of(self._load(spec))}
-
-        known: dict[str, Any] = self._once(["model and code", self.located(spec), self._signature(spec)], look)
-        return known
+        question = ["model and code", self.located(spec), self._signature(spec)]
+        return self._once(question, lambda: {"fingerprint": identity_of(self._load(spec))})
 
     def made_for(self, spec: str) -> dict[str, Any]:
         """The shape of one input that a model is made for; empty if it takes any."""
-
-        def look() -> dict[str, Any]:
-            return {"input": list(self._load(spec).input or ())}
-
-        known: dict[str, Any] = self._once(["made for", self.located(spec), self._signature(spec)], look)
-        return known
+        question = ["made for", self.located(spec), self._signature(spec)]
+        return self._once(question, lambda: {"input": list(self._load(spec).input or ())})
 
     def classes(self, model: dict[str, Any], spec: str, shape: list[int]) -> int:
         """How many classes a model tells apart, by what it answers to an input of this shape."""
@@ -179,7 +165,7 @@ class Identities:
                 raise ExperimentError(f"{spec} answers with shape {list(answer.shape[1:])}, and not with classes.")
             return int(answer.shape[1])
 
-        return int(self._once(["classes", model, shape], look))
+        return self._once(["classes", model, shape], look)
 
     def require_cuts(self, model: dict[str, Any], spec: str, cuts: Iterable[str], shape: list[int]) -> None:
         """Refuse a cut that the model does not have, in the words of `split`."""
@@ -233,7 +219,7 @@ class Identities:
                     tree = ast.parse(Path(path).read_bytes())
             except (SyntaxError, ValueError) as e:
                 raise ExperimentError(f"{path} is not Python: {e}.") from e
-            names = _bound(tree)
+            names = _names(tree)
             if function not in names and "*" not in names:
                 raise ExperimentError(f"{path} has no function {function!r}: {did_you_mean(function, names)}")
             return True
@@ -256,11 +242,12 @@ class Identities:
         paths += [part for part in (head, head.rpartition(":")[0], head.partition(":")[2]) if part.startswith(os.sep)]
         return [entry for path in paths for entry in _stats(Path(path))]
 
-    def _once(self, question: list[Any], look: Callable[[], Any]) -> Any:
+    def _once(self, question: list[Any], look: Callable[[], T]) -> T:
         key = digest([question, decides()])
         if key not in self.memo:
             self.memo[key] = look()
-        return self.memo[key]
+        answer: T = self.memo[key]
+        return answer
 
 
 def _make(place: str, word: str, also: Sequence[str] = ()) -> Any:
@@ -292,7 +279,7 @@ def identity_of(model: Model) -> str:
     return join_fingerprints([model.fingerprint, re.sub(r" at 0x[0-9a-f]+", "", repr(model.module)), *code])
 
 
-def _bound(tree: ast.AST) -> list[str]:
+def _names(tree: ast.AST) -> list[str]:
     """Every name that a file defines, assigns or imports, wherever it does."""
     names = []
     for node in ast.walk(tree):

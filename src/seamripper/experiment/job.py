@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -44,8 +44,9 @@ def canonical(content: Any) -> str:
 class Job:
     """What is to be done (`kind`), with all that decides its result (`content`): same content, same key, one result.
 
-    `needs` are the keys of jobs whose results it takes. `labels` are what people call it by, and `where` tells where
-    things that the content names by their fingerprint are to be found: neither decides anything.
+    `needs` are the keys of jobs whose results it takes, and `inputs`, once those are done, the tensors that each has
+    left in the store. `labels` are what people call it by, and `where` tells where things that the content names by
+    their fingerprint are to be found. None of these decides anything.
 
     >>> one, other = (Job("call", {"x": 1}, labels={"name": name}) for name in ("one", "other"))
     >>> one.key == other.key, one.key == Job("call", {"x": 2}).key
@@ -57,11 +58,25 @@ class Job:
     labels: Mapping[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     where: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @functools.cached_property
     def key(self) -> str:
         """The fingerprint of the content."""
         return digest({"kind": self.kind, "content": self.content, "decides": decides()})
+
+    def as_record(self) -> dict[str, Any]:
+        """The job as JSON, for a worker in another process."""
+        return {"key": self.key, **asdict(self)}
+
+    @classmethod
+    def parse(cls, record: Mapping[str, Any]) -> Job:
+        """The job that `as_record` wrote. It keeps its key: a worker may have another release of torch."""
+        facts = dict(record)
+        key = facts.pop("key")
+        job = cls(**facts)
+        vars(job)["key"] = key
+        return job
 
     def __str__(self) -> str:
         words = [f"{value}" for name, value in self.labels.items() if value is not None and name in _SHOWN]

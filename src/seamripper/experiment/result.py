@@ -10,12 +10,16 @@ from typing import Any, Literal, Protocol
 
 from seamripper.errors import ExperimentError, StoreError
 
-State = Literal["done", "failed"]
+State = Literal["done", "failed", "damaged", "died", "stopped"]
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one job. A job that failed has `error`, `message` and `traceback` for its record.
+    """What came of one job. What is `done` or `failed` is written to the store.
+
+    A job that failed has `error`, `message` and `traceback` for its record. Where nothing came of a job, its record has
+    a `message` alone, and the job is done again: `damaged` names a tensor that it needs and that is damaged, `died`
+    says how its worker ended, and `stopped` why the store cannot be written, which stops the run.
 
     `labels` are what an experiment calls the job. `seconds`, `started`, `worker` and `run` describe the circumstances,
     and may differ where results are the same.
@@ -33,7 +37,7 @@ class Result:
     run: str = ""
 
     def __post_init__(self) -> None:
-        if not is_result(vars(self), self.record):
+        if self.state not in ("damaged", "died", "stopped") and not is_result(vars(self), self.record):
             raise StoreError(f"Expected the result of a job, but got {self!r:.200}")
 
     @property

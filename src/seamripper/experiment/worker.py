@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from seamripper._files import sha256_of
 from seamripper.errors import ExperimentError
-from seamripper.experiment.engines.base import Order
 from seamripper.experiment.identity import identity_of
+from seamripper.experiment.job import Job
 from seamripper.experiment.tensors import WORK, Tensors
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class Matched(OrderedDict[str, "tuple[Functional, Match]"]):
 class Worker:
     """A worker by its name. It keeps what it has loaded, and sees the tensors of a store, never its journals.
 
-    For the order that it has started, `where` says where things are, and `inputs` names the tensors of the jobs that
-    the order needs.
+    For the job that it has started, `where` says where things are, and `inputs` names the tensors of the jobs that it
+    needs.
     """
 
     def __init__(self, store: str | os.PathLike[str], name: str = "") -> None:
@@ -78,9 +78,9 @@ class Worker:
         self._data: OrderedDict[str, Samples] = OrderedDict()
         self._answers: OrderedDict[str, Tensor] = OrderedDict()
 
-    def start(self, order: Order) -> None:
-        """Turn to another order."""
-        self.key, self.where, self.inputs = order.key, order.where, order.inputs
+    def start(self, job: Job) -> None:
+        """Turn to another job."""
+        self.key, self.where, self.inputs = job.key, job.where, job.inputs
 
     def samples(self, fingerprint: str) -> Samples:
         """The samples of this fingerprint."""

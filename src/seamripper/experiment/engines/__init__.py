@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seamripper.experiment.engines.base import Ending, Engine, Order, Terms, engines
+from seamripper.experiment.engines.base import Engine, Terms, engines
 from seamripper.experiment.engines.local import Local
 from seamripper.experiment.engines.ray import Ray
 
-__all__ = ["Ending", "Engine", "Local", "Order", "Ray", "Terms", "engines"]
+__all__ = ["Engine", "Local", "Ray", "Terms", "engines"]

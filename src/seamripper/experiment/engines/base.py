@@ -1,50 +1,15 @@
-"""What an engine is: it carries out orders side by side, and tells of each how it ended."""
+"""What an engine is: it carries out jobs side by side, and tells what came of each."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 from seamripper.errors import ExperimentError
+from seamripper.experiment.job import Job
 from seamripper.experiment.result import Result
 from seamripper.registry import Registry
-
-
-@dataclass(frozen=True)
-class Order:
-    """A job for a worker, as JSON: `inputs` are the tensors that the jobs it needs have left in the store."""
-
-    key: str
-    kind: str
-    content: Mapping[str, Any]
-    where: Mapping[str, Any]
-    inputs: Mapping[str, Mapping[str, str]]
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How an order ended: with a result, done or failed; or with none.
-
-    `damaged`: a tensor that it needs, named by `note`, is damaged. `died`: its worker died, as `note` says. `stop`:
-    the store cannot be written, and the run must stop.
-    """
-
-    key: str
-    how: Literal["result", "damaged", "died", "stop"]
-    result: Result | None = None
-    note: str = ""
-
-    def as_record(self) -> dict[str, Any]:
-        """The ending as JSON."""
-        return {**vars(self), "result": None if self.result is None else vars(self.result)}
-
-    @classmethod
-    def parse(cls, record: Mapping[str, Any]) -> Ending:
-        """The ending that `as_record` has turned into this."""
-        result = record["result"]
-        return cls(**{**record, "result": None if result is None else Result(**result)})
 
 
 @dataclass(frozen=True)
@@ -57,7 +22,7 @@ class Terms:
 
 
 class Engine(abc.ABC):
-    """Carries out orders: `begin`, then `start` while there are `free` places and `wait` for endings; then `close`."""
+    """Carries out jobs: `begin`, then `start` while there are `free` places and `wait` for results; then `close`."""
 
     name: ClassVar[str]
 
@@ -72,20 +37,20 @@ class Engine(abc.ABC):
     @property
     @abc.abstractmethod
     def places(self) -> int:
-        """How many orders are carried out side by side."""
+        """How many jobs are carried out side by side."""
 
     @property
     @abc.abstractmethod
     def free(self) -> int:
-        """How many more orders can be started now."""
+        """How many more jobs can be started now."""
 
     @abc.abstractmethod
-    def start(self, order: Order) -> None:
-        """Hand an order to a free worker."""
+    def start(self, job: Job) -> None:
+        """Hand a job, with its inputs, to a free worker."""
 
     @abc.abstractmethod
-    def wait(self, seconds: float) -> list[Ending]:
-        """The orders that have ended, after at most so many seconds."""
+    def wait(self, seconds: float) -> list[Result]:
+        """What came of the jobs that have ended, after at most so many seconds."""
 
     @abc.abstractmethod
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The engine `local`: a small pool of processes on this machine.
 
-Each worker is a fresh interpreter that takes orders as lines of JSON and keeps what it has loaded. It ends with the
-driver, however that ends. The order of a worker that dies goes to another.
+Each worker is a fresh interpreter that takes jobs as lines of JSON and keeps what it has loaded. It ends with the
+driver, however that ends. The job of a worker that dies goes to another.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ from dataclasses import dataclass, field
 
 from seamripper._doors import require_whole
 from seamripper.errors import ExperimentError
-from seamripper.experiment.engines.base import Ending, Engine, Order, Terms
+from seamripper.experiment.engines.base import Engine, Terms
+from seamripper.experiment.job import Job
+from seamripper.experiment.result import Result
 
 _CHUNK = 1 << 20
 
 
 @dataclass(eq=False)
 class _WorkerProcess:
-    """A worker process, our ends of the pipes to it, and its order."""
+    """A worker process, our ends of the pipes to it, and its job."""
 
     name: str
     process: subprocess.Popen[bytes]
-    orders: int
-    endings: int
-    order: Order | None = None
+    jobs: int
+    results: int
+    job: Job | None = None
     received: bytearray = field(default_factory=bytearray)
 
 
@@ -86,30 +88,30 @@ class Local(Engine):
     @property
     def free(self) -> int:
         """Workers with nothing to do."""
-        return sum(worker.order is None for worker in self._workers)
+        return sum(worker.job is None for worker in self._workers)
 
-    def start(self, order: Order) -> None:
+    def start(self, job: Job) -> None:
         """Hand it to a worker with nothing to do."""
-        worker = next(worker for worker in self._workers if worker.order is None)
-        worker.order = order
-        # The pipe of a worker that has just died is found closed by `wait`; the order then goes to another.
+        worker = next(worker for worker in self._workers if worker.job is None)
+        worker.job = job
+        # The pipe of a worker that has just died is found closed by `wait`; the job then goes to another.
         with contextlib.suppress(BrokenPipeError):
-            _write(worker.orders, json.dumps(vars(order), allow_nan=False).encode() + b"\n")
+            _write(worker.jobs, json.dumps(job.as_record(), allow_nan=False).encode() + b"\n")
 
-    def wait(self, seconds: float) -> list[Ending]:
-        """The orders that have ended, and those whose worker has died."""
-        endings: list[Ending] = []
+    def wait(self, seconds: float) -> list[Result]:
+        """What came of the jobs that have ended, and of those whose worker has died."""
+        results: list[Result] = []
         for key, _ in self._selector.select(seconds):
             worker: _WorkerProcess = key.data
-            data = os.read(worker.endings, _CHUNK)
+            data = os.read(worker.results, _CHUNK)
             if not data:
-                endings += self._replace_worker(worker)
+                results += self._replace_worker(worker)
                 continue
             worker.received += data
             for line in _take_lines(worker.received):
-                worker.order = None
-                endings.append(Ending.parse(json.loads(line)))
-        return endings
+                worker.job = None
+                results.append(Result(**json.loads(line)))
+        return results
 
     def close(self) -> None:
         """Close the pipes, at which workers end, and see that they have."""
@@ -120,8 +122,8 @@ class Local(Engine):
     def _start_worker(self, number: int) -> _WorkerProcess:
         """A new worker."""
         name = f"local-{os.getpid()}-{next(self._numbers)}"
-        take, orders = os.pipe()
-        endings, give = os.pipe()
+        take, jobs = os.pipe()
+        results, give = os.pipe()
         words = [json.dumps(vars(self.terms)), name, str(os.getpid()), str(take), str(give)]
         env = {**os.environ, **self._device(number)}
         try:
@@ -135,8 +137,8 @@ class Local(Engine):
         finally:
             os.close(take)
             os.close(give)
-        worker = _WorkerProcess(name, process, orders, endings)
-        self._selector.register(endings, selectors.EVENT_READ, worker)
+        worker = _WorkerProcess(name, process, jobs, results)
+        self._selector.register(results, selectors.EVENT_READ, worker)
         return worker
 
     def _device(self, number: int) -> dict[str, str]:
@@ -148,28 +150,26 @@ class Local(Engine):
         each = int(self.terms.gpus)
         return {"CUDA_VISIBLE_DEVICES": ",".join(str(number * each + k) for k in range(each))}
 
-    def _replace_worker(self, worker: _WorkerProcess) -> list[Ending]:
-        """Start another worker in the place of one that has died; how the order of that one ended."""
+    def _replace_worker(self, worker: _WorkerProcess) -> list[Result]:
+        """Start another worker in the place of one that has died; what came of the job of that one."""
         number = self._workers.index(worker)
         self._stop(worker)
         self._workers[number] = self._start_worker(number)
-        if worker.order is None:
+        if worker.job is None:
             return []
-        return [Ending(worker.order.key, "died", note=_exit_words(worker.process.returncode))]
+        code = worker.process.returncode
+        message = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        return [Result(worker.job.key, worker.job.kind, "died", {"message": message})]
 
     def _stop(self, worker: _WorkerProcess) -> None:
-        self._selector.unregister(worker.endings)
-        os.close(worker.orders)
-        os.close(worker.endings)
+        self._selector.unregister(worker.results)
+        os.close(worker.jobs)
+        os.close(worker.results)
         with contextlib.suppress(subprocess.TimeoutExpired):
             worker.process.wait(2)
             return
         worker.process.kill()
         worker.process.wait()
-
-
-def _exit_words(code: int) -> str:
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _has_fileno() -> bool:

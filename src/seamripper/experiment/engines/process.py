@@ -1,6 +1,6 @@
-"""Carrying out orders, the same for every engine, and the process in which the engine `local` does so.
+"""Carrying out jobs, the same for every engine, and the process in which the engine `local` does so.
 
-That process is `python -m seamripper.experiment.engines.process TERMS NAME PARENT ORDERS ENDINGS`.
+That process is `python -m seamripper.experiment.engines.process TERMS NAME PARENT JOBS RESULTS`.
 """
 
 from __future__ import annotations
@@ -19,36 +19,37 @@ from typing import Any
 
 from seamripper._words import out_of_memory
 from seamripper.errors import DamagedError, ExperimentError, StoreError
-from seamripper.experiment.engines.base import Ending, Order, Terms
+from seamripper.experiment.engines.base import Terms
+from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, parts
-from seamripper.experiment.result import Result, require_json
+from seamripper.experiment.result import Result, State, require_json
 from seamripper.experiment.worker import Worker
 
 _PR_SET_PDEATHSIG = 1
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 
 
-def carry_out(order: Order, worker: Worker) -> Ending:
-    """Carry out an order. Whatever goes wrong is how it ends."""
+def carry_out(job: Job, worker: Worker) -> Result:
+    """Carry out a job. Whatever goes wrong is what came of it."""
     started, clock = time.time(), time.perf_counter()
-
-    def result(state: Any, output: Output) -> Ending:
-        facts = {"started": started, "seconds": time.perf_counter() - clock, "worker": worker.name}
-        made: Any = {"record": output.record, "tensors": output.tensors, **facts}
-        return Ending(order.key, "result", Result(order.key, order.kind, state, **made))
-
+    state: State
     try:
-        worker.start(order)
-        output = parts[order.kind].run(order.content, worker)
+        worker.start(job)
+        output = parts[job.kind].run(job.content, worker)
         _require_record(output)
+        state = "done"
     except DamagedError as e:
-        return Ending(order.key, "damaged", note=e.name)
+        state, output = "damaged", Output({"message": e.name})
     # Ctrl-C does not reach a worker: whatever would end it was raised by the job.
     except BaseException as e:
         if isinstance(e, StoreError) or _unwritable(e):
-            return Ending(order.key, "stop", note=str(e))
-        return result("failed", Output(error_record(e)))
-    return result("done", output)
+            state, output = "stopped", Output({"message": str(e)})
+        else:
+            state, output = "failed", Output(error_record(e))
+    seconds = time.perf_counter() - clock
+    return Result(
+        job.key, job.kind, state, output.record, output.tensors, seconds=seconds, started=started, worker=worker.name
+    )
 
 
 def _require_record(output: Output) -> None:
@@ -94,20 +95,20 @@ def use_threads(n: int) -> None:
 # ---- as a process
 
 
-def main(terms: str, name: str, parent: int, orders: int, endings: int) -> None:
-    """Take orders as lines from one pipe and tell on another how each ended, until the first is closed."""
+def main(terms: str, name: str, parent: int, jobs: int, results: int) -> None:
+    """Take jobs as lines from one pipe and tell on another what came of each, until the first is closed."""
     _end_with(parent)
     # Ctrl-C is for the driver, which then closes the pipes.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    waiting: queue.SimpleQueue[Order] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(orders, waiting), daemon=True).start()
+    waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(jobs, waiting), daemon=True).start()
     given = Terms(**json.loads(terms))
     use_threads(given.threads)
     worker = Worker(given.store, name)
     while True:
-        line = json.dumps(carry_out(waiting.get(), worker).as_record(), allow_nan=False).encode() + b"\n"
+        line = json.dumps(vars(carry_out(waiting.get(), worker)), allow_nan=False).encode() + b"\n"
         while line:
-            line = line[os.write(endings, line) :]
+            line = line[os.write(results, line) :]
 
 
 def _end_with(parent: int) -> None:
@@ -123,11 +124,11 @@ def _end_with(parent: int) -> None:
         os._exit(0)
 
 
-def _listen(orders: int, waiting: queue.SimpleQueue[Order]) -> None:
-    """Hand on orders. At the end of the pipe the driver has ended, and so does this process, whatever it is doing."""
-    with os.fdopen(orders, "rb") as pipe:
+def _listen(jobs: int, waiting: queue.SimpleQueue[Job]) -> None:
+    """Hand on jobs. At the end of the pipe the driver has ended, and so does this process, whatever it is doing."""
+    with os.fdopen(jobs, "rb") as pipe:
         for line in pipe:
-            waiting.put(Order(**json.loads(line)))
+            waiting.put(Job.parse(json.loads(line)))
     os._exit(0)
 
 

@@ -20,7 +20,9 @@ from typing import Any
 from seamripper._doors import require_whole
 from seamripper._words import need
 from seamripper.errors import ExperimentError, StoreError
-from seamripper.experiment.engines.base import Ending, Engine, Order, Terms
+from seamripper.experiment.engines.base import Engine, Terms
+from seamripper.experiment.job import Job
+from seamripper.experiment.result import Result
 
 _PROBE, _KNOCK = 60.0, 5.0
 """Seconds within which a node must have looked for the store, and within which an address must answer."""
@@ -43,7 +45,7 @@ class Ray(Engine):
             require_whole(self.workers, "workers", least=1, error=ExperimentError)
         self._connected = False
         self._actors: list[Any] = []
-        self._busy: dict[Any, tuple[int, Order]] = {}
+        self._busy: dict[Any, tuple[int, Job]] = {}
 
     def require(self, terms: Terms) -> None:
         """Connect, and see whether the cluster has what a job asks for: Ray itself would wait for ever."""
@@ -74,19 +76,19 @@ class Ray(Engine):
         """Actors with nothing to do."""
         return len(self._actors) - len(self._busy)
 
-    def start(self, order: Order) -> None:
+    def start(self, job: Job) -> None:
         """Hand it to an actor with nothing to do."""
         taken = {number for number, _ in self._busy.values()}
         number = next(k for k in range(len(self._actors)) if k not in taken)
-        self._busy[self._actors[number].do.remote(order)] = number, order
+        self._busy[self._actors[number].do.remote(job.as_record())] = number, job
 
-    def wait(self, seconds: float) -> list[Ending]:
-        """The orders that have ended, and those whose actor has died."""
+    def wait(self, seconds: float) -> list[Result]:
+        """What came of the jobs that have ended, and of those whose actor has died."""
         if not self._busy:
             time.sleep(seconds)
             return []
         ready, _ = self._ray.wait(list(self._busy), timeout=seconds)
-        return [self._ending(ref) for ref in ready]
+        return [self._result(ref) for ref in ready]
 
     def close(self) -> None:
         """Let go of the actors, and of a Ray that was started here."""
@@ -97,16 +99,16 @@ class Ray(Engine):
             self._ray.shutdown()
             self._connected = False
 
-    def _ending(self, ref: Any) -> Ending:
-        number, order = self._busy.pop(ref)
+    def _result(self, ref: Any) -> Result:
+        number, job = self._busy.pop(ref)
         try:
-            ending: Ending = self._ray.get(ref)
+            result: Result = self._ray.get(ref)
         except self._ray.exceptions.RayError as e:
             # The actor's process, or its node, is gone. (What a job itself raises is a result.)
             self._ray.kill(self._actors[number])
             self._actors[number] = self._start_actor()
-            return Ending(order.key, "died", note=type(e).__name__)
-        return ending
+            return Result(job.key, job.kind, "died", {"message": type(e).__name__})
+        return result
 
     def _connect(self) -> None:
         self._ray = need("ray", extra="ray", what="The engine 'ray'")
@@ -218,11 +220,11 @@ class _Actor:
         use_threads(terms.threads)
         self.worker = Worker(terms.store, f"ray-{os.getpid()}")
 
-    def do(self, order: Order) -> Ending:
-        """Carry out an order."""
+    def do(self, job: dict[str, Any]) -> Result:
+        """Carry out a job, given as its record."""
         from seamripper.experiment.engines.process import carry_out
 
-        return carry_out(order, self.worker)
+        return carry_out(Job.parse(job), self.worker)
 
 
 def _sees(path: str) -> bool:
