@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -104,6 +104,14 @@ def cuts(model: nn.Module | Model | str, example: Inputs | None = None) -> tuple
     known = as_model(model)
     flow = read_flow(frozen_copy(known.module), example_of(known, example))
     return tuple(flow.cut_at(spot) for spot in flow.legal())
+
+
+def require_cuts(model: nn.Module | Model | str, names: Iterable[str], example: Inputs | None = None) -> None:
+    """Refuse a name at which `split` would not cut the model, in the words of `split`; none of them is cut."""
+    known = as_model(model)
+    flow = read_flow(frozen_copy(known.module), example_of(known, example))
+    for name in names:
+        flow.require(name)
 
 
 def split(

@@ -87,8 +87,7 @@ class Identities:
         """The architecture, written the one way, and the whole training of a network that is trained here."""
 
         def look() -> dict[str, Any]:
-            from seamripper.models import Architecture, Training
-            from seamripper.models.train import require_for_networks
+            from seamripper.models import Architecture, Training, require_for_networks
 
             architecture = Architecture.parse(str(network.train))
             preset, word = "autoencoder" if architecture.reconstructs else "smith", network.training or ""
@@ -151,7 +150,7 @@ class Identities:
         def look() -> int:
             import torch
 
-            from seamripper.models.running import answer_of
+            from seamripper.models import answer_of
 
             network = self._load(spec)
             example = network.example(2, input=network.shown_shape(shape))
@@ -172,13 +171,10 @@ class Identities:
         wanted = sorted(set(cuts))
 
         def look() -> list[str]:
-            from seamripper.cut.flow import read_flow
-            from seamripper.cut.frozen import frozen_copy
+            from seamripper.cut import require_cuts
 
             network = self._load(spec)
-            flow = read_flow(frozen_copy(network.module), network.example(2, input=network.shown_shape(shape)))
-            for cut in wanted:
-                flow.require(cut)
+            require_cuts(network, wanted, network.example(2, input=network.shown_shape(shape)))
             return wanted
 
         self._once(["cuts", model, wanted, shape], look)
@@ -187,7 +183,7 @@ class Identities:
         """Refuse cuts of a comparison that the model does not have; they may hold `*`, and None is every block."""
 
         def look() -> bool:
-            from seamripper.cut.many import heads
+            from seamripper.cut import heads
 
             network = self._load(spec)
             heads(network, cuts, network.example(2, input=network.shown_shape(shape)))

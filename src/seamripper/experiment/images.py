@@ -139,7 +139,7 @@ def _judge_batches(batches: Iterable[Tensor], judge: nn.Module, own: Samples, kn
     """The judgements on images that are normalised as `own` is."""
     import torch
 
-    from seamripper.models.running import answer_of
+    from seamripper.models import answer_of
 
     seen: list[tuple[Tensor, ...]] = []
     with torch.no_grad():

@@ -136,7 +136,7 @@ class Worker:
         """What a model as it is answers to samples, whole and without any stitch: the same wherever it is cut."""
 
         def run() -> Tensor:
-            from seamripper.matching.evaluate import answers_of
+            from seamripper.matching import answers_of
 
             return answers_of(half, samples)
 

@@ -4,7 +4,7 @@ from seamripper.matching.base import Matching, map_labels, matchings
 from seamripper.matching.class_mapping import ClassMapping
 from seamripper.matching.direct import Direct
 from seamripper.matching.embedding_mapping import EmbeddingMapping
-from seamripper.matching.evaluate import Functional, evaluate, right_of, stitched_answers
+from seamripper.matching.evaluate import Functional, answers_of, evaluate, right_of, stitched_answers
 from seamripper.matching.match import Match, match
 from seamripper.matching.regression import Regression
 from seamripper.matching.task import Task, right_classes
@@ -20,6 +20,7 @@ __all__ = [
     "Regression",
     "Task",
     "Training",
+    "answers_of",
     "evaluate",
     "map_labels",
     "match",
