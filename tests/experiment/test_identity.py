@@ -229,9 +229,9 @@ def test_the_place_of_an_object_in_memory_does_not_count() -> None:
 def test_a_loaded_model_is_known_by_what_it_is_not_by_how_it_was_asked_for(tmp_path: Path) -> None:
     torch.save(load(R).module.state_dict(), tmp_path / "w.pt")
     words = Identities({}, folder=str(tmp_path))
-    found = {words.loaded(spec)["fingerprint"] for spec in (R, f"{R}&seed=0", f"{R}&seed=1&weights=w.pt")}
+    found = {words.loaded_model(spec)["fingerprint"] for spec in (R, f"{R}&seed=0", f"{R}&seed=1&weights=w.pt")}
     assert len(found) == 1
-    assert words.loaded(f"{R}&seed=1")["fingerprint"] not in found
+    assert words.loaded_model(f"{R}&seed=1")["fingerprint"] not in found
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -281,15 +281,15 @@ def test_too_many_files_to_look_at(study: Path, monkeypatch: pytest.MonkeyPatch)
 def test_paths_count_from_the_studys_folder(tmp_path: Path, name: str, located: str) -> None:
     folder = (tmp_path / "study").resolve()
     (folder / "there").mkdir(parents=True)
-    found = Identities({}, folder=str(folder)).located(name)
+    found = Identities({}, folder=str(folder)).absolute_name(name)
     assert found == located.format(folder, folder.parent)
     # What is found once is found again from anywhere.
-    assert Identities({}, folder="/").located(found) == found
+    assert Identities({}, folder="/").absolute_name(found) == found
 
 
 def test_the_users_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert Identities({}, folder="/study").located("folder:~/photos") == f"folder:{tmp_path.resolve()}/photos"
+    assert Identities({}, folder="/study").absolute_name("folder:~/photos") == f"folder:{tmp_path.resolve()}/photos"
 
 
 # ---- answers that are remembered

@@ -135,7 +135,7 @@ def test_what_is_still_needed() -> None:
     graph = Graph.of([a, b, goal, other], [helper])
 
     def needed(*done: Job) -> list[str]:
-        return names(graph.needed(frozenset(one.key for one in done)).values())
+        return names(graph.remaining(frozenset(one.key for one in done)).values())
 
     assert needed() == ["a", "b", "helper", "goal", "other"]
     assert needed(a, b, helper) == ["goal", "other"]

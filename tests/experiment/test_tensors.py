@@ -22,7 +22,7 @@ from seamripper.experiment.tensors import Tensors
 
 @pytest.fixture
 def tensors(tmp_path: Path) -> Tensors:
-    return Tensors(tmp_path / "tensors", tmp_path / "damaged")
+    return Tensors(tmp_path)
 
 
 def writes(data: bytes) -> Callable[[Path], None]:
@@ -125,7 +125,7 @@ from seamripper.experiment.tensors import Tensors
 def write(path):
     path.write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
-Tensors(Path(sys.argv[1]), Path(sys.argv[1])).put(write)
+Tensors(Path(sys.argv[1]).parent).put(write)
 """
 
 
@@ -192,7 +192,7 @@ def test_what_is_dropped_is_gone(tensors: Tensors) -> None:
 
 def test_a_full_disk_leaves_nothing_of_it(disk: Callable[..., Path]) -> None:
     place = disk(256 << 10)
-    tensors = Tensors(place / "tensors", place / "damaged")
+    tensors = Tensors(place)
     name = tensors.put(saves(1, 2, 3))
     for write in (saves(*range(100_000)), writes(b"x" * 300_000)):
         with pytest.raises(FileError, match=r"[Ff]ull|No space left on device"):

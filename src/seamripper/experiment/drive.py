@@ -111,16 +111,16 @@ def run(
     word = "run" if part is None else f"shard-{part[0]}-of-{part[1]}"
     with Store(folder, write=True, name=new_run(word)) as open_store:
         planned = plan(experiment, open_store)
-        whole = planned.graph
+        graph = planned.graph
         if part is not None:
-            planned = replace(planned, graph=portion(whole, *part))
+            planned = replace(planned, graph=portion(graph, *part))
         if retry_failed:
             open_store.forget(planned.failed & planned.graph.jobs.keys())
             planned = replace(planned, failed=frozenset())
-        open_store.remember(experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), whole)
+        open_store.remember(experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), graph)
         # Another shard may need what helps this one.
         summary = _Driver(planned, open_store, engine, announce, watch, keep_helpers=part is not None).run()
-        _remove_helpers(open_store, whole)
+        _remove_helpers(open_store, graph)
         return summary
 
 
@@ -130,7 +130,7 @@ def _remove_helpers(store: Store, graph: Graph) -> None:
     helpers = {key: names for key, names in store.helpers().items() if key in graph.jobs}
     if not helpers or store.runs.living():
         return
-    waiting = graph.needed(frozenset(store.states()))
+    waiting = graph.remaining(frozenset(store.states()))
     needed = {need for job in waiting.values() for need in job.needs}
     for key in helpers.keys() - needed:
         for name in helpers[key]:
@@ -170,7 +170,7 @@ class _Driver:
         self.before = sum(key in self.done for key in self.graph.jobs)
         self.begun = time.monotonic()
         self.last_beat = self.last_look = self.last_report = 0.0
-        self.damage_told = 0
+        self.damage_announced = 0
         self._find_pending()
         self.total = len(self.pending)
 
@@ -216,7 +216,7 @@ class _Driver:
     def _find_pending(self) -> None:
         """Find what is to be done from what is done: at the beginning, and when something is found damaged."""
         stuck = self.failed | self.blocked
-        needed = {k: job for k, job in self.graph.needed(frozenset(self.done)).items() if k not in stuck}
+        needed = {k: job for k, job in self.graph.remaining(frozenset(self.done)).items() if k not in stuck}
         self.pending = {key: {n for n in job.needs if n not in self.done} for key, job in needed.items()}
         self.ready = deque(key for key, missing in self.pending.items() if not missing and key not in self.running)
 
@@ -340,15 +340,15 @@ class _Driver:
         """A tensor that a job needs is damaged: it is set aside, and the job that made it is done again."""
         needs = self.graph.jobs[user].needs
         # A helper whose tensor is gone has no result any more.
-        made = {n for n in needs if tensor in self.store.tensors_of(n).values() or self.store.state(n) != "done"}
+        makers = {n for n in needs if tensor in self.store.tensors_of(n).values() or self.store.state(n) != "done"}
         aside = self.store.tensors.set_aside(tensor)
         how = f"It was set aside ({aside}), and" if aside else "It is gone, and"
-        for key in sorted(made):
+        for key in sorted(makers):
             self._say(f"The tensor {tensor[:12]} is damaged. {how} {self.graph.jobs[key]} is done again.")
-        self.store.forget(made)
+        self.store.forget(makers)
         self.store.runs.release([user])
-        self._do_again(made)
-        self.total += len(made)
+        self._do_again(makers)
+        self.total += len(makers)
 
     # ---- beside other runs
 
@@ -386,9 +386,9 @@ class _Driver:
     def _announce_damage(self) -> None:
         """Say which lines of journals were found damaged since the last time."""
         damage = self.store.damage
-        for sentence in damage[self.damage_told :]:
+        for sentence in damage[self.damage_announced :]:
             self._say(sentence)
-        self.damage_told = len(damage)
+        self.damage_announced = len(damage)
 
     def _say(self, message: str) -> None:
         self.messages.append(message)

@@ -75,8 +75,8 @@ class Expansion:
         network, seeds = self.experiment.network(word)
         name = word.partition("/")[0]
         if network.load is not None:
-            fingerprint = self.identities.loaded(network.load)["fingerprint"]
-            at = {"load": self.identities.located(network.load), "said": network.load}
+            fingerprint = self.identities.loaded_model(network.load)["fingerprint"]
+            at = {"load": self.identities.absolute_name(network.load), "said": network.load}
             return [Net(name, None, {"loaded": fingerprint}, network.load, (), {f"model:{fingerprint}": at})]
         known = self.identities.network(network)
         assert network.data is not None
@@ -121,7 +121,7 @@ class Expansion:
     def data_set(self, name: str, split: str, n: int | None, seed: int = 0) -> DataSetRef:
         """The samples of this name, split, number and seed."""
         known = self.identities.data(name, split, n, seed)
-        at = {"name": self.identities.located(name), "split": split, "n": n, "seed": seed}
+        at = {"name": self.identities.absolute_name(name), "split": split, "n": n, "seed": seed}
         where = {f"data:{known['fingerprint']}": at}
         return DataSetRef(known["fingerprint"], known["n"], known["shape"], known["classes"], where)
 

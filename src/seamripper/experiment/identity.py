@@ -57,26 +57,26 @@ class Identities:
         """The samples themselves."""
         from seamripper.data import load_data
 
-        return load_data(self.located(name), split, n=n, seed=seed)
+        return load_data(self.absolute_name(name), split, n=n, seed=seed)
 
-    def located(self, name: str) -> str:
+    def absolute_name(self, name: str) -> str:
         """A name with a path in it ("folder:photos", "mine.py:make"), with the path as it is from anywhere."""
         head, mark, options = name.partition("?")
-        words = [f"weights={self._absolute(w[8:])}" if w.startswith("weights=") else w for w in options.split("&")]
+        words = [f"weights={self._path(w[8:])}" if w.startswith("weights=") else w for w in options.split("&")]
         tail = f"{mark}{'&'.join(words)}"
         file, _, function = head.rpartition(":")
         scheme, colon, path = head.partition(":")
         if file.endswith(".py"):
-            return f"{self._absolute(file)}:{function}{tail}"
+            return f"{self._path(file)}:{function}{tail}"
         if colon and self._is_path(scheme, path):
-            return f"{scheme}:{self._absolute(path)}{tail}"
-        return f"{self._absolute(head)}{tail}" if head.endswith(".safetensors") else f"{head}{tail}"
+            return f"{scheme}:{self._path(path)}{tail}"
+        return f"{self._path(head)}{tail}" if head.endswith(".safetensors") else f"{head}{tail}"
 
     def _is_path(self, scheme: str, path: str) -> bool:
         """Whether a path stands after the colon: `hf:` and third parties' models take paths or names."""
         if scheme in ("zoo", "torchvision", "timm", "imagenet"):
             return False
-        return self._absolute(path).exists() if scheme == "hf" or scheme in self._their_sources else True
+        return self._path(path).exists() if scheme == "hf" or scheme in self._their_sources else True
 
     @functools.cached_property
     def _their_sources(self) -> set[str]:
@@ -134,14 +134,14 @@ class Identities:
         path, sha = self.file(file)
         return f"{sha}:{cls}{mark}{options}", f"{path}:{cls}{mark}{options}", {f"file:{sha}": path}
 
-    def loaded(self, spec: str) -> dict[str, Any]:
+    def loaded_model(self, spec: str) -> dict[str, Any]:
         """The fingerprint of a model that is loaded, weights and modules."""
-        question = ["model and code", self.located(spec), self._signature(spec)]
+        question = ["model and code", self.absolute_name(spec), self._signature(spec)]
         return self._once(question, lambda: {"fingerprint": identity_of(self._load(spec))})
 
     def made_for(self, spec: str) -> dict[str, Any]:
         """The shape of one input that a model is made for; empty if it takes any."""
-        question = ["made for", self.located(spec), self._signature(spec)]
+        question = ["made for", self.absolute_name(spec), self._signature(spec)]
         return self._once(question, lambda: {"input": list(self._load(spec).input or ())})
 
     def classes(self, model: dict[str, Any], spec: str, shape: list[int]) -> int:
@@ -197,7 +197,7 @@ class Identities:
 
     def file(self, path: str) -> tuple[str, str]:
         """A user's own file: where it is, and the sha256 of its bytes."""
-        place = self._absolute(path)
+        place = self._path(path)
         if not place.is_file():
             from seamripper._files import files_beside
 
@@ -225,14 +225,14 @@ class Identities:
     def _load(self, spec: str) -> Model:
         from seamripper.models import load
 
-        return load(self.located(spec))
+        return load(self.absolute_name(spec))
 
-    def _absolute(self, path: str) -> Path:
+    def _path(self, path: str) -> Path:
         return (self.folder / Path(path).expanduser()).resolve()
 
     def _signature(self, name: str) -> list[Any]:
         """Sizes and times of change of the files that a name speaks of; nothing for a name without any."""
-        located = self.located(name)
+        located = self.absolute_name(name)
         head, _, options = located.partition("?")
         paths = [w.partition("=")[2] for w in options.split("&") if w.startswith("weights=")]
         paths += [part for part in (head, head.rpartition(":")[0], head.partition(":")[2]) if part.startswith(os.sep)]

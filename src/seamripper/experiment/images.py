@@ -54,8 +54,8 @@ def as_bytes(values: Tensor, samples: Samples) -> Tensor:
 
     >>> import torch
     >>> from seamripper.data import Samples
-    >>> one = Samples("one", torch.zeros(1, 1, 1, 1), torch.tensor([0]), torch.tensor([0]), 1, mean=0.5, std=0.5)
-    >>> as_bytes(torch.tensor([-3.0, -1.0, 0.0, 1.0, 3.0]), one)
+    >>> grey = Samples("one", torch.zeros(1, 1, 1, 1), torch.tensor([0]), torch.tensor([0]), 1, mean=0.5, std=0.5)
+    >>> as_bytes(torch.tensor([-3.0, -1.0, 0.0, 1.0, 3.0]), grey)
     tensor([  0,   0, 128, 255, 255], dtype=torch.uint8)
     """
     import torch

@@ -19,11 +19,15 @@ NUMBERS = 5
 @functools.cache
 def decides() -> dict[str, Any]:
     """What of the packages decides a result: the numbers of this one, and the release of torch."""
+    return {"seamripper": NUMBERS, "torch": (release("torch") or "none").partition("+")[0]}
+
+
+def release(package: str) -> str | None:
+    """The version of a package; None if it is not installed."""
     try:
-        torch = version("torch").partition("+")[0]
+        return version(package)
     except PackageNotFoundError:
-        torch = "none"
-    return {"seamripper": NUMBERS, "torch": torch}
+        return None
 
 
 def digest(content: Any) -> str:
@@ -48,8 +52,8 @@ class Job:
     left in the store. `labels` are what people call it by, and `where` tells where things that the content names by
     their fingerprint are to be found. None of these decides anything.
 
-    >>> one, other = (Job("call", {"x": 1}, labels={"name": name}) for name in ("one", "other"))
-    >>> one.key == other.key, one.key == Job("call", {"x": 2}).key
+    >>> first, second = (Job("call", {"x": 1}, labels={"name": name}) for name in ("first", "second"))
+    >>> first.key == second.key, first.key == Job("call", {"x": 2}).key
     (True, False)
     """
 
@@ -109,13 +113,13 @@ class Graph:
         for key in (*(job.key for job in asked), *every):
             _visit(key, every, ordered)
         # What is asked for twice in the same words is one row of the results.
-        told = {(job.key, canonical(dict(job.labels))): (job.key, dict(job.labels)) for job in asked}
-        return cls(ordered, tuple(told.values()))
+        goals_by_words = {(job.key, canonical(dict(job.labels))): (job.key, dict(job.labels)) for job in asked}
+        return cls(ordered, tuple(goals_by_words.values()))
 
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def needed(self, done: frozenset[str]) -> dict[str, Job]:
+    def remaining(self, done: frozenset[str]) -> dict[str, Job]:
         """The jobs that are still to be done, in order: goals that are not, and what those need, and so on."""
         wanted: set[str] = set()
         waiting = [key for key, _ in self.goals if key not in done]
@@ -128,11 +132,11 @@ class Graph:
 
     def users(self) -> dict[str, set[str]]:
         """For each job the keys of those that need it."""
-        found: dict[str, set[str]] = {key: set() for key in self.jobs}
+        users: dict[str, set[str]] = {key: set() for key in self.jobs}
         for key, job in self.jobs.items():
             for need in job.needs:
-                found[need].add(key)
-        return found
+                users[need].add(key)
+        return users
 
     def __iter__(self) -> Iterator[Job]:
         return iter(self.jobs.values())

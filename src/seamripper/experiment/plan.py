@@ -114,7 +114,7 @@ class Plan:
     def needed(self) -> dict[str, Job]:
         """The jobs that would run, each behind those that it needs."""
         # What only serves jobs that cannot be done is not needed either.
-        return self.graph.needed(self.done | self.failed | self.blocked)
+        return self.graph.remaining(self.done | self.failed | self.blocked)
 
     @property
     def seconds(self) -> float:
@@ -128,15 +128,15 @@ class Plan:
 
     def counts(self) -> dict[str, dict[str, int]]:
         """For each kind: how many jobs there are, and of them done, failed, blocked and to be run."""
-        parts = {
+        groups = {
             "jobs": self.graph.jobs.keys(),
             "done": self.graph.jobs.keys() & self.done,
             "failed": self.graph.jobs.keys() & self.failed,
             "blocked": self.blocked,
             "to run": self.needed.keys(),
         }
-        kinds = {name: _by_kind(self.graph, keys) for name, keys in parts.items()}
-        return {kind: {name: kinds[name][kind] for name in parts} for kind in sorted(kinds["jobs"])}
+        kinds = {name: Counter(self.graph.jobs[key].kind for key in keys) for name, keys in groups.items()}
+        return {kind: {name: kinds[name][kind] for name in groups} for kind in sorted(kinds["jobs"])}
 
     def as_record(self) -> dict[str, Any]:
         """The plan as JSON has it."""
@@ -161,16 +161,11 @@ def plan(experiment: Experiment | str | os.PathLike[str], store: Store | str | o
         with Store(store) as open_store:
             return plan(experiment, open_store)
     if store is None:
-        return Plan(
-            experiment, expand(experiment, Identities({}, folder=experiment.folder)), frozenset(), frozenset(), Pace()
-        )
+        graph = expand(experiment, Identities({}, folder=experiment.folder))
+        return Plan(experiment, graph, frozenset(), frozenset(), Pace())
     require(store, Store, "store", error=StoreError, advice="Store('runs/study') opens one.")
     graph = expand(experiment, Identities(store.memo, folder=experiment.folder))
     states = store.states()
     done = frozenset(key for key, state in states.items() if state == "done")
     failed = frozenset(key for key, state in states.items() if state == "failed" and key in graph.jobs)
     return Plan(experiment, graph, done, failed, Pace.of(graph, store.seconds()), tuple(store.damage))
-
-
-def _by_kind(graph: Graph, keys: Iterable[str]) -> Counter[str]:
-    return Counter(graph.jobs[key].kind for key in keys if key in graph.jobs)

@@ -79,7 +79,7 @@ class Reading:
             return None
         name = result.tensors[role]
         try:
-            path = Tensors.of(self.folder).get(name)
+            path = Tensors(self.folder).get(name)
             return load_tensors(path, kind=kind)[0]
         except (DamagedError, FileError, StoreError):
             self.damage.setdefault(name, f"{name[:12]} is not as it was written")

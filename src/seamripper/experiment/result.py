@@ -43,7 +43,7 @@ class Result:
     @property
     def pair(self) -> str:
         """The sender and the receiver: `colour/0 → digit/1`."""
-        return f"{named(self.labels, 'sender')} → {named(self.labels, 'receiver')}"
+        return f"{model_name(self.labels, 'sender')} → {model_name(self.labels, 'receiver')}"
 
     @property
     def cut(self) -> str:
@@ -62,10 +62,10 @@ class StudyResults(Protocol):
         """The tensors of a result under a role; None if there are none, or they cannot be read any more."""
 
 
-def named(labels: Mapping[str, Any], role: str) -> str:
+def model_name(labels: Mapping[str, Any], role: str) -> str:
     """The name of a model, with its seed if it has one.
 
-    >>> named({"sender": "colour", "sender_seed": 0}, "sender")
+    >>> model_name({"sender": "colour", "sender_seed": 0}, "sender")
     'colour/0'
     """
     seed = labels.get(f"{role}_seed")
@@ -80,8 +80,8 @@ def is_result(facts: Mapping[str, Any], record: object) -> bool:
             return False
     words = [facts["key"], facts["kind"], facts["worker"], facts["run"], *tensors, *tensors.values()]
     numbers = [facts["seconds"], facts["started"]]
-    whole = state == "done" or (state == "failed" and {"error", "message"} <= set(record))  # type: ignore[call-overload]
-    return whole and set(map(type, words)) == {str} and set(map(type, numbers)) <= {int, float}
+    says_why = state == "done" or (state == "failed" and {"error", "message"} <= set(record))  # type: ignore[call-overload]
+    return says_why and set(map(type, words)) == {str} and set(map(type, numbers)) <= {int, float}
 
 
 # ---- records as JSON has them

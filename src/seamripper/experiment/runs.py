@@ -17,12 +17,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from seamripper.errors import StoreError
-from seamripper.experiment.job import canonical
+from seamripper.experiment.job import canonical, release
 from seamripper.experiment.journal import open_own, unwritable, write_whole
 
 SILENCE = 120.0
@@ -127,9 +126,9 @@ class RunFiles:
 
     def claim(self, keys: Sequence[str]) -> list[str]:
         """Claim jobs for this run; those that no other living run has claimed."""
-        there = self._numbers()
+        before = self._numbers()
         for key in keys:
-            number = max(there.get(key, ()), default=-1)
+            number = max(before.get(key, ()), default=-1)
             if key not in self._held and (number < 0 or self._owner(key, number) is None):
                 self._link(key, number + 1)
         # Another run may have read the folder before this claim was in it: whoever sees another's claim steps back.
@@ -152,18 +151,18 @@ class RunFiles:
 
     def _numbers(self) -> dict[str, list[int]]:
         """The numbers of the claims to each job."""
-        there: dict[str, list[int]] = {}
+        numbers: dict[str, list[int]] = {}
         try:
             with os.scandir(self._claims) as files:
                 for file in files:
                     key, _, number = file.name.rpartition(".")
                     if key and number.isdecimal():
-                        there.setdefault(key, []).append(int(number))
+                        numbers.setdefault(key, []).append(int(number))
         except FileNotFoundError:
             pass
         except OSError as e:
             raise StoreError(f"The claims in {self._claims} cannot be read: {e.strerror or e}.") from e
-        return there
+        return numbers
 
     def _owner(self, key: str, number: int) -> str | None:
         """The living run that has made a claim; None if that run is dead, or the claim gone."""
@@ -205,8 +204,8 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, float]:
     try:
         with os.fdopen(open_own(path), "rb") as file:
             facts, beat = json.loads(file.read()), os.fstat(file.fileno()).st_mtime
-        whole = all(isinstance(facts[name], kind) for name, kind in _FACTS.items())
-        if whole and isinstance(facts["provenance"], dict) and "ended" in facts:
+        is_complete = all(isinstance(facts[name], kind) for name, kind in _FACTS.items())
+        if is_complete and isinstance(facts["provenance"], dict) and "ended" in facts:
             return facts, beat
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         pass
@@ -253,7 +252,7 @@ def provenance(folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
     """Versions, the git revisions of `folder` and of this package if they are in a repository, host, command line."""
     return {
         "python": platform.python_version(),
-        "packages": {name: found for name in _PACKAGES if (found := _version(name)) is not None},
+        "packages": {name: release(name) for name in _PACKAGES if release(name) is not None},
         "git": revision(folder),
         "code": _own_revision(),
         "host": socket.gethostname(),
@@ -285,10 +284,3 @@ def _own_revision() -> str | None:
 def _git(folder: str | os.PathLike[str], *words: str) -> str:
     done = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True, timeout=5)
     return done.stdout.strip()
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

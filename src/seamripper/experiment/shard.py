@@ -39,7 +39,7 @@ def portion(graph: Graph, shard: int, shards: int) -> Graph:
         if low <= at + share / 2 < high:
             goals.append(goal)
         at += share
-    return Graph(Graph(graph.jobs, tuple(goals)).needed(frozenset()), tuple(goals))
+    return Graph(Graph(graph.jobs, tuple(goals)).remaining(frozenset()), tuple(goals))
 
 
 def sbatch(experiment: str, shards: int, *, folder: str | os.PathLike[str], store: str | None, **slurm: Any) -> str:

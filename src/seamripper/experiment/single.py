@@ -49,7 +49,7 @@ def audit_result(
     """
     from seamripper.experiment.parts.audit import audit_output
 
-    record, tensors = audited.record, Tensors.of(Path(folder))
+    record, tensors = audited.record, Tensors(Path(folder))
     prints = {role: data["fingerprint"] for role, data in record["data"].items()}
     content = {
         **{role: {"loaded": record[role]["fingerprint"]} for role in ("sender", "receiver")},
@@ -96,15 +96,10 @@ def keep(
 
     What `keep` has put there under this name before is replaced; studies and other files of the folder stay.
     """
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise StoreError(f"The store {folder} cannot be made: {e.strerror or e}.") from e
-    make_store(folder)
+    make_store(Path(folder))
     with Store(folder, write=True, name=new_run(name)) as store:
-        there = store.experiments().get(name)
-        if there is not None and not there.get("single"):
+        earlier = store.experiments().get(name)
+        if earlier is not None and not earlier.get("single"):
             raise StoreError(f"The store {folder} has a study called {name!r}, which stays: choose another folder.")
         description = {"name": name, "about": about, "single": True}
         store.runs.begin(name, {**provenance(), "engine": "this process"}, started=started)

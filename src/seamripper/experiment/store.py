@@ -72,7 +72,7 @@ class Store:
             raise StoreError(unwritable(self.folder, OSError(errno.EROFS, "it is read-only")))
         self.write = write
         self.name = name or new_run()
-        self.tensors = Tensors.of(self.folder)
+        self.tensors = Tensors(self.folder)
         self.runs = RunFiles(self.folder, self.name, write=write)
         self._journals = Journals(self.folder / JOURNALS)
         self._journal = Journal(self.folder / JOURNALS / f"{self.name}.jsonl")
@@ -271,7 +271,11 @@ class Store:
 
 
 def make_store(folder: Path) -> None:
-    """Make a store of a folder, whatever else is in it."""
+    """Make a store of a folder, which is made too if it is not there, whatever else is in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise StoreError(f"The store {folder} cannot be made: {e.strerror or e}.") from e
     if not (folder / STORE).is_file():
         write_whole(folder / STORE, json.dumps({"format": FORMAT}).encode())
 
@@ -293,10 +297,6 @@ def _require_store(folder: Path, *, make: bool) -> None:
     elif not make:
         raise StoreError(f"There is no store at {folder}.{files_beside(folder)}")
     else:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise StoreError(f"The store {folder} cannot be made: {e.strerror or e}.") from e
         make_store(folder)
 
 

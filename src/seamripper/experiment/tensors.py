@@ -15,15 +15,10 @@ _SUFFIX = ".safetensors"
 
 
 class Tensors:
-    """The files in one folder. A file is there whole, under the name of its content, or it is not there."""
+    """The tensors of a store. A file is there whole, under the name of its content, or it is not there."""
 
-    def __init__(self, folder: Path, aside: Path) -> None:
-        self.folder, self.aside = folder, aside
-
-    @classmethod
-    def of(cls, store: Path) -> Tensors:
-        """The tensors of the store in this folder."""
-        return cls(store / TENSORS, store / DAMAGED)
+    def __init__(self, store: Path) -> None:
+        self.folder, self.aside = store / TENSORS, store / DAMAGED
 
     def path(self, name: str) -> Path:
         """Where the file of this name is, or would be."""

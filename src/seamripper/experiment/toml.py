@@ -54,20 +54,20 @@ def read_toml(path: Path, kind: type[M]) -> M:
             raise ExperimentError(
                 f"{path}, line {line}: there is no key {key!r}: names of files count from the file's own folder."
             )
-    whole = {"name": path.stem, **record, "folder": str(path.resolve().parent), "file": str(path)}
+    description = {"name": path.stem, **record, "folder": str(path.resolve().parent), "file": str(path)}
     try:
-        return kind.model_validate(whole)
+        return kind.model_validate(description)
     except ValidationError as e:
-        where, sentence = mistake(e, whole, kind)
+        where, sentence = mistake(e, description, kind)
         raise ExperimentError(f"{path}, line {line_of(text, where)}: {sentence}") from e
 
 
-def mistake(error: ValidationError, whole: Mapping[str, Any], kind: type[BaseModel]) -> tuple[Where, str]:
+def mistake(error: ValidationError, description: Mapping[str, Any], kind: type[BaseModel]) -> tuple[Where, str]:
     """The key that is wrong in a description, and a sentence on it."""
     # A union (a name or a table) tells of every member that did not fit: the deepest is the one that was meant.
     first = max(error.errors(), key=lambda detail: (detail["type"] == "extra_forbidden", len(detail["loc"])))
-    where = _path(first, whole)
-    kinds = [_KINDS[o["type"]] for o in error.errors() if o["type"] in _KINDS and _path(o, whole) == where]
+    where = _path(first, description)
+    kinds = [_KINDS[o["type"]] for o in error.errors() if o["type"] in _KINDS and _path(o, description) == where]
     return (*where, *_key_within(first)), _sentence(first, where, kind, kinds)
 
 

@@ -138,19 +138,18 @@ def gc(folder: str | os.PathLike[str], *, watch: Watcher = nobody) -> Swept:
     """Remove what nothing refers to: tensors of no result, of helpers, drafts, finished work, what was set aside."""
     with Store(folder, write=True, make=False) as store:
         # Listed before looking whether a run is under way: what one that begins later writes is not among these.
-        there = list(store.tensors.names())
-        left = [*store.tensors.drafts(), *_drafts(store.folder), *_finished(store)]
+        names = list(store.tensors.names())
+        left = [*store.tensors.drafts(), *_drafts(store.folder), *_leftovers(store)]
         _require_idle(store)
         store.refresh()
         helpers = store.helpers()
-        kept = (key for key in store.done() if key not in helpers)
-        wanted = {name for key in kept for name in store.tensors_of(key).values()}
+        wanted = {name for key in store.done() - helpers.keys() for name in store.tensors_of(key).values()}
         files, size = 0, 0
-        for k, name in enumerate(there, 1):
+        for k, name in enumerate(names, 1):
             if name not in wanted:
                 size += store.tensors.drop(name)
                 files += 1
-            watch(Progress("tensors", k, len(there)))
+            watch(Progress("tensors", k, len(names)))
         for path in left:
             size += _size(path)
             files += 1
@@ -170,7 +169,7 @@ def _drafts(folder: Path) -> list[Path]:
     return [*(path for place in places for path in place.glob(".*.tmp")), *(folder / "claims").glob("*")]
 
 
-def _finished(store: Store) -> list[Path]:
+def _leftovers(store: Store) -> list[Path]:
     """Work of jobs that are done, and what was set aside."""
     done = {key[:32] for key in store.done()}
     work, aside = store.folder / WORK, store.folder / DAMAGED

@@ -68,7 +68,7 @@ class Worker:
 
     def __init__(self, store: str | os.PathLike[str], name: str = "") -> None:
         self.folder, self.name = Path(store), name
-        self.tensors = Tensors.of(self.folder)
+        self.tensors = Tensors(self.folder)
         self.where: Mapping[str, Any] = {}
         self.inputs: Mapping[str, Mapping[str, str]] = {}
         self.key = ""
@@ -97,7 +97,7 @@ class Worker:
                 )
             return samples
 
-        return _cached(self._data, fingerprint, load, _DATA)
+        return _get_or_make(self._data, fingerprint, load, _DATA)
 
     def model(self, which: Mapping[str, str]) -> Model:
         """The model that a content names: `trained` by a job of the store, or `loaded`, by its fingerprint."""
@@ -118,7 +118,7 @@ class Worker:
                 )
             return replace(model, source=at["said"])
 
-        return _cached(self._models, next(iter(which.values())), load, _MODELS)
+        return _get_or_make(self._models, next(iter(which.values())), load, _MODELS)
 
     def half(self, which: Mapping[str, str], cut: str, samples: Samples) -> Split:
         """The model, cut for inputs like the samples."""
@@ -130,7 +130,7 @@ class Worker:
             return split(model, cut, model.example(2, input=model.present(samples).shape))
 
         name = f"{next(iter(which.values()))} {cut} {samples.shape}"
-        return _cached(self._halves, name, make, _MODELS)
+        return _get_or_make(self._halves, name, make, _MODELS)
 
     def answers(self, which: Mapping[str, str], half: Split, samples: Samples) -> Tensor:
         """What a model as it is answers to samples, whole and without any stitch: the same wherever it is cut."""
@@ -140,7 +140,7 @@ class Worker:
 
             return answers_of(half, samples)
 
-        return _cached(self._answers, f"{next(iter(which.values()))} {samples.fingerprint}", run, _ANSWERS)
+        return _get_or_make(self._answers, f"{next(iter(which.values()))} {samples.fingerprint}", run, _ANSWERS)
 
     def matching(self, record: Mapping[str, Any]) -> Matching:
         """The matching that a content records."""
@@ -190,7 +190,7 @@ class Worker:
         return self.where[f"{what}:{name}"]
 
 
-def _cached(cache: OrderedDict[str, T], name: str, make: Callable[[], T], most: int) -> T:
+def _get_or_make(cache: OrderedDict[str, T], name: str, make: Callable[[], T], most: int) -> T:
     if name not in cache:
         cache[name] = make()
     cache.move_to_end(name)

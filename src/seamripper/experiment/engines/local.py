@@ -60,10 +60,10 @@ class Local(Engine):
         if terms.gpus:
             import torch
 
-            there = torch.cuda.device_count()
-            if not there or terms.gpus > there:
+            gpus = torch.cuda.device_count()
+            if not gpus or terms.gpus > gpus:
                 raise ExperimentError(
-                    f"A job of this experiment asks for {terms.gpus:g} GPU, and this machine has {there}. Set "
+                    f"A job of this experiment asks for {terms.gpus:g} GPU, and this machine has {gpus}. Set "
                     "`resources.gpus` to 0, or run it where there are some: --engine ray --address HOST:PORT."
                 )
 
@@ -147,8 +147,8 @@ class Local(Engine):
             return {}
         if self.terms.gpus < 1:
             return {"CUDA_VISIBLE_DEVICES": str(int(number * self.terms.gpus))}
-        each = int(self.terms.gpus)
-        return {"CUDA_VISIBLE_DEVICES": ",".join(str(number * each + k) for k in range(each))}
+        count = int(self.terms.gpus)
+        return {"CUDA_VISIBLE_DEVICES": ",".join(str(number * count + k) for k in range(count))}
 
     def _replace_worker(self, worker: _WorkerProcess) -> list[Result]:
         """Start another worker in the place of one that has died; what came of the job of that one."""

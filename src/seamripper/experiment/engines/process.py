@@ -102,9 +102,9 @@ def main(terms: str, name: str, parent: int, jobs: int, results: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(jobs, waiting), daemon=True).start()
-    given = Terms(**json.loads(terms))
-    use_threads(given.threads)
-    worker = Worker(given.store, name)
+    agreed = Terms(**json.loads(terms))
+    use_threads(agreed.threads)
+    worker = Worker(agreed.store, name)
     while True:
         line = json.dumps(vars(carry_out(waiting.get(), worker)), allow_nan=False).encode() + b"\n"
         while line:

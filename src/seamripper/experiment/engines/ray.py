@@ -52,11 +52,11 @@ class Ray(Engine):
         self.terms = terms
         self._connect()
         if self._fits() < 1:
-            there = self._ray.cluster_resources()
+            total = self._ray.cluster_resources()
             asked = f"{terms.threads} CPU" + (f" and {terms.gpus:g} GPU" if terms.gpus else "")
             raise ExperimentError(
                 f"A job of this experiment asks for {asked}, and no node of the Ray cluster has that (all of them "
-                f"together have {there.get('CPU', 0):g} CPU and {there.get('GPU', 0):g} GPU). Lower `threads` or "
+                f"together have {total.get('CPU', 0):g} CPU and {total.get('GPU', 0):g} GPU). Lower `threads` or "
                 "`resources.gpus`, or run it on another cluster."
             )
 

@@ -352,7 +352,7 @@ def _shapes(expansion: Expansion, net: Net, cut: str, shape: list[int]) -> tuple
         from seamripper.cut import split
         from seamripper.models import load
 
-        network = load(expansion.identities.located(net.spec))
+        network = load(expansion.identities.absolute_name(net.spec))
         half = split(network, cut, network.example(2, input=network.shown_shape(shape)))
         return [list(half.answer(half.example).shape[1:]), list(half.cut.shape)]
 
