@@ -36,7 +36,7 @@ def estimate(value: float, reach: float = 0.02) -> Estimate:
     [
         ({"detector": "energie"}, "Expected detector of the audit 'distribution' to be 'fast' or 'energy'"),
         ({"n": 19}, "Expected n of the audit 'distribution' to be a whole number of at least 20, but got 19"),
-        ({"reference": 5}, "Expected reference .* of at least 20, but got 5"),
+        ({"reference": 5}, "Expected reference .* of at least 20, or None, but got 5"),
         ({"folds": 1}, "Expected folds .* of at least 2, but got 1"),
         ({"k": 0}, "Expected k .* of at least 1, but got 0"),
         ({"epochs": 0}, "Expected epochs .* of at least 1, or None, but got 0"),
