@@ -464,7 +464,7 @@ def test_images_of_another_shape(photographs: Path) -> None:
     """32x32 into 28x28, as CIFAR-10 into MNIST; by an engine, and in its table."""
     (photographs / "study.toml").write_text(SIZES)
     experiment = Experiment.read(photographs / "study.toml")
-    done = run(experiment, photographs / "store", engine=InProcess())
+    done = run(experiment, photographs / "store", engine=Local(1))
     assert (done.did, done.failed) == (2, ())
     with Store(photographs / "store") as store:
         _, told = table(store)

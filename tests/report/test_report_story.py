@@ -25,6 +25,10 @@ from seamripper.report.story import story_of
 from seamripper.report.verdict import headline
 
 
+# The study that nearly all of them read takes most of a minute to make.
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def reading(study: Path) -> Reading:
     return Reading.open(study)
@@ -351,7 +355,6 @@ def test_the_report_is_written_beside_the_store_or_where_it_is_told(study: Path,
     assert report(study, tmp_path / "mine.html").read_text() == page(study)
 
 
-@pytest.mark.slow
 def test_a_report_reads_no_model_and_needs_torch_for_tensors_alone(study: Path, hostile: Path) -> None:
     code = "import sys; from seamripper.report import page; page(sys.argv[1]); print(*sys.modules)"
     for store in (study, hostile):
@@ -384,7 +387,6 @@ def test_a_run_shows_itself_in_a_notebook(study: Path, hostile: Path) -> None:
     assert "<img" not in sr.Run.open(hostile)._repr_html_()
 
 
-@pytest.mark.slow
 def test_on_the_command_line(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
