@@ -24,7 +24,6 @@ from seamripper.report import figures, page, report
 from seamripper.report.story import story_of
 from seamripper.report.verdict import headline
 
-
 # The study that nearly all of them read takes most of a minute to make.
 pytestmark = pytest.mark.slow
 
