@@ -30,7 +30,7 @@ def planted_rows(claim: Claim, world: World, profile: str = "") -> list[Row]:
         first, second = (claim.variant(value) for value in claim.depends.values)
         other: World = "fails" if world == "holds" else "holds" if world == "fails" else world
         ways = (first, "holds" if world == "fails" else world), (second, other)
-        return _merged(*(planted_rows(way, each, profile) for way, each in ways))
+        return _merge(*(planted_rows(way, each, profile) for way, each in ways))
     values: dict[Place, Callable[[int], float]] = {}
     for clause in claim.clauses(profile):
         for labels in clause.select.cells():
@@ -106,7 +106,7 @@ def _audits(claim: Claim, world: World) -> Iterator[Row]:
         yield {**row, **rule.labels, "figure": rule.figures[0], "status": answer}
 
 
-def _merged(*worlds: list[Row]) -> list[Row]:
+def _merge(*worlds: list[Row]) -> list[Row]:
     """The rows of both worlds; where both have a cell that does not depend on them, that of the first."""
     rows: dict[Any, Row] = {}
     for world in worlds:

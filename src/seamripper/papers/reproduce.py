@@ -17,7 +17,7 @@ from seamripper.experiment import Engine, PicturesPart, Standing, Store, Summary
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.runs import provenance
 from seamripper.experiment.store import is_store
-from seamripper.papers.claims import DecidedClaim
+from seamripper.papers.decisions import DecidedClaim
 from seamripper.papers.items import Item, ItemReading, Paper
 from seamripper.papers.profiles import PROFILES
 from seamripper.papers.results import Results
@@ -154,10 +154,10 @@ def reproduce(
             _remember(folder, item.name, spent)
         reports.append(report)
         listener.end(report)
-    return Reproduction(paper, profile, folder, tuple(reports), _made(folder))
+    return Reproduction(paper, profile, folder, tuple(reports), _provenance(folder))
 
 
-def _made(folder: Path) -> dict[str, Any]:
+def _provenance(folder: Path) -> dict[str, Any]:
     """What it was made with: the versions of now, and the commits of this package at which the runs were made."""
     revisions: list[str] = []
     if is_store(folder):

@@ -150,12 +150,12 @@ class Results:
         values = {unit: fmean(several) for unit, several in units.items()}
         if len(rows) == 1 and rows[0].get("low") is not None:
             (row,) = rows
-            return _noted(Estimate(row["value"], row["low"], row["high"], row["n"], "samples", values), learning)
+            return _with_note(Estimate(row["value"], row["low"], row["high"], row["n"], "samples", values), learning)
         if len(units) == 1:
             # One network, several stitches: these are the units.
             (several,) = units.values()
             values = dict(enumerate(several))
-        return _noted(over_seeds(values), learning)
+        return _with_note(over_seeds(values), learning)
 
     @functools.cached_property
     def _figures(self) -> Mapping[str, list[Row]]:
@@ -184,7 +184,7 @@ class Results:
 def _over_units(parts: Mapping[Any, Estimate]) -> Estimate:
     """One estimate of several, each of which is a unit."""
     learning = any(part.lower_bound for part in parts.values())
-    return _noted(over_seeds({name: part.value for name, part in parts.items()}), learning)
+    return _with_note(over_seeds({name: part.value for name, part in parts.items()}), learning)
 
 
 def _range(parts: Sequence[Estimate]) -> Estimate:
@@ -193,12 +193,12 @@ def _range(parts: Sequence[Estimate]) -> Estimate:
     spans = {s: max(p.values[s] for p in parts) - min(p.values[s] for p in parts) for s in seeds}
     if not spans:
         return Estimate(math.nan)
-    estimate = _noted(over_seeds(spans), learning=any(part.lower_bound for part in parts))
+    estimate = _with_note(over_seeds(spans), learning=any(part.lower_bound for part in parts))
     # Those that still learn may yet come to the same, or part: nothing is known of their range.
     return replace(estimate, low=math.nan, high=math.nan) if estimate.lower_bound else estimate
 
 
-def _noted(estimate: Estimate, learning: bool) -> Estimate:
+def _with_note(estimate: Estimate, learning: bool) -> Estimate:
     """The estimate with a note on its units, and on whether stitches were still learning."""
     n = len(estimate.values)
     note = f"mean over {n} seeds" if n > 1 else "one seed, interval over samples"
