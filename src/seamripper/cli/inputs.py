@@ -37,11 +37,11 @@ REGISTRIES = {
 
 def registry_of(kind: str) -> Registry[Any]:
     """The registry of a kind, imported now: `--help` must not wait for torch."""
-    registry: Registry[Any] = _imported(REGISTRIES[kind])
+    registry: Registry[Any] = _load(REGISTRIES[kind])
     return registry
 
 
-def _imported(home: str) -> Any:
+def _load(home: str) -> Any:
     module, _, name = home.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -59,7 +59,7 @@ class Word(click.ParamType[str]):
 
     def options(self) -> Mapping[str, Mapping[str, Any]]:
         """The options of each name; of a class that is no registry, under no name."""
-        choices = _imported(self.home)
+        choices = _load(self.home)
         if isinstance(choices, Registry):
             return {name: choices.options(name) for name in choices}
         return {"": default_options(choices)}

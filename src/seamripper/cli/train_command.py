@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,9 +24,7 @@ from seamripper.cli.output import print_json, print_table, progress
 @click.option("--n", type=click.IntRange(min=2), help="Train on this many samples (default: all).")
 @click.option("--again", is_flag=True, help="Train anew even if the checkpoint is there.")
 @json_option
-def command(
-    model: str, data: str, training: str | None, out: Path, seed: int, n: int | None, *, again: bool, as_json: bool
-) -> None:
+def command(model: str, data: str, training: str | None, out: Path, as_json: bool, **options: Any) -> None:
     """Train MODEL of the zoo (zoo:resnet18, zoo:resnet18?width=0.25 …), with Smith's settings unless told otherwise.
 
     A run that was stopped goes on where it was. A checkpoint of another run is not written over, unless with --again.
@@ -35,9 +34,10 @@ def command(
 
     architecture = Architecture.parse(model)
     how = training_for(architecture, training)
-    samples = sr.load_data(data, "train", n=n)
+    samples, seed = sr.load_data(data, "train", n=options["n"]), options["seed"]
     with progress(quiet=as_json) as watch:
-        trained = sr.train(architecture, samples, training=how, seed=seed, out=out, resume=not again, watch=watch)
+        choices = {"training": how, "seed": seed, "out": out, "resume": not options["again"]}
+        trained = sr.train(architecture, samples, **choices, watch=watch)
     test = sr.load_data(data, "test")
     outputs = predict(trained.module, test)
     accuracy = None
