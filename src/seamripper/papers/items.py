@@ -192,10 +192,16 @@ class Paper:
     @functools.cached_property
     def minutes(self) -> Mapping[str, float]:
         """Minutes of each item in the quick profile, from the last run of record."""
-        if self.measured is None or not self.measured.is_file():
+        if self.measured is None:
             return {}
-        try:
-            minutes = json.loads(self.measured.read_text())["minutes"]
-            return {str(name): float(value) for name, value in minutes.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as e:
-            raise FileError(f"{self.measured} is damaged: {e}. `seamripper reproduce --measured` writes it.") from e
+        return numbers_in(self.measured, "minutes", "`seamripper reproduce --measured` writes it.")
+
+
+def numbers_in(path: Path, key: str, remedy: str) -> dict[str, float]:
+    """The numbers by name that a JSON file has under a key; none if there is no file."""
+    if not path.is_file():
+        return {}
+    try:
+        return {str(name): float(value) for name, value in json.loads(path.read_text())[key].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+        raise FileError(f"{path} is damaged: {e}. {remedy}") from e

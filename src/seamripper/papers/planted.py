@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from seamripper.papers.checks import CHECKS
 from seamripper.papers.claims import COUNTS, Claim, Clause
-from seamripper.papers.results import Labels, Range, Row, Select, Units
+from seamripper.papers.results import Labels, Range, Row, Select, Several, Units
 
 World = Literal["holds", "fails", "one seed", "wide"]
 _SEEDS = (0, 1, 2)
@@ -74,7 +74,7 @@ def _constant(value: float) -> Callable[[int], float]:
 def _places(select: Select, labels: Labels, other: Select | None = None) -> Iterator[Place]:
     """The cells of the results behind a cell: several, where labels have units or a range."""
     figures = select.figures or (other.figures if other else ())
-    several = [(key, value) for key, value in labels.items() if isinstance(value, (Units, Range))]
+    several = [(key, value) for key, value in labels.items() if isinstance(value, Several)]
     for key, values in several or [("", Units(("",)))]:
         for k, each in enumerate(values.values):
             whole = {**labels, key: each} if key else labels

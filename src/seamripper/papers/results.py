@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -25,19 +25,19 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Units:
-    """Values of a label that are the units of an estimate: three untrained senders, say, in place of three seeds."""
+class Several:
+    """Values of a label that make one estimate together, and what they are called."""
 
     values: tuple[Any, ...]
     called: str = ""
 
 
-@dataclass(frozen=True)
-class Range:
-    """Values of a label over which the estimate is the range, highest minus lowest, of each seed."""
+class Units(Several):
+    """Values that are the units of the estimate: three untrained senders, say, in place of three seeds."""
 
-    values: tuple[Any, ...]
-    called: str = ""
+
+class Range(Several):
+    """Values over which the estimate is the range, highest minus lowest, of each seed."""
 
 
 @dataclass(frozen=True, init=False)
@@ -128,7 +128,7 @@ class Results:
 
     def find(self, figures: Sequence[str], labels: Labels) -> Estimate | None:
         """The same, or None if the results have none."""
-        parts = [(key, value) for key, value in labels.items() if isinstance(value, (Units, Range))]
+        parts = [(key, value) for key, value in labels.items() if isinstance(value, Several)]
         if not parts:
             return next((x for figure in figures if (x := self._estimate(figure, labels)) is not None), None)
         ((key, several),) = parts
@@ -139,8 +139,7 @@ class Results:
         return _over_units(known) if isinstance(several, Units) else _range(list(known.values()))
 
     def _estimate(self, figure: str, labels: Labels) -> Estimate | None:
-        wanted = [(key, value) for key, value in labels.items() if value is not None]
-        rows = [row for row in self._figures.get(figure, ()) if all(_is(row, *pair) for pair in wanted)]
+        rows = _with_labels(self._figures.get(figure, ()), labels)
         if not rows:
             return None
         learning = figure in _RISING and any(row.get("key") in self._learning for row in rows)
@@ -176,8 +175,7 @@ class Results:
 
     def counts(self, column: str, labels: Labels) -> Counter[str]:
         """How often a column says what, in the rows with these labels."""
-        wanted = [(key, value) for key, value in labels.items() if value is not None]
-        rows = [row for row in self.rows if all(_is(row, *pair) for pair in wanted)]
+        rows = _with_labels(self.rows, labels)
         return Counter(str(row[column]) for row in rows if row.get(column) is not None)
 
 
@@ -205,8 +203,10 @@ def _with_note(estimate: Estimate, learning: bool) -> Estimate:
     return replace(estimate, lower_bound=learning, note=note + (", still learning" if learning else ""))
 
 
-def _is(row: Row, key: str, wanted: Any) -> bool:
-    return row.get(key) in wanted if isinstance(wanted, frozenset) else row.get(key) == wanted
+def _with_labels(rows: Iterable[Row], labels: Labels) -> list[Row]:
+    """The rows that have these labels: any of a set's values; one that is None is free."""
+    sets = [(key, v if isinstance(v, frozenset) else (v,)) for key, v in labels.items() if v is not None]
+    return [row for row in rows if all(row.get(key) in values for key, values in sets)]
 
 
 def _unit(row: Row) -> Any:

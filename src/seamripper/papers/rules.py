@@ -8,7 +8,7 @@ from typing import Any
 
 from seamripper.papers.checks import CHECKS, FAILS, HOLDS, Over
 from seamripper.papers.claims import COUNTS, Claim, Clause
-from seamripper.papers.results import Labels, Range, Select, Units
+from seamripper.papers.results import Labels, Range, Select, Several
 
 Names = Mapping[str, Mapping[Any, str] | str]
 """How labels are called in sentences: by value, or by a template such as "radius {:g}"."""
@@ -23,7 +23,7 @@ def label_name(names: Names, label: str, value: Any) -> str:
     >>> label_name({"receiver_cut": {"maxpool": "Block 1"}, "radius": "radius {:g}"}, "radius", 1.0)
     'radius 1'
     """
-    if isinstance(value, (Units, Range)):
+    if isinstance(value, Several):
         return value.called or _list([label_name(names, label, each) for each in value.values])
     known = names.get(label, {})
     return known.format(value) if isinstance(known, str) else known.get(value, str(value))
@@ -119,7 +119,7 @@ def _label_words(key: str, value: Any, names: Names) -> str:
 def _common_labels(labels: Labels, names: Names) -> str:
     """The labels that all cells have in common and that nothing else names, in words."""
     rest = {k: v for k, v in labels.items() if k not in (*_HIDDEN, "sender", "receiver", "freeze") and v is not None}
-    plain = {key: v for key, v in rest.items() if not isinstance(v, (tuple, frozenset, Range, Units))}
+    plain = {key: v for key, v in rest.items() if not isinstance(v, (tuple, frozenset, Several))}
     cut = f" at {label_name(names, CUT, plain.pop(CUT))}" if CUT in plain else ""
     return cut + (f", with {_list([_label_words(key, value, names) for key, value in plain.items()])}" if plain else "")
 
