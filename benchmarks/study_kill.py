@@ -139,8 +139,7 @@ def _kill_workers(place: Path, store: Path, options: argparse.Namespace, moments
     cluster.add_node(num_cpus=1)
     kills = 0
     try:
-        command = [*_command(place, store, "ray"), "--address", cluster.address]
-        driver = subprocess.Popen(command)
+        driver = subprocess.Popen(_command(place, store, f"ray?address={cluster.address}"))
         while driver.poll() is None:
             time.sleep(moments.uniform(1, 5))
             workers = _actors()

@@ -82,7 +82,7 @@ def _timed(place: Path, workers: int, threads: int) -> float:
     (place / "networks.toml").write_text(networks)
     (place / "study.toml").write_text(networks.lstrip() + STITCHES)
     own = [sys.executable, "-m", "seamripper", "run"]
-    more = ["--store", "store", "--workers", str(workers), "--quiet"]
+    more = ["--store", "store", "--engine", f"local?workers={workers}", "--quiet"]
     subprocess.run([*own, "networks.toml", *more], cwd=place, check=True)
     begun = time.perf_counter()
     subprocess.run([*own, "study.toml", *more], cwd=place, check=True)

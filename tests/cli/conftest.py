@@ -100,7 +100,7 @@ def other_seed(made_once: Callable[..., Path]) -> Path:
 
 def train(kind: str, seed: int, path: Path) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
-        words = ("train", NETWORK, "--data", f"digits/{kind}", "--epochs", 3, "--seed", seed, "--out", path)
+        words = ("train", NETWORK, "--data", f"digits/{kind}", "--training", "?epochs=3", "--seed", seed, "--out", path)
         assert called(*words) == 0
 
 

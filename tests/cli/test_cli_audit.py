@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,7 @@ from seamripper.audits.audit import MATCHING
 from seamripper.audits.base import DEFAULT_CONTROLS
 from seamripper.audits.identification import identify
 from seamripper.audits.interventions import interventions
-from seamripper.cli.audit_command import _matching
 from seamripper.errors import AuditError
-from seamripper.matching import matchings
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -178,24 +175,15 @@ def test_by_default_it_does_what_the_library_does(
 def test_the_help_knows_the_defaults(run: Run) -> None:
     said = " ".join(run("audit", "--help").out.split())
     usual = MATCHING.training
-    for default in (usual.epochs, f"{usual.lr:g}", usual.batch):
-        assert f"Default: {default}." in said
-    assert f"Default: {MATCHING.init};" in said
+    assert f"epochs={usual.epochs}, lr={usual.lr:g} and batch={usual.batch}, and task has init={MATCHING.init}" in said
 
 
 @pytest.mark.slow
 def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
     found = run(
         *("audit", *pair, "--data", "digits/correlated", "--n", 80, "--n-test", 60, "--seeds", 2, *CONFLICT),
-        *("--epochs", 1, "--lr", 0.02, "--batch", 16, "--init", "random", "--stitch", "bn_affine"),
-        *(
-            "--freeze",
-            "weights",
-            "--controls",
-            "self,clustered_noise?radius=0.5",
-            "--controls",
-            "random_sender?seeds=1",
-        ),
+        *("--matching", "task?epochs=1&lr=0.02&batch=16&init=random", "--stitch", "bn_affine", "--freeze", "weights"),
+        *("--controls", "self,clustered_noise?radius=0.5", "--controls", "random_sender?seeds=1"),
         *("--interventions", "greyscale,hue_rotation?degrees=60", "--audits", "margin, conflict?n=30", "--json"),
     ).json
     record = found["record"]
@@ -212,26 +200,18 @@ def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
     assert found["verdicts"]["conflict"]["observed"]["n"] in (2, 30)
 
 
-def test_a_mapping_keeps_its_own_training_but_for_what_is_asked_for() -> None:
-    own: Any = matchings["embedding_mapping"]()
-    none = {"matching_name": own.name, **dict.fromkeys(("epochs", "lr", "batch", "init"))}
-    assert _matching(none) == own
-    found = _matching({**none, "epochs": 3, "lr": 0.5, "batch": 17})
-    assert found == replace(own, training=replace(own.training, epochs=3, lr=0.5, batch=17))
-
-
 @pytest.mark.slow
 def test_a_mapping_can_be_audited(run: Run, pair: tuple[str, str]) -> None:
-    words = ("--audits", "margin", "--controls", "random_sender", "--epochs", 1)
-    ran = run("audit", *pair, *DATA, "--matching", "embedding_mapping", *words)
+    words = ("--audits", "margin", "--controls", "random_sender")
+    ran = run("audit", *pair, *DATA, "--matching", "embedding_mapping?epochs=1", *words)
     assert ran.code == 0
     assert "matching 'embedding_mapping' (epochs 1, lr 1e-05, batch 128), freeze" in ran.out
 
 
 @pytest.mark.parametrize(("matching", "init"), [("direct", None), ("regression", "random")])
 def test_every_matching_can_be_audited(run: Run, pair: tuple[str, str], matching: str, init: str | None) -> None:
-    words = ("--audits", "margin", "--controls", "random_sender", *(("--epochs", 1) if init else ()))
-    ran = run("audit", *pair, *DATA, "--matching", matching, *words)
+    words = ("--audits", "margin", "--controls", "random_sender")
+    ran = run("audit", *pair, *DATA, "--matching", f"{matching}?epochs=1" if init else matching, *words)
     assert ran.code == 0
     how = f"(from {init}, epochs 1, lr 0.01, batch 64)"
     assert f"matching {matching!r}{f' {how}' if init else ''}, freeze" in ran.out
@@ -242,7 +222,7 @@ def test_every_matching_can_be_audited(run: Run, pair: tuple[str, str], matching
 def test_another_seed_is_cut_where_the_receiver_is_unless_told(
     run: Run, pair: tuple[str, str], other_seed: Path, cut: str
 ) -> None:
-    words = ("--controls", "self,other_seed", "--audits", "margin", "--epochs", 0, "--json")
+    words = ("--controls", "self,other_seed", "--audits", "margin", "--matching", "task?epochs=0", "--json")
     found = run("audit", *pair, *DATA, "--other-seed", f"{other_seed}{cut}", *words).json
     assert [one["cut"]["name"] for one in found["record"]["others"]] == [cut.strip("@") or "layer2"]
     assert found["record"]["others"][0]["source"] == str(other_seed)
@@ -250,7 +230,16 @@ def test_another_seed_is_cut_where_the_receiver_is_unless_told(
 
 @pytest.mark.slow
 def test_all_that_does_not_apply_is_told(run: Run, pair: tuple[str, str]) -> None:
-    words = ("--controls", "self,other_seed", "--audits", "all", "--interventions", "none", "--epochs", 0)
+    words = (
+        "--controls",
+        "self,other_seed",
+        "--audits",
+        "all",
+        "--interventions",
+        "none",
+        "--matching",
+        "task?epochs=0",
+    )
     ran = run("audit", *pair, *DATA, *words)
     assert ran.code == 0
     assert "\nneither a conflict set nor interventions\n" in ran.out
@@ -270,7 +259,7 @@ def test_all_that_does_not_apply_is_told(run: Run, pair: tuple[str, str]) -> Non
 def test_progress_is_told_where_no_terminal_is(
     run: Run, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seamripper.cli._show._PLAIN_EVERY", 0.0)
+    monkeypatch.setattr("seamripper.cli.output.PLAIN_EVERY", 0.0)
     said = run("audit", *pair, *FEW, *CONFLICT).err
     assert "task matching: " in said
     assert "\naudit 2 of 2: conflict: 1/1" in said

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import seamripper as sr
-from seamripper.cli.compare_command import _digits
+from seamripper.cli.compare_command import digits
 from seamripper.comparing import Rule
 from seamripper.measures import measures
 
@@ -154,7 +154,7 @@ def test_many_cuts_go_by_numbers(run: Run, pair: tuple[str, str]) -> None:
 @pytest.mark.slow
 def test_functional_matrices(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
     words = ("-m", "linear_cka,direct_functional,task_functional", "--cuts", "layer2,layer4", "--out", "run")
-    ran = run("compare", *pair, *DATA, *words, "--task-samples", 40, "--task-epochs", 1)
+    ran = run("compare", *pair, *DATA, *words, "--task-samples", 40, "--matching", "task?epochs=1")
     assert ran.code == 0
     assert "the sender's activations on 16 held-out samples are kept in memory" in ran.out
     others = "of digits/digit, scored on 16 others, the last of 5 folds"
@@ -166,14 +166,14 @@ def test_functional_matrices(run: Run, pair: tuple[str, str], tmp_path: Path) ->
     ]
     found = sr.Comparison.load(tmp_path / "run")
     assert found.record["functional"]["task_functional"]["training"]["epochs"] == 1
-    assert cells(ran.out)[0] == [_digits(value) for value in found["direct_functional"].values[0]]
+    assert cells(ran.out)[0] == [digits(value) for value in found["direct_functional"].values[0]]
     assert len(list((tmp_path / "run" / "cells").iterdir())) == 8
 
 
 def test_progress_is_told_where_no_terminal_is(
     run: Run, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seamripper.cli._show._PLAIN_EVERY", 0.0)
+    monkeypatch.setattr("seamripper.cli.output.PLAIN_EVERY", 0.0)
     words = (*DATA, "-m", "direct_functional", "--cuts", "layer4")
     said = run("compare", *pair, *words).err
     assert "the pass: 1/6\nthe pass: 2/6, 0 s left\n" in said
@@ -186,7 +186,7 @@ def test_progress_is_told_where_no_terminal_is(
     ("value", "shown"), [(0.12345, "0.123"), (-1.0, "-1.000"), (1234.5, "1.23e+03"), (math.inf, "inf")]
 )
 def test_three_digits(value: float, shown: str) -> None:
-    assert _digits(value) == shown
+    assert digits(value) == shown
 
 
 # ---- a stop
@@ -204,8 +204,8 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
 def test_cells_that_were_finished_survive_a_stop(
     started: Callable[..., subprocess.Popen[str]], run: Run, pair: tuple[str, str], tmp_path: Path
 ) -> None:
-    words = ("compare", *pair, *DATA, "-m", "task_functional", "--cuts", "layer3,layer4", "--task-epochs", 60,
-             "--out", "run")  # fmt: skip
+    words = ("compare", *pair, *DATA, "-m", "task_functional", "--cuts", "layer3,layer4",
+             "--matching", "task?epochs=60", "--out", "run")  # fmt: skip
     folder = tmp_path / "run" / "cells"
     process = started(*words, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     wait_for(lambda: folder.is_dir() and any(folder.glob("task*.json")), process)

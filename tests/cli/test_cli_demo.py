@@ -10,10 +10,10 @@ import pytest
 import seamripper as sr
 from seamripper import Audited, Estimate, Functional, load
 from seamripper._fingerprint import model_fingerprint
-from seamripper._progress import nobody
 from seamripper.audits.rule import DIFFERENT, NOISE, SAME, Conclusion, Judgement
-from seamripper.cli import _cast
-from seamripper.cli.demo_command import _Judged, _story
+from seamripper.cli import demo_cast
+from seamripper.cli.demo_cast import COUNTERPARTS, TRAINED, Cast
+from seamripper.cli.demo_command import Judged, story
 from seamripper.controls import Outcome
 from seamripper.figures import Sheet
 
@@ -55,9 +55,9 @@ def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkey
     assert sorted(path.name.rpartition("-")[0] for path in networks) == NETWORKS
 
     # From here on with fewer senders, and fewer samples to judge them on.
-    assert [name for name, *_ in (*_cast._TRAINED, *_cast._DRAWN)] == list(SENDERS)
-    monkeypatch.setattr("seamripper.cli.demo_command._TEST", 60)
-    monkeypatch.setattr(_cast, "_TRAINED", _cast._TRAINED[:4:3])
+    assert [name for name, *_ in (*TRAINED, *COUNTERPARTS)] == list(SENDERS)
+    monkeypatch.setattr("seamripper.cli.demo_command.TEST", 60)
+    monkeypatch.setattr(demo_cast, "TRAINED", TRAINED[:4:3])
     cast = ["Digit, other seed", "Colour", "Untrained", "Clustered noise"]
     ran = run("demo", "--n", 100)
     assert ran.code == 0
@@ -68,13 +68,13 @@ def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkey
     assert "These networks are too weak to show what the demo is about" in ran.out
     assert ran.out.endswith("\nreport: runs/demo/report.html\n")
     assert run("report", "runs/demo").out.startswith("the report: runs/demo/report.html (")
-    story = sr.Run.open("runs/demo").story
-    assert story.first.question == (
+    page = sr.Run.open("runs/demo").story
+    assert page.first.question == (
         "Do “Digit, other seed”, “Colour”, “Untrained” and “Clustered noise” represent the same thing as “Digit” at "
         "layer2?"
     )
-    assert "These networks are too weak to show what the demo is about" in story.about
-    judged, why, _ = next(section for section in story.sections if section.name == "judgements").figures
+    assert "These networks are too weak to show what the demo is about" in page.about
+    judged, why, _ = next(section for section in page.sections if section.name == "judgements").figures
     assert isinstance(judged, Sheet)
     assert isinstance(why, Sheet)
     audits = [row[0] for row in judged.rows]
@@ -86,7 +86,7 @@ def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkey
     assert "Fitted on 100 samples of digits/correlated, scored on 60 samples of digits/correlated" in judged.caption
     assert "standing in for mnist, which could not be fetched" in judged.caption
 
-    monkeypatch.setattr(_cast, "_TRAINED", ())
+    monkeypatch.setattr(demo_cast, "TRAINED", ())
     again = run("demo", "--n", 100, "--json")
     assert again.code == 0
     assert again.json["report"] == "runs/demo/report.html"
@@ -102,7 +102,7 @@ def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkey
 
     # Trained in a process of its own or here, it is the same network.
     digit = next(path for path in networks if path.name.startswith("digit-0-"))
-    alone = _cast._trained("digit", 0, tmp_path / "alone", 100, nobody)
+    alone = Cast(tmp_path / "alone", 100).network("digit", 0)
     assert model_fingerprint(alone.module) == model_fingerprint(load(str(digit)).module)
 
 
@@ -110,7 +110,7 @@ def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkey
 @pytest.mark.usefixtures("offline")
 @pytest.mark.filterwarnings("ignore::seamripper.data.FallbackWarning")
 def test_what_goes_wrong_in_a_process_aside_is_told_by_the_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    _cast._train_aside(("digit", 0, Path("/proc/demo"), 100))
+    Cast(Path("/proc/demo"), 100).train_aside(("digit", 0))
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     ran = run("demo", "--n", 100, "--out", "/proc/demo")
     assert ran.code == 2
@@ -120,7 +120,7 @@ def test_what_goes_wrong_in_a_process_aside_is_told_by_the_command(run: Run, mon
 # ---- the story
 
 
-def judged(name: str, truth: Conclusion, accuracy: float, conclusion: Conclusion, *, alone: float) -> _Judged:
+def judged(name: str, truth: Conclusion, accuracy: float, conclusion: Conclusion, *, alone: float) -> Judged:
     def about(value: float) -> Estimate:
         return Estimate(value, value - 0.01, value + 0.01, 1000)
 
@@ -128,25 +128,25 @@ def judged(name: str, truth: Conclusion, accuracy: float, conclusion: Conclusion
     result = Functional(about(accuracy), None, penalty, relative, about(0.5), about(alone), None, "mnist", 1000)
     found = Audited(Judgement(conclusion, "", {}, ""), {}, (Outcome("sender", "sender", 0, result),), {}, {})
     right = Audited(Judgement(truth, "", {}, ""), {}, found.outcomes, {}, {})
-    return _Judged(name, truth, sr.load_data("digits/correlated", "test", n=2), found, right)
+    return Judged(name, truth, sr.load_data("digits/correlated", "test", n=2), found, right)
 
 
 def test_the_story_is_told_in_the_figures_of_the_run() -> None:
     digit = judged("Digit, other seed", SAME, 0.96, SAME, alone=0.95)
-    story = _story([digit, judged("Colour", DIFFERENT, 0.999, SAME, alone=0.95)])
-    assert "Digit alone is right on 95.0%" in story
-    assert "with Colour in front, on 99.9%, which does not have Digit's information: such an accuracy is no ev" in story
-    assert "Judged as they are: 1 of 2 with the conflict set, 2 of 2 by interventions alone." in story
+    told = story([digit, judged("Colour", DIFFERENT, 0.999, SAME, alone=0.95)])
+    assert "Digit alone is right on 95.0%" in told
+    assert "with Colour in front, on 99.9%, which does not have Digit's information: such an accuracy is no ev" in told
+    assert "Judged as they are: 1 of 2 with the conflict set, 2 of 2 by interventions alone." in told
     # Where the best sender does know the digit, accuracy has misled nobody.
-    story = _story([digit, judged("Colour", DIFFERENT, 0.5, DIFFERENT, alone=0.95)])
-    assert "with Digit, other seed in front, on 96.0%. Judged as they are: 2 of 2 with the conflict set" in story
-    assert "no evidence" not in story
+    told = story([digit, judged("Colour", DIFFERENT, 0.5, DIFFERENT, alone=0.95)])
+    assert "with Digit, other seed in front, on 96.0%. Judged as they are: 2 of 2 with the conflict set" in told
+    assert "no evidence" not in told
 
 
 def test_networks_that_know_nothing_tell_no_story() -> None:
-    story = _story([judged("Digit, other seed", SAME, 0.3, SAME, alone=0.3)])
-    assert story.startswith("These networks are too weak")
+    told = story([judged("Digit, other seed", SAME, 0.3, SAME, alone=0.3)])
+    assert told.startswith("These networks are too weak")
 
 
 def test_the_truths_are_answers_of_the_rule() -> None:
-    assert {truth for *_, truth in (*_cast._TRAINED, *_cast._DRAWN)} <= set(get_args(Conclusion))
+    assert {truth for *_, truth in (*TRAINED, *COUNTERPARTS)} <= set(get_args(Conclusion))

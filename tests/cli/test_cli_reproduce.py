@@ -72,7 +72,7 @@ def test_papers_speak_json(run: Any, tiny: Paper) -> None:
 
 
 def test_a_paper_is_reproduced_and_told(run: Any, tiny: Paper, tmp_path: Path) -> None:
-    found = run("reproduce", "nobody2020", "--workers", 1)
+    found = run("reproduce", "nobody2020", "--engine", "local?workers=1")
     assert found.code == 0
     assert "table-1 (Table 1, Fig. 2), 6 jobs" in found.out
     assert "  reproduced: The smaller, the better (table-1)\n      0.8" in found.out
@@ -84,12 +84,12 @@ def test_a_paper_is_reproduced_and_told(run: Any, tiny: Paper, tmp_path: Path) -
     assert (folder / "reproduction.md").read_text().startswith(f"# {tiny.title}: profile quick")
     assert run("status", "runs/nobody2020-quick").code == 0, "a store like any other"
     before = called(tmp_path)
-    assert run("reproduce", "nobody2020", "--workers", 1).code == 0
+    assert run("reproduce", "nobody2020", "--engine", "local?workers=1").code == 0
     assert called(tmp_path) == before, "nothing is done twice"
 
 
 def test_one_item_by_any_of_its_words_into_a_store_of_its_own(run: Any, tiny: Paper, tmp_path: Path) -> None:
-    found = run("reproduce", "nobody2020/fig-2", "--profile", "paper", "--store", "mine", "--workers", 1)
+    found = run("reproduce", "nobody2020/fig-2", "--profile", "paper", "--store", "mine", "--engine", "local?workers=1")
     assert found.code == 0
     assert "fig-3" not in found.out
     assert {word.partition("/")[0] for word in called(tmp_path)} == {"1", "5", "9"}
@@ -98,7 +98,7 @@ def test_one_item_by_any_of_its_words_into_a_store_of_its_own(run: Any, tiny: Pa
 
 
 def test_a_reproduction_speaks_json(run: Any, tiny: Paper) -> None:
-    found = run("reproduce", "nobody2020", "--workers", 1, "--json")
+    found = run("reproduce", "nobody2020", "--engine", "local?workers=1", "--json")
     assert (found.code, found.err) == (0, "")
     record = found.json
     assert (record["paper"], record["profile"], record["store"]) == ("nobody2020", "quick", "runs/nobody2020-quick")
@@ -109,12 +109,12 @@ def test_a_reproduction_speaks_json(run: Any, tiny: Paper) -> None:
 
 
 def test_quiet_says_nothing(run: Any, tiny: Paper) -> None:
-    found = run("reproduce", "nobody2020/fig-3", "--workers", 1, "--quiet")
+    found = run("reproduce", "nobody2020/fig-3", "--engine", "local?workers=1", "--quiet")
     assert (found.code, found.out, found.err) == (0, "", "")
 
 
 def test_text_for_documentation_is_written_with_its_figures(run: Any, tiny: Paper, tmp_path: Path) -> None:
-    assert run("reproduce", "nobody2020/fig-3", "--workers", 1, "--quiet", "--docs", "docs/mine.md",
+    assert run("reproduce", "nobody2020/fig-3", "--engine", "local?workers=1", "--quiet", "--docs", "docs/mine.md",
                "--measured", "mine.json").code == 0  # fmt: skip
     assert set(json.loads((tmp_path / "mine.json").read_text())["minutes"]) == {"fig-3"}
     text = (tmp_path / "docs" / "mine.md").read_text()
@@ -133,19 +133,19 @@ def broken(tmp_path: Path, register: Callable[[Paper], Paper]) -> Paper:
 
 
 def test_failed_jobs_are_told_with_exit_code_1_and_stop_nothing(run: Any, broken: Paper, tmp_path: Path) -> None:
-    found = run("reproduce", "nobody2020", "--workers", 1)
+    found = run("reproduce", "nobody2020", "--engine", "local?workers=1")
     assert found.code == 1
     assert "thirteen is not liked" in found.err
     assert "  could not be read: The results have no figure 'top1'" in found.out
     assert "ValueError: thirteen is not liked" in found.out
     assert "  reproduced: The smaller, the better (fig-3)" in found.out
-    assert "no claim could be decided" in run("reproduce", "nobody2020/table-1", "--workers", 1).out
-    record = run("reproduce", "nobody2020", "--workers", 1, "--json")
+    assert "no claim could be decided" in run("reproduce", "nobody2020/table-1", "--engine", "local?workers=1").out
+    record = run("reproduce", "nobody2020", "--engine", "local?workers=1", "--json")
     assert record.code == 1
     assert "thirteen is not liked" in record.json["items"][0]["trouble"]
     assert record.json["items"][1]["trouble"] is None
     (tmp_path / "forgiven").touch()
-    assert run("reproduce", "nobody2020", "--workers", 1, "--retry-failed", "--quiet").code == 0
+    assert run("reproduce", "nobody2020", "--engine", "local?workers=1", "--retry-failed", "--quiet").code == 0
 
 
 def test_a_damaged_record_of_times_is_told_with_what_to_do(run: Any, tiny: Paper, tmp_path: Path) -> None:

@@ -6,13 +6,12 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 
 import seamripper as sr
-from seamripper.cli.stitch_command import _matching
 from seamripper.matching import Direct, EmbeddingMapping, Matching, Regression, Task, matchings
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 SOLVED = ("--data", "digits/correlated", "--n", 200, "--n-test", 100)
 """For the matching 'direct', which has no epochs."""
-FEW = (*SOLVED, "--epochs", 2)
+FEW = (*SOLVED, "--matching", "task?epochs=2")
 
 
 @pytest.fixture
@@ -44,7 +43,9 @@ def test_the_table_tells_what_the_stitched_network_can_do(run: Run, pair: tuple[
 
 @pytest.mark.parametrize("matching", ["task", "direct", "regression", "embedding_mapping"])
 def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], matching: str) -> None:
-    ran = run("stitch", *pair, *(SOLVED if matching == "direct" else FEW), "--matching", matching, "--json")
+    ran = run(
+        "stitch", *pair, *SOLVED, "--matching", matching if matching == "direct" else f"{matching}?epochs=2", "--json"
+    )
     assert (ran.code, ran.err) == (0, "")
     sender, receiver = (sr.split(sr.load(path), cut) for path, _, cut in (name.rpartition("@") for name in pair))
     training = sr.Training(epochs=2)
@@ -105,9 +106,9 @@ def test_the_identity_between_a_network_and_itself_changes_nothing(run: Run, net
 
 def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
     made = run(
-        *("stitch", *pair, "--data", "digits/correlated", "--n", 100, "--n-test", 50, "--seed", 7, "--epochs", 1),
-        *("--lr", 0.01, "--batch", 64, "--optimiser", "sgd", "--schedule", "cosine", "--init", "identity"),
-        *("--freeze", "weights", "--stitch", "bn_affine", "--init", "random", "--json"),
+        *("stitch", *pair, "--data", "digits/correlated", "--n", 100, "--n-test", 50, "--seed", 7, "--json"),
+        *("--matching", "task?epochs=1&lr=0.01&batch=64&optimiser=sgd&schedule=cosine&init=random"),
+        *("--freeze", "weights", "--stitch", "bn_affine"),
     ).json["match"]
     training = made["matching"]["training"]
     assert {key: training[key] for key in ("optimiser", "lr", "epochs", "batch")} == {
@@ -121,53 +122,47 @@ def test_options_reach_the_library(run: Run, pair: tuple[str, str]) -> None:
     assert (made["made_from"]["seed"], made["made_from"]["fit"]["n"]) == (7, 100)
 
 
-@pytest.mark.parametrize("matching", ["task", "regression", "embedding_mapping"])
-def test_a_matching_has_its_own_training_but_for_what_is_asked_for(matching: str) -> None:
-    none = dict.fromkeys(("epochs", "lr", "batch", "optimiser", "schedule", "init", "ridge"))
-    usual: Any = matchings[matching]()
-    assert _matching({"matching_name": matching, **none}) == usual
-    asked = {"epochs": 3, "lr": 0.5, "batch": 17, "optimiser": "adam", "schedule": "cosine"}
-    found = _matching({"matching_name": matching, **none, **asked})
-    training = replace(usual.training, **asked)
-    assert found == replace(usual, training=training)
-    one = _matching({"matching_name": matching, **none, "epochs": 3})
-    assert one == replace(usual, training=replace(usual.training, epochs=3))
-
-
 def test_a_mapping_goes_by_its_own_defaults(run: Run, pair: tuple[str, str]) -> None:
-    few = ("--data", "digits/correlated", "--n", 40, "--n-test", 40, "--matching", "embedding_mapping", "--json")
+    few = ("--data", "digits/correlated", "--n", 40, "--n-test", 40, "--json", "--matching")
     own = json.loads(json.dumps(EmbeddingMapping().as_record()))
-    assert run("stitch", *pair, *few).json["match"]["matching"] == own
-    asked = run("stitch", *pair, *few, "--epochs", 1, "--lr", 0.001).json["match"]["matching"]
+    assert run("stitch", *pair, *few, "embedding_mapping").json["match"]["matching"] == own
+    asked = run("stitch", *pair, *few, "embedding_mapping?epochs=1&lr=0.001").json["match"]["matching"]
     assert asked == {**own, "training": {**own["training"], "epochs": 1, "lr": 0.001}}
 
 
 @pytest.mark.parametrize("command", ["stitch", "audit"])
 def test_the_help_names_every_matching(run: Run, command: str) -> None:
     said = " ".join(run(command, "--help").out.split())
-    told = said.partition("--matching TEXT")[2].partition("--stitch")[0]
+    told = said.partition("--matching WORD")[2].partition("--stitch")[0]
     named = set(re.findall(r"\w+", told)) & set(matchings)
     assert named == set(matchings) - {"class_mapping"}, "which has no accuracy to tell"
 
 
-def test_the_help_knows_the_defaults_of_a_training(run: Run) -> None:
-    said = " ".join(run("stitch", "--help").out.split())
-    usual = sr.Training()
-    for default in (usual.epochs, usual.lr, usual.batch, usual.optimiser):
-        assert f"Default: the matching's own; task and regression: {default}." in said
-    assert f"Default: {usual.schedule}." in said
-    assert f"Default: {Task().init}." in said
+@pytest.mark.parametrize("command", ["stitch", "audit"])
+@pytest.mark.parametrize(
+    ("flag", "word"),
+    [("--epochs", "task?epochs=…"), ("--weight-decay", "task?weight_decay=…"), ("--ridge", "direct?ridge=…")],
+)
+def test_an_option_of_the_matching_goes_into_its_word(run: Run, command: str, flag: str, word: str) -> None:
+    """It is refused before a model is read: there is none of this name."""
+    ran = run(command, "none@a", "none@b", "--data", "digits/correlated", flag, 1)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"There is no {flag}: it is an option of --matching. Write it into that word, say --matching '{word}'." in (
+        " ".join(ran.err.split())
+    )
 
 
 @pytest.mark.parametrize("command", ["stitch", "audit"])
-@pytest.mark.parametrize("matching", ["direct", "embedding_mapping"])
-def test_a_start_that_a_matching_does_not_have_is_refused(
-    run: Run, pair: tuple[str, str], command: str, matching: str
-) -> None:
-    words = ("--data", "digits/correlated", "--matching", matching, "--init", "identity")
-    ran = run(command, *pair, *words)
-    assert ran.code == 2
-    assert f"The matching {matching!r} has no --init: 'task' and 'regression' have one." in ran.err
+@pytest.mark.parametrize(
+    ("word", "option"),
+    [("direct?init=identity", "init"), ("embedding_mapping?init=identity", "init"), ("direct?epochs=3", "epochs"),
+     ("task?ridge=1", "ridge")],
+)  # fmt: skip
+def test_an_option_that_a_matching_does_not_have_is_not_ignored(run: Run, command: str, word: str, option: str) -> None:
+    """It is refused before a model is read: there is none of this name."""
+    ran = run(command, "none@a", "none@b", "--data", "digits/correlated", "--matching", word)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"The matching {word.partition('?')[0]!r} has no option {option!r}: " in ran.err
 
 
 @pytest.mark.parametrize("command", ["stitch", "audit"])
@@ -179,36 +174,15 @@ def test_a_mapping_into_images_has_no_accuracy_to_tell(run: Run, pair: tuple[str
     assert "[[pictures]] of a study makes and shows them" in ran.err
 
 
-@pytest.mark.parametrize("command", ["stitch", "audit"])
-@pytest.mark.parametrize(
-    ("words", "said"), [(("--epochs", 3), "--epochs"), (("--lr", 0.1, "--epochs", 3, "--batch", 8), "--epochs, --lr")]
-)
-def test_an_option_that_a_matching_does_not_have_is_not_ignored(
-    run: Run, command: str, words: tuple[Any, ...], said: str
-) -> None:
-    """It is refused before a model is read: there is none of this name."""
-    ran = run(command, "none@a", "none@b", "--data", "digits/correlated", "--matching", "direct", *words)
-    assert (ran.code, ran.out) == (2, "")
-    assert f"The matching 'direct' solves for its stitch and trains nothing: it has no {said}." in ran.err
-
-
-def test_a_ridge_is_for_direct_matching_and_finite(run: Run) -> None:
-    words = ("stitch", "none@a", "none@b", "--data", "digits/correlated")
-    task = run(*words, "--ridge", 1)
-    assert (task.code, "The matching 'task' has no --ridge: 'direct' has one." in task.err) == (2, True)
-    infinite = run(*words, "--matching", "direct", "--ridge", "inf")
-    said = "Expected ridge of the matching 'direct' to be a finite number of at least 0, but got inf."
+def test_a_ridge_is_finite(run: Run) -> None:
+    infinite = run("stitch", "none@a", "none@b", "--data", "digits/correlated", "--matching", "direct?ridge=inf")
+    said = "Expected ridge of the matching 'direct' to be a number, but got 'inf'."
     assert (infinite.code, said in infinite.err) == (2, True)
 
 
-def test_direct_matching_has_a_batch_of_its_own() -> None:
-    none = dict.fromkeys(("epochs", "lr", "batch", "optimiser", "schedule", "init", "ridge"))
-    assert _matching({**none, "matching_name": "direct", "batch": 17}) == Direct(batch=17)
-
-
 def test_a_ridge_damps(run: Run, pair: tuple[str, str]) -> None:
-    words = ("stitch", *pair, *SOLVED, "--matching", "direct", "--json")
-    plain, damped = (run(*words, "--ridge", ridge).json["match"]["figures"] for ridge in (0, 10))
+    words = ("stitch", *pair, *SOLVED, "--json", "--matching")
+    plain, damped = (run(*words, f"direct?ridge={ridge}").json["match"]["figures"] for ridge in (0, 10))
     assert damped["residual_in_sample"] > plain["residual_in_sample"]
 
 
@@ -232,7 +206,7 @@ def test_a_receiver_whose_own_data_is_gone_is_stitched_all_the_same(run: Run, tm
             folder.mkdir(parents=True)
             for k in range(3):
                 image.new("RGB", (28, 28), (shade + k,) * 3).save(folder / f"{k}.png")
-    words = ("--data", "folder:shades", "--epochs", 1, "--out", "shades.safetensors")
+    words = ("--data", "folder:shades", "--training", "?epochs=1", "--out", "shades.safetensors")
     assert run("train", "zoo:R_1111?width=0.25&classes=2", *words).code == 0
     (tmp_path / "shades").rename(tmp_path / "elsewhere")
     place = "shades.safetensors@layer2"
@@ -240,7 +214,7 @@ def test_a_receiver_whose_own_data_is_gone_is_stitched_all_the_same(run: Run, tm
     assert ran.code == 0
     assert ran.json["result"]["receiver_own"] is None
     assert ran.err == (
-        "seamripper: The receiver goes unmeasured on its own task. "
+        "seamripper: The receiver was not evaluated on its own task. "
         "There is no folder shades. Say which one after the colon: 'folder:PATH'.\n"
     )
 
@@ -248,7 +222,7 @@ def test_a_receiver_whose_own_data_is_gone_is_stitched_all_the_same(run: Run, tm
 def test_progress_is_told_where_no_terminal_is(
     run: Run, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seamripper.cli._show._PLAIN_EVERY", 0.0)
+    monkeypatch.setattr("seamripper.cli.output.PLAIN_EVERY", 0.0)
     said = run("stitch", *pair, *FEW).err.splitlines()
     # One batch an epoch; how long the rest takes is not known before the second.
     assert re.fullmatch(r"task matching: 1/2, loss [\d.]+, epoch 1", said[1])

@@ -22,7 +22,7 @@ from seamripper._fingerprint import model_fingerprint
 if TYPE_CHECKING:
     from conftest import Run
 
-LENET = ("train", "zoo:lenet", "--data", "digits/digit", "--n", 32, "--batch", 32, "--lr", 0.01)
+LENET = ("train", "zoo:lenet", "--data", "digits/digit", "--n", 32, "--training")
 FEW = ("--data", "digits/correlated", "--n", 100, "--n-test", 50, "--matching", "direct")
 
 
@@ -55,7 +55,7 @@ def can_be_interrupted() -> None:
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_nothing_half_written(shell: Run, run: Run, tmp_path: Path) -> None:
-    words = (*LENET, "--epochs", 1, "--out", "a.safetensors")
+    words = (*LENET, "?batch=32&lr=0.01&epochs=1", "--out", "a.safetensors")
     ran = shell(*words, preexec_fn=small_files)
     assert (ran.code, ran.out) == (2, "")
     assert "Traceback" not in ran.err
@@ -112,7 +112,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
 def test_a_training_that_is_stopped_goes_on_where_it_was(
     started: Callable[..., subprocess.Popen[str]], run: Run, tmp_path: Path
 ) -> None:
-    words = (*LENET, "--epochs", 80)
+    words = (*LENET, "?batch=32&lr=0.01&epochs=80")
     process = started(*words, "--out", "a.safetensors", preexec_fn=can_be_interrupted)
     partial = tmp_path / "a.partial.safetensors"
     wait_for(partial.exists, process)
@@ -150,7 +150,16 @@ def test_a_stitch_that_is_stopped_leaves_nothing(
         f"def make():\n    net = load({str(networks['colour'])!r}).module\n    Path('loaded').touch()\n    return net\n"
     )
     pair = ("mine.py:make@layer2", f"{networks['digit']}@layer2")
-    words = ("stitch", *pair, "--data", "digits/correlated", "--epochs", 1_000_000, "--out", "match.safetensors")
+    words = (
+        "stitch",
+        *pair,
+        "--data",
+        "digits/correlated",
+        "--matching",
+        "task?epochs=1000000",
+        "--out",
+        "match.safetensors",
+    )
     process = started(*words, "--json", preexec_fn=can_be_interrupted)
     # From here on at any moment: the command runs, and its own code has the word.
     wait_for(loaded.exists, process)
@@ -165,7 +174,7 @@ def test_a_stitch_that_is_stopped_leaves_nothing(
 def test_a_training_that_is_killed_goes_on_where_it_was(
     started: Callable[..., subprocess.Popen[str]], run: Run, tmp_path: Path
 ) -> None:
-    words = (*LENET, "--epochs", 50, "--seed", 1)
+    words = (*LENET, "?batch=32&lr=0.01&epochs=50", "--seed", 1)
     process = started(*words, "--out", "a.safetensors")
     wait_for((tmp_path / "a.partial.safetensors").exists, process)
     process.kill()

@@ -119,7 +119,7 @@ def test_plain_lines_of_progress_where_no_terminal_looks(started: Any, study: Pa
     code = f"import pathlib, time\ndef f(k):\n    while k > 1 and not pathlib.Path({str(seen)!r}).exists():\n"
     code += "        time.sleep(0.01)\n    return {'k': k}\n"
     (tmp_path / "mine.py").write_text(code)
-    running = started("run", "study.toml", "--workers", 2)
+    running = started("run", "study.toml", "--engine", "local?workers=2")
     lines = []
     while not lines or "jobs: 2/4 done, 2 running, 0 failed, about" not in lines[-1]:
         lines.append(running.stderr.readline())
@@ -154,9 +154,11 @@ def test_parquet_has_the_same_rows(run: Any, study: Path, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_shards_come_to_what_one_run_does(run: Any, tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text(REAL)
-    assert run("run", "real.toml", "--store", "one", "--workers", 1).code == 0
+    assert run("run", "real.toml", "--store", "one", "--engine", "local?workers=1").code == 0
     for shard in range(2):
-        assert run("run", "real.toml", "--store", "many", "--shard", f"{shard}/2", "--workers", 1).code == 0
+        assert (
+            run("run", "real.toml", "--store", "many", "--shard", f"{shard}/2", "--engine", "local?workers=1").code == 0
+        )
     tables = [run("results", store, "--json").json for store in ("one", "many")]
     assert tables[0] == tables[1]
     assert len(tables[0]["rows"]) > 10
@@ -169,7 +171,7 @@ def test_shards_come_to_what_one_run_does(run: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_damaged_tensor_that_nothing_needs_is_mended_too(run: Any, tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text(REAL)
-    run("run", "real.toml", "--store", "s", "--workers", 1)
+    run("run", "real.toml", "--store", "s", "--engine", "local?workers=1")
     before = run("results", "s", "--json").json
     victim = max((tmp_path / "s" / "tensors").rglob("*.safetensors"), key=lambda path: path.stat().st_mtime_ns)
     victim.write_bytes(victim.read_bytes()[:-4])
@@ -177,7 +179,7 @@ def test_a_damaged_tensor_that_nothing_needs_is_mended_too(run: Any, tmp_path: P
     assert checked.code == 1
     assert "is not as it was written" in checked.out
     assert "It was set aside, and the next run computes it anew" in run("store", "check", "s", "--mend").out
-    assert run("run", "real.toml", "--store", "s", "--workers", 1).out.startswith("1 jobs done")
+    assert run("run", "real.toml", "--store", "s", "--engine", "local?workers=1").out.startswith("1 jobs done")
     assert run("store", "check", "s").out.endswith("all of it is whole\n")
     assert run("results", "s", "--json").json == before
 

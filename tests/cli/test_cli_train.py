@@ -18,13 +18,20 @@ from seamripper.models import predict
 if TYPE_CHECKING:
     from conftest import Run
 
-LENET = ("train", "zoo:lenet", "--data", "digits/digit", "--n", 64, "--batch", 32, "--epochs", 1)
+LENET = ("train", "zoo:lenet", "--data", "digits/digit", "--n", 64, "--training", "?batch=32&epochs=1")
 
 
 @pytest.mark.slow
 def test_the_installed_command_trains(shell: Run, tmp_path: Path) -> None:
     ran = shell(
-        "train", "zoo:R_1111?width=0.125", "--data", "digits/digit", "--epochs", 1, "--out", "sub/a.safetensors"
+        "train",
+        "zoo:R_1111?width=0.125",
+        "--data",
+        "digits/digit",
+        "--training",
+        "?epochs=1",
+        "--out",
+        "sub/a.safetensors",
     )
     assert ran.code == 0
     assert "Traceback" not in ran.err
@@ -37,7 +44,7 @@ def test_the_installed_command_trains(shell: Run, tmp_path: Path) -> None:
 
 
 def test_the_json_tells_the_record_and_the_test_accuracy(run: Run) -> None:
-    ran = run(*LENET, "--lr", 0.03, "--seed", 3, "--out", "a.safetensors", "--json")
+    ran = run(*LENET[:-1], "?batch=32&epochs=1&lr=0.03", "--seed", 3, "--out", "a.safetensors", "--json")
     assert (ran.code, ran.err) == (0, "")
     model, test = sr.load("a.safetensors"), sr.load_data("digits/digit", "test")
     right = float((predict(model.module, test).argmax(1) == test.labels).double().mean())
@@ -59,6 +66,26 @@ def test_the_json_tells_the_record_and_the_test_accuracy(run: Run) -> None:
     }
 
 
+def test_the_help_knows_the_usual_trainings(run: Run) -> None:
+    said = " ".join(run("train", "--help").out.split())
+    for word, name in (("smith", "SGD"), ("autoencoder", "Adam")):
+        usual = sr.Training.make(word)
+        assert usual.optimiser == name.lower()
+        assert (
+            f"{word} ({name}, epochs {usual.epochs}, lr {usual.lr:g}, batch {usual.batch})".replace("0.0001", "1e-4")
+            in said
+        )
+
+
+@pytest.mark.parametrize(("flag", "word"), [("--epochs", "?epochs=…"), ("--weight-decay", "?weight_decay=…")])
+def test_an_option_of_the_training_goes_into_its_word(run: Run, flag: str, word: str) -> None:
+    ran = run("train", "zoo:lenet", "--data", "digits/digit", flag, 1, "--out", "a.safetensors")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"There is no {flag}: it is an option of --training. Write it into that word, say --training '{word}'." in (
+        " ".join(ran.err.split())
+    )
+
+
 def test_the_trained_networks_have_learnt(networks: dict[str, Path]) -> None:
     for kind, path in networks.items():
         test = sr.load_data(f"digits/{kind}", "test")
@@ -75,7 +102,12 @@ def test_the_same_training_is_not_done_twice(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "differing"), [(("--seed", 1), "seed"), (("--lr", 0.05), "recipe"), (("--n", 65), "data_fingerprint")]
+    ("other", "differing"),
+    [
+        (("--seed", 1), "seed"),
+        (("--training", "?epochs=1&batch=32&lr=0.05"), "recipe"),
+        (("--n", 65), "data_fingerprint"),
+    ],
 )
 def test_another_training_is_not_written_over(run: Run, other: tuple[object, ...], differing: str) -> None:
     assert run(*LENET, "--out", "a.safetensors").code == 0
@@ -102,7 +134,7 @@ def test_what_is_there_and_is_not_ours_is_not_written_over(run: Run) -> None:
 
 
 def test_an_autoencoder_has_no_accuracy(run: Run) -> None:
-    words = ("train", "zoo:autoencoder?channels=3", "--data", "digits/greyscale", "--n", 32, "--epochs", 1)
+    words = ("train", "zoo:autoencoder?channels=3", "--data", "digits/greyscale", "--n", 32, "--training", "?epochs=1")
     ran = run(*words, "--out", "a.safetensors", "--json")
     assert ran.json["test_accuracy"] is None
     assert ran.json["record"]["recipe"]["optimiser"] == "adam"
@@ -112,17 +144,8 @@ def test_an_autoencoder_has_no_accuracy(run: Run) -> None:
 @pytest.mark.slow
 def test_mnist_without_a_network_is_stood_in_for_and_said_so(shell: Run, tmp_path: Path) -> None:
     words = (
-        "train",
-        "zoo:lenet",
-        "--data",
-        "mnist/digit",
-        "--n",
-        32,
-        "--epochs",
-        1,
-        "--out",
-        "a.safetensors",
-        "--json",
+        *("train", "zoo:lenet", "--data", "mnist/digit", "--n", 32, "--training", "?epochs=1"),
+        *("--out", "a.safetensors", "--json"),
     )
     nothing = {"SEAMRIPPER_OFFLINE": "1", "SEAMRIPPER_CACHE": str(tmp_path / "cache"), "PYTHONWARNINGS": "default"}
     ran = shell(*words, env=nothing)
@@ -137,7 +160,7 @@ def test_mnist_without_a_network_is_stood_in_for_and_said_so(shell: Run, tmp_pat
 @pytest.mark.slow
 def test_a_terminal_gets_a_bar(started: Callable[..., subprocess.Popen[str]]) -> None:
     terminal, theirs = pty.openpty()
-    process = started(*LENET[:-1], 40, "--out", "a.safetensors", stderr=theirs)
+    process = started(*LENET[:-1], "?batch=32&epochs=40", "--out", "a.safetensors", stderr=theirs)
     os.close(theirs)
     drawn = b""
     with contextlib.suppress(OSError):  # How Linux says that nobody holds the other end any more.

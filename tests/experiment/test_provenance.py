@@ -98,10 +98,10 @@ def test_a_run_keeps_it_with_the_command_line_seeds_and_timings(
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "study.toml")
     git(tmp_path, "commit", "-q", "-m", "the study")
-    assert shell("run", path, "--store", "store", "--workers", 1).code == 0
+    assert shell("run", path, "--store", "store", "--engine", "local?workers=1").code == 0
     with Store(tmp_path / "store") as store:
         (kept,) = store.runs.all()
-        assert kept["command"] == ["seamripper", "run", str(path), "--store", "store", "--workers", "1"]
+        assert kept["command"] == ["seamripper", "run", str(path), "--store", "store", "--engine", "local?workers=1"]
         assert kept["git"] == git(tmp_path, "rev-parse", "HEAD")
         assert kept["host"] == socket.gethostname()
         assert kept["packages"]["torch"] == version("torch")

@@ -72,7 +72,7 @@ def cluster() -> Iterator[Any]:
 
 
 def on_ray(path: Path, store: Path, address: str) -> list[str]:
-    words = ["run", str(path), "--store", str(store), "--engine", "ray", "--address", address, "--quiet"]
+    words = ["run", str(path), "--store", str(store), "--engine", f"ray?address={address}", "--quiet"]
     return [sys.executable, "-m", "seamripper", *words]
 
 
@@ -176,7 +176,7 @@ def test_without_a_cluster_ray_is_started_here_and_for_this_machine_alone(rows: 
     code += f"    while not ({here} / 'go').exists():\n        time.sleep(0.05)\n    return {{'k': k}}\n"
     (tmp_path / "mine.py").write_text(code)
     (tmp_path / "study.toml").write_text(SLOW)
-    words = ["run", str(tmp_path / "study.toml"), "--store", str(tmp_path / "s"), "--engine", "ray", "--workers", "1"]
+    words = ["run", str(tmp_path / "study.toml"), "--store", str(tmp_path / "s"), "--engine", "ray?workers=1"]
     env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     driver = subprocess.Popen([sys.executable, "-m", "seamripper", *words], env=env)
     try:

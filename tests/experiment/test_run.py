@@ -294,7 +294,7 @@ def test_a_worker_in_a_loop_in_c_ends_with_its_driver(
     code += "    here.with_suffix('.new').write_text(str(os.getpid()))\n    here.with_suffix('.new').rename(here)\n"
     (tmp_path / "mine.py").write_text(code + "    collections.deque(itertools.repeat(0), maxlen=0)\n")
     (tmp_path / "study.toml").write_text('[[call]]\nfunction = "mine.py:f"\nargs = { k = 1 }\n')
-    driver = started("run", tmp_path / "study.toml", "--store", tmp_path / "store", "--workers", 1)
+    driver = started("run", tmp_path / "study.toml", "--store", tmp_path / "store", "--engine", "local?workers=1")
     until((tmp_path / "pid").exists)
     worker = int((tmp_path / "pid").read_text())
     since = born(worker)
@@ -362,7 +362,7 @@ def test_a_real_study_that_is_killed_goes_on_within_its_training(rows: Rows, tmp
 def test_workers_end_with_their_driver(tmp_path: Path) -> None:
     code = f"import os, time\ndef f(k):\n    open({str(tmp_path)!r} + f'/pid-{{os.getpid()}}', 'w').close()\n"
     code += "    time.sleep(600)\n"
-    driver = subprocess.Popen(command(study(tmp_path / "a", code), tmp_path / "s", "--workers", "2"))
+    driver = subprocess.Popen(command(study(tmp_path / "a", code), tmp_path / "s", "--engine", "local?workers=2"))
     until(lambda: len(list(tmp_path.glob("pid-*"))) == 2)
     pids = [int(path.name[4:]) for path in tmp_path.glob("pid-*")]
     driver.kill()
@@ -400,7 +400,7 @@ def test_two_runs_of_one_study_share_the_work_and_both_end_well(tmp_path: Path) 
     code += "    while len(list(here.glob('worker-*'))) < 2:\n        time.sleep(0.01)\n"
     code += "    time.sleep(0.05)\n    return {'k': k}\n"
     path = study(tmp_path / "a", code, jobs=40)
-    words = command(path, tmp_path / "s", "--workers", "1", "--json")
+    words = command(path, tmp_path / "s", "--engine", "local?workers=1", "--json")
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     told = [json.loads(one.communicate(timeout=120)[0]) for one in both]
     assert [one.returncode for one in both] == [0, 0]

@@ -69,7 +69,7 @@ def test_shards_are_the_same_as_one_run(
     path, one, many = study("picky", x=list(range(9))), tmp_path / "one", tmp_path / "many"
     run(Experiment.read(path), one, engine=Local(1))
     for k in range(3):
-        done = shell("run", path, "--store", many, "--shard", f"{k}/3", "--workers", 1, "--quiet")
+        done = shell("run", path, "--store", many, "--shard", f"{k}/3", "--engine", "local?workers=1", "--quiet")
         assert done.code == (1 if k == 0 else 0), done.err
         # What a shard has done is there at once, and so is what all of them are to do.
         with Store(many) as store:
@@ -120,7 +120,7 @@ def test_a_killed_shard_is_gone_on_with(
     study: Callable[..., Path], started: Callable[..., Any], called: Callable[[], list[str]], tmp_path: Path
 ) -> None:
     path, store = study("slow", x=list(range(8))), tmp_path / "store"
-    killed = started("run", path, "--store", store, "--shard", "0/1", "--workers", 1, "--quiet")
+    killed = started("run", path, "--store", store, "--shard", "0/1", "--engine", "local?workers=1", "--quiet")
     while len(called()) < 3:
         assert killed.poll() is None
         # Reading meanwhile harms nobody.
@@ -145,7 +145,7 @@ def test_jobs_that_shards_share_are_done_once_though_they_run_side_by_side(
 ) -> None:
     """Two shards of the same goals, as where one is run twice: each job is done by one of them."""
     path, store = study("slow", x=list(range(12))), tmp_path / "store"
-    words = ("run", path, "--store", store, "--shard", "0/1", "--workers", 1, "--json")
+    words = ("run", path, "--store", store, "--shard", "0/1", "--engine", "local?workers=1", "--json")
     both = [started(*words) for _ in range(2)]
     counts = [json.loads(process.communicate(timeout=120)[0]) for process in both]
     assert sum(one["did"] for one in counts) == 12

@@ -252,7 +252,7 @@ def test_a_killed_run_loses_nothing_that_was_finished(
     tmp_path: Path,
 ) -> None:
     path, store = study("slow", x=list(range(10))), tmp_path / "store"
-    killed = started("run", path, "--store", store, "--workers", 1, "--quiet")
+    killed = started("run", path, "--store", store, "--engine", "local?workers=1", "--quiet")
     while len(called()) < 4:
         assert killed.poll() is None
         time.sleep(0.01)
@@ -277,7 +277,7 @@ def test_a_second_run_joins_and_no_job_is_done_twice(
     tmp_path: Path,
 ) -> None:
     path, store = study("together", x=list(range(16))), tmp_path / "store"
-    both = [started("run", path, "--store", store, "--workers", 1, "--json") for _ in range(2)]
+    both = [started("run", path, "--store", store, "--engine", "local?workers=1", "--json") for _ in range(2)]
     # Readers meanwhile see whole results and no more of them than there are.
     while any(one.poll() is None for one in both):
         if (store / "store.json").exists():
@@ -358,7 +358,7 @@ def test_a_full_disk_stops_a_study_with_a_sentence_and_it_goes_on_where_it_was(
     tmp_path: Path,
 ) -> None:
     place, path = disk(160 << 10), study("long", x=list(range(1, 24)))
-    full = shell("run", path, "--store", place / "store", "--workers", 1, "--quiet")
+    full = shell("run", path, "--store", place / "store", "--engine", "local?workers=1", "--quiet")
     assert full.code == 2
     assert "Traceback" not in full.err
     assert "No space left" in full.err or "disk is full" in full.err
@@ -367,7 +367,7 @@ def test_a_full_disk_stops_a_study_with_a_sentence_and_it_goes_on_where_it_was(
         kept = {result.key: result.record for result in store.results()}
     assert 5 < len(kept) < 23
     subprocess.run(["mount", "-o", "remount,size=4m", str(place)], check=True)
-    more = shell("run", path, "--store", place / "store", "--workers", 1, "--json")
+    more = shell("run", path, "--store", place / "store", "--engine", "local?workers=1", "--json")
     assert more.code == 0, more.err
     with Store(place / "store") as store:
         after = {result.key: result.record for result in store.results()}
@@ -402,7 +402,7 @@ def test_a_limit_on_files_stops_a_study_with_a_sentence(
     study: Callable[..., Path], tmp_path: Path, shell: Callable[..., Any]
 ) -> None:
     path, store = study("long", x=list(range(1, 24))), tmp_path / "store"
-    words = [sys.executable, "-c", LIMITED, str(path), "--store", str(store), "--workers", "1", "--quiet"]
+    words = [sys.executable, "-c", LIMITED, str(path), "--store", str(store), "--engine", "local?workers=1", "--quiet"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr

@@ -1,7 +1,4 @@
-"""A paper of nobody's, of four items in one file: its experiments call a function of a little file.
-
-It is a paper as a third party would write it: sizes, an experiment for each item, and claims, tables and plots as rows.
-"""
+"""A paper of nobody's whose runs take no time: its experiments call a function of a little file."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from seamripper.experiment import CallPart, Experiment
 from seamripper.figures import Lines, Picture, Pictures, Series, Sheet, png
 from seamripper.papers import (
     Claim,
-    Clause,
     DecidedClaim,
     Item,
     ItemReading,
@@ -94,30 +90,6 @@ def paper(folder: Path, *items: Item) -> Paper:
         item(folder, "fig-3", ("Fig. 3",), (5, 1)),
     )
     return Paper("nobody2020", "Nobody's Paper (Nobody 2020)", items or own, SIZES)
-
-
-def four_items(folder: Path) -> Paper:
-    """A paper of four items, each with another kind of claim; two show nothing but the figures of their claims."""
-    sizes = (1, 2, 3, 5)
-
-    def plain(name: str, title: str, *claims: Claim) -> Item:
-        return Item(name, (title,), f"What {name} shows.", lambda own: study(own, folder, name, sizes), claims)
-
-    rising = Clause(Select("top1", size=5), "below", Select(size=1))
-    return Paper(
-        "four2021",
-        "Four Items (Four 2021)",
-        (
-            item(folder, "table-1", ("Table 1",), sizes, beyond=True),
-            plain("fig-1", "Fig. 1", Claim("All are good", "Fig. 1", Select("top1", size=sizes), "at least",
-                                           bound=0.8)),
-            plain("fig-2", "Fig. 2", Claim("Small ones are better", "Fig. 2", Select("top1", size=(1, 2)), "above",
-                                           Select(size=(2, 3)), also=(rising,))),
-            plain("section-5", "Section 5", Claim("Some are alike", "Section 5", Select("top1", size=sizes[1:]),
-                                                  "similar", Select(size=1), bound=0.02, over="some")),
-        ),
-        SIZES,
-    )  # fmt: skip
 
 
 def called(folder: Path) -> list[str]:

@@ -6,14 +6,12 @@ import functools
 import itertools
 import math
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-from planted_paper import four_items
+from example_paper import PAPER as EXAMPLE
 from planted_worlds import Labels, jobs_of, rows_of
 
 from seamripper.errors import ExperimentError
@@ -32,11 +30,12 @@ from seamripper.experiment.identity import Identities
 from seamripper.figures import Lines, Sheet, describe
 from seamripper.papers import COUNTS, PROFILES, Claim, Item, Paper, Range, Results, Select, Units, papers
 from seamripper.papers.checks import CHECKS
-from seamripper.papers.claims import decide, rule_of
+from seamripper.papers.decisions import decide
 from seamripper.papers.items import ItemReading
 from seamripper.papers.planted import planted_rows
+from seamripper.papers.rules import rule_of
 
-ALL: tuple[Paper, ...] = (*papers.values(), four_items(Path(tempfile.mkdtemp())))
+ALL: tuple[Paper, ...] = (*papers.values(), EXAMPLE)
 SMITH = papers["smith2025"]
 ITEMS = {item.name: item for item in SMITH.items}
 CLAIMS = [(item, claim, profile) for paper in ALL for item in paper.items for claim in item.claims

@@ -7,13 +7,16 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import example_paper
 import pytest
-from planted_paper import decided, four_items, item as planted_item, paper
+from example_paper import PAPER as EXAMPLE
+from planted_paper import decided, item as planted_item, paper
+from planted_worlds import rows_of
 
 from seamripper.errors import ExperimentError, FileError
-from seamripper.papers import Item, Paper, Results, Size, choose, papers
-from seamripper.papers.claims import claims_sheet
-from seamripper.papers.planted import planted_rows
+from seamripper.figures import Sheet
+from seamripper.papers import PROFILES, Item, Paper, Results, Size, choose, papers
+from seamripper.papers.decisions import claims_sheet
 from seamripper.papers.profiles import departures
 
 SMITH = papers["smith2025"]
@@ -203,20 +206,26 @@ def test_papers_of_third_parties_are_found_and_broken_ones_break_nothing(monkeyp
         papers.reload()
 
 
-# ---- a paper of four items
+# ---- the smallest complete paper, which is the one to copy
 
 
-def test_a_paper_of_four_items_is_read_from_rows_alone(tmp_path: Path) -> None:
-    """Those that show nothing of their own show the figures of their claims."""
-    whole = four_items(tmp_path)
-    for each in whole.items:
-        rows = [row for claim in each.claims[:1] for row in planted_rows(claim, "holds")]
-        rows += [{"figure": "top1", "size": size, "value": 0.5, "receiver_seed": 0} for size in (1, 2, 3, 5)
-                 if not any(row["size"] == size for row in rows)]  # fmt: skip
-        reading = whole.read(each, Results(rows), "quick")
-        assert reading.claims[0].status == "reproduced", each.name
-        assert len(reading.figures) == (2 if each.shows else len(each.claims))
-        assert reading.departs
+@pytest.mark.parametrize("item", EXAMPLE.items, ids=lambda item: item.name)
+def test_the_example_is_a_whole_paper(item: Item) -> None:
+    """Its experiments make jobs, and each of its claims, tables and plots is filled from their results."""
+    figures = dict.fromkeys(("top1", "accuracy", "receiver_here", "receiver_unadapted"), 0.9)
+    for profile in PROFILES:
+        rows = rows_of(EXAMPLE, item, profile, lambda kind, labels: figures)
+        reading = EXAMPLE.read(item, Results(rows), profile)
+        assert [claim.says for claim in reading.claims] == [claim.sentence for claim in item.claims]
+        assert len(reading.figures) == (len(item.shows) or len(item.claims))
+        assert not any("–" in str(cell) for sheet in reading.figures if isinstance(sheet, Sheet) and item.shows
+                       for row in sheet.rows for cell in row)  # fmt: skip
+        assert (profile == "quick") == any("in the paper's profile" in sentence for sentence in reading.departs)
+
+
+def test_a_paper_of_four_items_is_short() -> None:
+    assert len(EXAMPLE.items) == 4
+    assert len(Path(str(example_paper.__file__)).read_text().splitlines()) < 200
 
 
 # ---- claims as a table

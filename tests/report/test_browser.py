@@ -299,7 +299,7 @@ def test_a_run_is_watched_in_the_browser_while_it_fills(browser: webdriver.Chrom
     (tmp_path / "study.toml").write_text('[[call]]\nfunction = "mine.py:f"\ngrid = { k = [0, 1, 2, 3, 4, 5, 6, 7] }\n')
     runs = tmp_path / "runs"
     runs.mkdir()
-    words = ["run", "study.toml", "--store", str(runs / "s"), "--workers", "1", "--quiet"]
+    words = ["run", "study.toml", "--store", str(runs / "s"), "--engine", "local?workers=1", "--quiet"]
     with RunServer(runs, port=0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser.get_log("browser")

@@ -451,7 +451,18 @@ def test_a_run_is_watched_while_it_fills(serving: Any, tmp_path: Path) -> None:
     path = study(tmp_path, "slow", list(range(24)), "slow")
     (tmp_path / "runs").mkdir()
     server = serving(tmp_path / "runs")
-    words = [sys.executable, "-m", "seamripper", "run", str(path), "--store", "runs/slow", "--workers", "1", "--quiet"]
+    words = [
+        sys.executable,
+        "-m",
+        "seamripper",
+        "run",
+        str(path),
+        "--store",
+        "runs/slow",
+        "--engine",
+        "local?workers=1",
+        "--quiet",
+    ]
     filling = subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"})
     seen: list[tuple[str, int]] = []
     tables, reports = set(), set()

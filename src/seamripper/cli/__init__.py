@@ -1,4 +1,4 @@
-"""The command line: a file a command, each of which parses, calls a public function, and prints."""
+"""The command line: one file per command. Each parses, calls a public function, and prints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 from seamripper._words import did_you_mean, out_of_memory
 from seamripper.errors import SeamripperError
 
-_COMMANDS = {
+COMMANDS = {
     "activations": "Write what a model shows at a cut to a file.",
     "audit": "Compare two layers, and counterparts whose answer is known: is the number worth anything?",
     "check": "Hold a measure, your own say, to the contract that all measures keep.",
@@ -38,32 +38,32 @@ _COMMANDS = {
     "train": "Train a model of the zoo.",
 }
 BAD_INPUT, STOPPED = 2, 130
-_STOPPED = (
+_STOP_MESSAGE = (
     "Stopped. Nothing half-written was left behind; a training or a study that is started again goes on where it was."
 )
-_MEMORY = "There is not enough memory for this. Take fewer samples (--n), smaller batches or a smaller network."
+_MEMORY_MESSAGE = "There is not enough memory for this. Take fewer samples (--n), smaller batches or a smaller network."
 
 
 class _Commands(click.Group):
     """Loads the file of a command only when it is asked for: `--help` must not wait for torch."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"seamripper.cli.{cmd_name}_command").command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in _COMMANDS:
-            ctx.fail(f"There is no command {args[0]!r}: {did_you_mean(args[0], list(_COMMANDS))}")
+        if args and args[0] not in COMMANDS:
+            ctx.fail(f"There is no command {args[0]!r}: {did_you_mean(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -77,7 +77,7 @@ def main(args: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if args is None else list(args)
     as_json = "--json" in words
     with warnings.catch_warnings():
-        warnings.showwarning = _teller(warnings.showwarning)
+        warnings.showwarning = _warning_printer(warnings.showwarning)
         try:
             cli.main(words, prog_name="seamripper", standalone_mode=False)
             sys.stdout.flush()
@@ -89,7 +89,7 @@ def main(args: Sequence[str] | None = None) -> None:
                 sys.exit(BAD_INPUT)
             _fail(e.format_message(), "UsageError", as_json, BAD_INPUT)
         except (click.Abort, KeyboardInterrupt):
-            _fail(_STOPPED, "Stopped", as_json, STOPPED)
+            _fail(_STOP_MESSAGE, "Stopped", as_json, STOPPED)
         except BrokenPipeError:
             # Whoever read our output has enough of it (`| head`): as click and rich do, end without a word, which
             # Python would not, because it flushes once more.
@@ -98,7 +98,7 @@ def main(args: Sequence[str] | None = None) -> None:
         except (MemoryError, RuntimeError) as e:
             if not out_of_memory(e):
                 raise
-            _fail(_MEMORY, "MemoryError", as_json, BAD_INPUT)
+            _fail(_MEMORY_MESSAGE, "MemoryError", as_json, BAD_INPUT)
         except OSError as e:
             name = "A file" if e.filename is None else e.filename
             _fail(f"{name} could not be read or written: {e.strerror or e}.", "FileError", as_json, BAD_INPUT)
@@ -112,15 +112,15 @@ def _fail(message: str, kind: str, as_json: bool, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _teller(others: Callable[..., None]) -> Callable[..., None]:
+def _warning_printer(others: Callable[..., None]) -> Callable[..., None]:
     """Shows our own warnings as sentences, each once; those of other libraries as `others` shows them."""
-    told: set[str] = set()
+    shown: set[str] = set()
 
-    def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if not category.__module__.startswith("seamripper."):
             others(message, category, *where, **more)
-        elif str(message) not in told:
-            told.add(str(message))
+        elif str(message) not in shown:
+            shown.add(str(message))
             print(f"seamripper: {message}", file=sys.stderr)
 
-    return tell
+    return show

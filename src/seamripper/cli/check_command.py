@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json, print_table
+from seamripper.cli.inputs import json_option, registry_of
+from seamripper.cli.output import print_json, print_table
 
 BROKEN = 1
 """The exit code if the measure breaks a clause."""
@@ -22,18 +22,17 @@ def command(measure: str, as_json: bool) -> None:
     MEASURE is FILE.py:CLASS, your own (the file is run), or a name, say linear_cka or svcca?dims=20. The exit code is 0
     if every clause is kept, 1 if one is broken, 2 if there is no such measure.
     """
-    from seamripper.measures import measures
     from seamripper.measures.contract import check
 
-    found = measures.make(measure)
-    findings = check(found)
+    checked = registry_of("measures").make(measure)
+    findings = check(checked)
     broken = [finding for finding in findings if not finding.passed]
     if as_json:
         clauses = [finding.as_record() for finding in findings]
-        print_json({"measure": found.label, "passed": not broken, "clauses": clauses})
+        print_json({"measure": checked.label, "passed": not broken, "clauses": clauses})
     else:
         rows = [[f.clause, "kept" if f.passed else "BROKEN", f.sentence] for f in findings]
-        print_table(f"The contract of measures, put to {found.label}", ["clause", "", "what was found"], rows, left=3)
+        print_table(f"The contract of measures, put to {checked.label}", ["clause", "", "what was found"], rows, left=3)
         print(f"{len(broken)} of {len(findings)} clauses broken" if broken else f"all {len(findings)} clauses kept")
     if broken:
         sys.exit(BROKEN)

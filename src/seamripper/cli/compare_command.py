@@ -11,55 +11,53 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seamripper.cli._parse import SEED, data_for, json_option
-from seamripper.cli._reported import print_report, reported
-from seamripper.cli._show import print_json, print_table, progress
+import seamripper as sr
+from seamripper.cli.inputs import FOLDER, SEED, Word, WordCommand, data_for, json_option, registry_of, split_option
+from seamripper.cli.output import PIPE_WIDTH, print_json, print_table, print_written, progress, save_report
 from seamripper.errors import MeasureError
 
 if TYPE_CHECKING:
-    from seamripper.comparing import Comparison, Matrix
+    from seamripper.comparing import Matrix
 
 USUAL = ("linear_cka", "opd", "cca_mean")
 """Alignment of Gram matrices, shape, and what linear maps of either side have in common."""
-
 _SHOWN = 4
 """With more measures than this, a file holds the other tables."""
 _REASONS = 3
 """Reasons that are shown below a table; they often differ in no more than a number."""
-_PIPE = 160
-"""Columns of a table where no terminal is looking."""
 
 
-def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else [word.strip() for word in value.split(",")]
+def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else [name.strip() for name in value.split(",")]
 
 
-@click.command("compare")
+@click.command("compare", cls=WordCommand)
 @click.argument("sender")
 @click.argument("receiver")
-@click.option("--data", "data_name", required=True, help="The samples for both: mnist/digit, cifar10, folder:PATH …")
-@click.option("--split", "split_name", type=click.Choice(["train", "test"]), default="test", show_default=True)
+@click.option("--data", required=True, help="The samples for both: mnist/digit, cifar10, folder:PATH …")
+@split_option
 @click.option("--n", type=click.IntRange(min=2), help="So many samples (default: all).")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draws the samples, and one row of each.")
-@click.option("-m", "--measures", "words", multiple=True, default=USUAL, show_default=", ".join(USUAL),
+@click.option("-m", "--measures", type=Word("measures"), multiple=True, default=USUAL, show_default=", ".join(USUAL),
               help="See: seamripper list measures. Or all, moments, batches, rows; FILE.py:CLASS. Commas, or repeated. "
                    "Not in all, as they stitch the models: direct_functional, task_functional.")  # fmt: skip
 @click.option("--sampling", type=click.Choice(["positions", "flatten", "pool"]), default="positions", show_default=True,
               help="How maps and tokens become rows.")  # fmt: skip
-@click.option("--cuts", callback=_words, help="Of both models, with commas; * stands for anything (default: blocks).")
-@click.option("--sender-cuts", callback=_words, help="Of the sender, if not those of --cuts.")
-@click.option("--receiver-cuts", callback=_words, help="Of the receiver, if not those of --cuts.")
+@click.option("--cuts", callback=_names, help="Of both models, with commas; * stands for anything (default: blocks).")
+@click.option("--sender-cuts", callback=_names, help="Of the sender, if not those of --cuts.")
+@click.option("--receiver-cuts", callback=_names, help="Of the receiver, if not those of --cuts.")
 @click.option("--batch", type=click.IntRange(min=1),
               help="Samples that are multiplied at once, and go to one fold (default: up to 128).")  # fmt: skip
-@click.option(
-    "--keep", type=click.IntRange(min=0), default=1000, show_default=True, help="Rows kept for measures of rows."
-)
+@click.option("--keep", type=click.IntRange(min=0), default=1000, show_default=True,
+              help="Rows kept for measures of rows.")  # fmt: skip
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Of samples, for intervals.")
 @click.option("--no-interval", is_flag=True, help="Values alone.")
 @click.option("--exact", is_flag=True, help="Plain forward passes and float64 products: slower, the sixth digit moves.")
+@click.option("--matching", type=Word("matchings"), default="task", show_default=True,
+              help="How the stitches of task_functional are trained: task, with options, from the direct match unless "
+                   "told otherwise: 'task?epochs=3'.")  # fmt: skip
 @click.option("--task-samples", type=click.IntRange(min=2), help="task_functional: samples a stitch (default: all).")
-@click.option("--task-epochs", type=click.IntRange(min=0), default=10, show_default=True, help="task_functional.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False),
+@click.option("--out", type=FOLDER,
               help="A folder for comparison.json, the report, and cells that were finished before a stop.")  # fmt: skip
 @json_option
 def command(sender: str, receiver: str, out: Path | None, as_json: bool, **options: Any) -> None:
@@ -67,51 +65,42 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
 
     Example: seamripper compare a.safetensors b.safetensors --data cifar10 --measures all --out run/
     """
-    from seamripper.comparing import compare
-    from seamripper.data import load_data
     from seamripper.experiment.single import comparison_result
-    from seamripper.models import load
 
     started = time.time()
-    models = load(sender), load(receiver)
-    data_name = data_for(options["data_name"], *models)
-    samples = load_data(data_name, options["split_name"], n=options["n"], seed=options["seed"])
-    both = options["cuts"]
+    models = sr.load(sender), sr.load(receiver)
+    data = data_for(options["data"], *models)
+    samples = sr.load_data(data, options["split_name"], n=options["n"], seed=options["seed"])
     with progress(quiet=as_json) as watch:
-        found = compare(
+        comparison = sr.compare(
             *models,
             samples,
-            measures=options["words"],
-            sender_cuts=options["sender_cuts"] or both,
-            receiver_cuts=options["receiver_cuts"] or both,
-            **_how(options, len(samples)),
+            **_request(options, len(samples)),
             folder=out,
             announce=lambda line: click.echo(line, err=as_json),
             watch=watch,
         )
-    _require_scores(found)
+    _require_scores(comparison)
     # Functional matrices first: there are two of them at most, and they take the longest.
-    shown = sorted(found.matrices, key=lambda name: name not in found.record.get("functional", {}))
-    shown = shown if out is None else shown[:_SHOWN]
+    labels = sorted(comparison.matrices, key=lambda label: label not in comparison.record.get("functional", {}))
+    labels = labels if out is None else labels[:_SHOWN]
     if not as_json:
         # Before the file, so that a full disk does not take the figures along.
-        _show(found, shown)
+        _show(comparison, labels)
     path, report = None, None
     if out is not None:
-        path = found.save(out)
-        report = reported(out, "compare", [comparison_result(found)], started=started)
+        path = comparison.save(out)
+        report = save_report(out, "compare", [comparison_result(comparison)], started=started)
     if as_json:
-        print_json({**found.as_record(), "file": path and str(path), "report": report and str(report)})
-    elif path is not None:
-        all_of = f"all {len(found.matrices)} matrices " if len(found.matrices) > len(shown) else ""
-        print(f"{all_of}written to {path}")
-        print_report(report)
+        print_json({**comparison.as_record(), "file": path and str(path), "report": report and str(report)})
+    else:
+        total = len(comparison.matrices)
+        print_written(path, report, f"all {total} matrices " if total > len(labels) else "")
 
 
-def _how(options: dict[str, Any], n: int) -> dict[str, Any]:
+def _request(options: dict[str, Any], n: int) -> dict[str, Any]:
+    """What `compare` is asked for."""
     from seamripper.comparing import Rule, Stitching, batch_for
-    from seamripper.matching import Task
-    from seamripper.models import Training
 
     rule = Rule(
         sampling=options["sampling"],
@@ -123,32 +112,41 @@ def _how(options: dict[str, Any], n: int) -> dict[str, Any]:
         optimise=not options["exact"],
         products="float64" if options["exact"] else "float32",
     )
-    task = Task(Training(epochs=options["task_epochs"]), init="direct")
-    return {"rule": rule, "stitching": Stitching(task, options["task_samples"])}
+    matchings, word = registry_of("matchings"), options["matching"]
+    usual = word.partition("?")[0] == "task"
+    task = matchings.vary(Stitching().task, word) if usual else matchings.make(word)
+    return {
+        "measures": options["measures"],
+        "sender_cuts": options["sender_cuts"] or options["cuts"],
+        "receiver_cuts": options["receiver_cuts"] or options["cuts"],
+        "rule": rule,
+        "stitching": Stitching(task, options["task_samples"]),
+    }
 
 
-def _require_scores(found: Comparison) -> None:
+def _require_scores(comparison: sr.Comparison) -> None:
     """Where no measure has any score, the reasons are all that there is to tell."""
-    if any(score is not None for matrix in found.matrices.values() for row in matrix.scores for score in row):
+    matrices = comparison.matrices.values()
+    if any(score is not None for matrix in matrices for row in matrix.scores for score in row):
         return
-    reasons = dict.fromkeys(reason for matrix in found.matrices.values() for reason in matrix.failed.values())
+    reasons = dict.fromkeys(reason for matrix in matrices for reason in matrix.failed.values())
     more = f" And {len(reasons) - 3} more such." if len(reasons) > 3 else ""
     raise MeasureError(f"There is no score at all. {' '.join(list(reasons)[:3])}{more}")
 
 
-def _show(found: Comparison, names: list[str]) -> None:
-    record = found.record
-    n, rule = f"{record['n']:,} samples of {record['data']['name']}", record["rule"]
+def _show(comparison: sr.Comparison, labels: list[str]) -> None:
+    record, functional = comparison.record, comparison.record.get("functional", {})
+    data, rule = record["data"]["name"], record["rule"]
     print(f"sender {record['sender']['source']}, receiver {record['receiver']['source']}")
-    for name in names:
-        matrix = found[name]
-        made = f"{n}, sampling {rule['sampling']}{_rows(matrix, record['n'])}, {rule['folds']} folds"
-        if name in record.get("functional", {}):
-            parts = record["functional"]
-            fitted = min(parts["fitted"], parts[name].get("samples") or parts["fitted"])
-            made = f"stitched on {fitted:,} samples of {record['data']['name']}, "
-            made += f"scored on {parts['held_out']:,} others, the last of {rule['folds']} folds"
-        _show_matrix(f"{name}, a {matrix.direction}: {made}", found, matrix)
+    for label in labels:
+        matrix = comparison[label]
+        made = f"{record['n']:,} samples of {data}, sampling {rule['sampling']}{_rows(matrix, record['n'])}, "
+        made += f"{rule['folds']} folds"
+        if label in functional:
+            fitted = min(functional["fitted"], functional[label].get("samples") or functional["fitted"])
+            made = f"stitched on {fitted:,} samples of {data}, scored on {functional['held_out']:,} others, "
+            made += f"the last of {rule['folds']} folds"
+        _show_matrix(f"{label}, a {matrix.direction}: {made}", comparison, matrix)
 
 
 def _rows(matrix: Matrix, samples: int) -> str:
@@ -159,30 +157,31 @@ def _rows(matrix: Matrix, samples: int) -> str:
     return f", {counts[0]:,} rows" if len(counts) == 1 else f", {counts[0]:,} to {counts[-1]:,} rows"
 
 
-def _show_matrix(title: str, found: Comparison, matrix: Matrix) -> None:
+def _show_matrix(title: str, comparison: sr.Comparison, matrix: Matrix) -> None:
     """A table, with the reasons below it why some of its cells are empty."""
-    names = [f"{k} {name}" for k, name in enumerate(found.receivers, 1)]
+    receivers = comparison.receivers
     corner = "sender ↓ receiver →"
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PIPE
-    fits = sum(max(len(name), 5) + 3 for name in (corner, *found.receivers)) < width
-    columns = found.receivers if fits else [str(k) for k in range(1, len(names) + 1)]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+    fits = sum(max(len(name), 5) + 3 for name in (corner, *receivers)) < width
+    columns = receivers if fits else [str(k) for k in range(1, len(receivers) + 1)]
     rows = [
-        [name, *("–" if score is None else _digits(score.value) for score in row)]
-        for name, row in zip(found.senders, matrix.scores, strict=True)
+        [name, *("–" if score is None else digits(score.value) for score in row)]
+        for name, row in zip(comparison.senders, matrix.scores, strict=True)
     ]
     print_table(title, [corner, *columns], rows)
     if not fits:
-        print(f"receiver: {', '.join(names)}")
+        print(f"receiver: {', '.join(f'{k} {name}' for k, name in enumerate(receivers, 1))}")
     cells: dict[str, list[str]] = defaultdict(list)
     for cell, reason in matrix.failed.items():
         cells[reason].append(cell)
-    for reason, those in list(cells.items())[:_REASONS]:
-        more = f" and {len(those) - 1} more" if len(those) > 1 else ""
-        print(f"– at {those[0]}{more}: {reason}")
-    rest = sum(len(those) for those in list(cells.values())[_REASONS:])
+    for reason, names in list(cells.items())[:_REASONS]:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        print(f"– at {names[0]}{more}: {reason}")
+    rest = sum(len(names) for names in list(cells.values())[_REASONS:])
     if rest:
         print(f"– at {rest} more for reasons of their own, which --json and --out have")
 
 
-def _digits(value: float) -> str:
+def digits(value: float) -> str:
+    """A score as a table has it: with three decimals, or three digits if it is large."""
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"

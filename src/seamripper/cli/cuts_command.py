@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
+import seamripper as sr
 from seamripper._words import shape_text
-from seamripper.cli._parse import Shape, example_for, json_option
-from seamripper.cli._show import print_json, print_table
+from seamripper.cli.inputs import Shape, example_for, json_option
+from seamripper.cli.output import print_json, print_table
 
 
 @click.command("cuts")
 @click.argument("model")
-@click.option(
-    "--input", "shape", type=Shape(), help="Shape of one input, say 3x28x28, where the model does not say it."
-)
+@click.option("--input", "shape", type=Shape(),
+              help="Shape of one input, say 3x28x28, where the model does not say it.")  # fmt: skip
 @click.option("--aliases", is_flag=True, help="Show the other names of each place.")
 @json_option
 def command(model: str, shape: tuple[int, ...] | None, aliases: bool, as_json: bool) -> None:
@@ -21,17 +21,14 @@ def command(model: str, shape: tuple[int, ...] | None, aliases: bool, as_json: b
 
     MODEL is zoo:resnet18, imagenet:NAME, torchvision:…, timm:…, hf:FOLDER, FILE.py:FUNCTION or FILE.safetensors.
     """
-    from seamripper.cut import cuts
-    from seamripper.models import load
-
-    loaded = load(model)
-    found = cuts(loaded, example_for(loaded, shape))
+    loaded = sr.load(model)
+    cuts = sr.cuts(loaded, example_for(loaded, shape))
     if as_json:
-        print_json({"model": model, "cuts": [vars(cut) for cut in found]})
+        print_json({"model": model, "cuts": [vars(cut) for cut in cuts]})
         return
     rows = [
         [c.name, shape_text(c.shape), c.layout, f"{c.before:,}", f"{c.after:,}", *([", ".join(c.aliases)] * aliases)]
-        for c in found
+        for c in cuts
     ]
     columns = ["cut", "shape", "layout", "parameters before", "after", *(["also called"] * aliases)]
-    print_table(f"{len(found)} cuts of {model}", columns, rows, left=3)
+    print_table(f"{len(cuts)} cuts of {model}", columns, rows, left=3)

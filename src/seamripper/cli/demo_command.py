@@ -11,20 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seamripper.cli._cast import NETWORK, SAME, Part, receivers, senders, train_all
-from seamripper.cli._parse import json_option
-from seamripper.cli._reported import print_report, reported
-from seamripper.cli._show import print_json, print_table, progress
+import seamripper as sr
+from seamripper.cli.demo_cast import NETWORK, SAME, Candidate, Cast
+from seamripper.cli.inputs import FOLDER, json_option
+from seamripper.cli.output import print_json, print_table, print_written, progress, save_report
 
 if TYPE_CHECKING:
-    from seamripper._progress import Watcher
-    from seamripper.audits import Audited
-    from seamripper.cut import Split
-    from seamripper.data import Samples
-    from seamripper.estimate import Estimate
     from seamripper.experiment.single import Single
 
-_FIT, _TEST = 2000, 1000
+FIT, TEST = 2000, 1000
+"""Images that stitches are fitted and scored on."""
 _AUDITS = ("margin", "conflict")
 _COLUMNS = [
     "sender into Digit",
@@ -34,60 +30,60 @@ _COLUMNS = [
     "judged with a conflict set",
     "judged by interventions",
 ]
-_TOLD = ("Colour", "Digit, other seed")
+_PRINTED = ("Colour", "Digit, other seed")
 """Whose judgements are printed; the report has all."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
+class Judged:
     """What came of one sender: judged with the conflict set, and by the built-in interventions alone."""
 
     name: str
     truth: str
-    test: Samples
-    conflict: Audited
-    interventions: Audited
+    test: sr.Samples
+    conflict: sr.Audited
+    interventions: sr.Audited
 
     @property
-    def accuracy(self) -> Estimate:
+    def accuracy(self) -> sr.Estimate:
+        """Of the network with this sender in front, where the cues agree."""
         return self.conflict.outcomes[0].result.top1
 
     @property
-    def agreement(self) -> Estimate | None:
+    def agreement(self) -> sr.Estimate | None:
         """With the receiver on the conflict set; noise looks at no inputs, so there it has none."""
-        found = self.conflict.verdicts.get("conflict")
-        return None if found is None else found.observed
+        verdict = self.conflict.verdicts.get("conflict")
+        return None if verdict is None else verdict.observed
 
     def row(self) -> list[str]:
+        """The sender as a row of the table."""
         agreement = "–" if self.agreement is None else str(self.agreement)
-        said = [_short(found.conclusion) for found in (self.conflict, self.interventions)]
-        return [self.name, _short(self.truth), str(self.accuracy), agreement, *said]
+        answers = [_short(audited.conclusion) for audited in (self.conflict, self.interventions)]
+        return [self.name, _short(self.truth), str(self.accuracy), agreement, *answers]
 
-    def results(self, folder: Path, digit: Split, conflict: Samples) -> list[Single]:
-        """Both audits as a study keeps them; those with the conflict set first."""
+    def results(self, folder: Path, digit: sr.Split, conflict: sr.Samples) -> Iterator[Single]:
+        """Both audits as a study keeps them; the one with the conflict set first."""
         from seamripper.audits import chosen_audits, deciding_set
         from seamripper.experiment.single import audit_result
 
-        results = []
         for audited, samples in ((self.conflict, conflict), (self.interventions, None)):
             decided = deciding_set(audited, self.test, samples, chosen_audits(_AUDITS), None)
-            names = (self.name, "Digit")
-            results.append(audit_result(folder, audited, digit, decided, names=names, known=self.truth))
-        return results
+            yield audit_result(folder, audited, digit, decided, names=(self.name, "Digit"), known=self.truth)
 
     def as_record(self) -> dict[str, Any]:
-        found = {"conflict": self.conflict, "interventions": self.interventions}
+        """The sender as JSON has it."""
         return {
             "sender": self.name,
             "truth": self.truth,
             "accuracy": self.accuracy.as_record(),
             "agreement": self.agreement and self.agreement.as_record(),
-            **{way: audited.as_record()["judgement"] for way, audited in found.items()},
+            "conflict": self.conflict.as_record()["judgement"],
+            "interventions": self.interventions.as_record()["judgement"],
         }
 
 
 @click.command("demo")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs/demo", show_default=True,
+@click.option("--out", type=FOLDER, default="runs/demo", show_default=True,
               help="The folder for the networks and the report.")  # fmt: skip
 @click.option("--n", type=click.IntRange(min=100), default=10_000, show_default=True, help="Training samples.")
 @click.option("--cut", default="layer2", show_default=True)
@@ -97,31 +93,30 @@ def command(out: Path, n: int, cut: str, as_json: bool) -> None:
 
     Of each sender it is known whether it knows the digit too. Networks are kept in the folder, and trained once.
     """
-    from seamripper.data import load_data
-
-    fit = load_data("mnist/correlated", "train", n=min(n, _FIT))
-    test, conflict = (load_data(f"mnist/{kind}", "test", n=_TEST) for kind in ("correlated", "digit"))
-    memo: dict[str, Any] = {}
+    fit = sr.load_data("mnist/correlated", "train", n=min(n, FIT))
+    test, conflict = (sr.load_data(f"mnist/{kind}", "test", n=TEST) for kind in ("correlated", "digit"))
     started = time.time()
     with progress(quiet=as_json) as watch, _one_thread():
-        train_all(out, n, watch)
-        digit, other = receivers(out, n, cut, watch)
-        cast = senders(digit, fit, test, out, n, watch)
-        found = [_judged(part, digit, other, conflict, memo, watch) for part in cast]
-        story = _story(found)
-        results = [result for one in found for result in one.results(out, digit, conflict)]
+        cast = Cast(out, n, watch)
+        cast.train_all()
+        digit, other = cast.receivers(cut)
+        # The controls are the same for every sender of one architecture.
+        shared: dict[str, Any] = {"others": [other], "memo": {}, "watch": watch}
+        outcomes = [_judge(candidate, digit, conflict, shared) for candidate in cast.senders(digit, fit, test)]
+        summary = story(outcomes)
+        results = [result for outcome in outcomes for result in outcome.results(out, digit, conflict)]
     made = f"Networks {NETWORK}, trained for 4 epochs on {n:,} images or as many as there are."
-    report = reported(out, "demo", results, started=started, about=f"Who knows what Digit knows? {story} {made}")
+    report = save_report(out, "demo", results, started=started, about=f"Who knows what Digit knows? {summary} {made}")
     if as_json:
-        print_json({"report": str(report), "results": [one.as_record() for one in found]})
+        print_json({"report": str(report), "results": [outcome.as_record() for outcome in outcomes]})
         return
-    rows = [one.row() for one in found]
+    rows = [outcome.row() for outcome in outcomes]
     print_table(f"Who knows what Digit knows? Cut at {cut}; [95 % interval]", _COLUMNS, rows, left=len(_COLUMNS))
-    for one in found:
-        if one.name in _TOLD:
-            print(f"\n{one.name}: {one.conflict}")
-    print(f"\n{story}")
-    print_report(report)
+    for outcome in outcomes:
+        if outcome.name in _PRINTED:
+            print(f"\n{outcome.name}: {outcome.conflict}")
+    print(f"\n{summary}")
+    print_written(None, report)
 
 
 @contextlib.contextmanager
@@ -137,42 +132,39 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _judged(part: Part, digit: Split, other: Split, conflict: Samples, memo: dict[str, Any], watch: Watcher) -> _Judged:
-    from seamripper.audits import audit
+def _judge(candidate: Candidate, digit: sr.Split, conflict: sr.Samples, shared: dict[str, Any]) -> Judged:
     from seamripper.data import Paired
 
-    def audited(conflict: Samples | None) -> Audited:
-        return audit(
-            part.sender,
+    audits = [
+        sr.audit(
+            candidate.sender,
             digit,
-            part.fit,
-            part.test,
-            conflict=conflict,
-            others=[other],
+            candidate.fit,
+            candidate.test,
+            conflict=samples,
             seeds=(0,),
             controls=("self", "other_seed", "random_sender", "clustered_noise"),
             audits=_AUDITS,
-            # The controls are the same for every sender of one architecture.
-            memo=memo,
-            watch=watch,
+            **shared,
         )
+        for samples in (conflict, None)
+    ]
+    return Judged(candidate.name, candidate.truth, Paired.of(candidate.test).receiver, *audits)
 
-    return _Judged(part.name, part.truth, Paired.of(part.test).receiver, audited(conflict), audited(None))
 
-
-def _story(found: Sequence[_Judged]) -> str:
+def story(outcomes: Sequence[Judged]) -> str:
     """What the table shows, in this run's own figures."""
-    alone = found[0].conflict.outcomes[0].result.receiver_here
+    alone = outcomes[0].conflict.outcomes[0].result.receiver_here
     if alone.low <= 0.5:
         return "These networks are too weak to show what the demo is about; take more samples (--n)."
-    best = max(found, key=lambda one: one.accuracy.value)
+    best = max(outcomes, key=lambda outcome: outcome.accuracy.value)
     fooled = "" if best.truth == SAME else ", which does not have Digit's information: such an accuracy is no evidence"
-    by_set = sum(one.conflict.conclusion == one.truth for one in found)
-    by_changes = sum(one.interventions.conclusion == one.truth for one in found)
+    by_set = sum(outcome.conflict.conclusion == outcome.truth for outcome in outcomes)
+    by_changes = sum(outcome.interventions.conclusion == outcome.truth for outcome in outcomes)
     return (
         f"Where the cues agree, Digit alone is right on {alone.value:.1%}, and the best of the stitched networks, with "
         f"{best.name} in front, on {best.accuracy.value:.1%}{fooled}. Judged as they are: "
-        f"{by_set} of {len(found)} with the conflict set, {by_changes} of {len(found)} by interventions alone."
+        f"{by_set} of {len(outcomes)} with the conflict set, {by_changes} of {len(outcomes)} by interventions alone."
     )
 
 

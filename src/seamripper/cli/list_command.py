@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json, print_table
+from seamripper.cli.inputs import REGISTRIES, json_option, registry_of
+from seamripper.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from seamripper.measures import Measure
-    from seamripper.registry import Registry
 
-_LISTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "data": ("seamripper.data:datasets", ()),
-    "models": ("seamripper.models:sources", ()),
-    "stitches": ("seamripper.stitches:stitches", ()),
-    "matchings": ("seamripper.matching:matchings", ()),
-    "measures": ("seamripper.measures:measures", ("direction", "symmetric", "needs")),
-    "controls": ("seamripper.controls:controls", ("known",)),
-    "interventions": ("seamripper.audits.interventions:interventions", ("kind",)),
-    "audits": ("seamripper.audits:audits", ()),
-    "engines": ("seamripper.experiment.engines:engines", ()),
-    "parts": ("seamripper.experiment:parts", ("asked_for",)),
-    "papers": ("seamripper.papers:papers", ()),
+_FACTS = {
+    "measures": ("direction", "symmetric", "needs"),
+    "controls": ("known",),
+    "interventions": ("kind",),
+    "parts": ("asked_for",),
 }
-"""Where the registry of each kind is, and what its entries say of themselves in a table."""
+"""What the entries of a kind say of themselves in a table."""
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(list(_LISTS)))
+@click.argument("what", type=click.Choice(list(REGISTRIES)))
 @json_option
 def command(what: str, as_json: bool) -> None:
     """List what there is of a kind, with its options: each goes by `name?option=value` wherever it is asked for.
 
     What third parties have registered is listed as well, and what of it cannot be used, with the reason.
     """
-    place, facts = _LISTS[what]
-    module, _, name = place.partition(":")
-    registry: Registry[Any] = getattr(importlib.import_module(module), name)
-    entries, broken = _entries(what, registry), dict(registry.broken)
+    entries, broken = _entries(what), dict(registry_of(what).broken)
     if what == "models":
         from seamripper.models import architectures
 
@@ -51,6 +39,7 @@ def command(what: str, as_json: bool) -> None:
     if as_json:
         print_json({what: entries, "broken": broken})
         return
+    facts = _FACTS.get(what, ())
     rows = [[name, *(_in_words(entry[fact]) for fact in facts), entry["about"]] for name, entry in entries.items()]
     columns = ["name", *facts, "what it is"]
     print_table(f"{what} (their options: --json)", columns, rows, left=len(columns))
@@ -58,8 +47,8 @@ def command(what: str, as_json: bool) -> None:
         click.echo(f"{name} cannot be used: {why}", err=True)
 
 
-def _entries(what: str, registry: Registry[Any]) -> dict[str, dict[str, Any]]:
-    entries: dict[str, dict[str, Any]] = {}
+def _entries(what: str) -> dict[str, dict[str, Any]]:
+    registry, entries = registry_of(what), dict[str, dict[str, Any]]()
     if what == "models":
         models = (item for source in registry.values() for item in source.models().items())
         return {word: {"about": about, "options": options} for word, (about, options) in models}
@@ -68,7 +57,7 @@ def _entries(what: str, registry: Registry[Any]) -> dict[str, dict[str, Any]]:
         entry: dict[str, Any] = {"about": about, "options": options}
         if what == "measures":
             entry = {**_measure(cls.variants()[0]), **entry}
-        entry |= {fact: getattr(cls, fact) for fact in _LISTS[what][1] if fact not in entry}
+        entry |= {fact: getattr(cls, fact) for fact in _FACTS.get(what, ()) if fact not in entry}
         entries[f"{name}:{cls.takes.upper()}" if getattr(cls, "takes", "") else name] = entry
         variants = cls.variants if isinstance(getattr(cls, "variants", None), dict) else {}
         entries |= {f"{name}/{variant}": {"about": line, "options": options} for variant, line in variants.items()}

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json, print_table
+import seamripper as sr
+from seamripper.cli.inputs import Word, WordCommand, json_option
+from seamripper.cli.output import print_json, print_table
 from seamripper.errors import MeasureError
-
-if TYPE_CHECKING:
-    from seamripper.comparing import Pairing
-    from seamripper.estimate import Estimate
-    from seamripper.measures import Measure
 
 USUAL = ("linear_cka", "debiased_cka", "opd", "regression_r2", "mutual_knn")
 """One of each kind: alignment of Gram matrices, biased and not; shape; what a linear map finds; neighbours."""
 
 
-@click.command("measure")
+@click.command("measure", cls=WordCommand)
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
-@click.option("-m", "--measures", "words", multiple=True, default=USUAL, show_default=", ".join(USUAL),
+@click.option("-m", "--measures", "words", type=Word("measures"), multiple=True, default=USUAL,
+              show_default=", ".join(USUAL),
               help="A name, with options svcca?dims=20; FILE.py:CLASS; moments, rows, all. Repeatable.")  # fmt: skip
 @click.option("--sampling", type=click.Choice(["positions", "flatten", "pool"]), help="How maps or tokens become rows.")
 @json_option
@@ -35,45 +32,35 @@ def command(
     A (the sender) and B (the receiver) are files of `seamripper activations`, or .npy files: rows (n, d), tokens
     (n, t, d) or maps (n, c, h, w). The last two need --sampling.
     """
-    from seamripper.activations import Activations
     from seamripper.comparing import pair_activations
-    from seamripper.measures import choose_measures
+    from seamripper.measures import choose_measures, reason
 
-    asked = choose_measures(words)
-    both = pair_activations(Activations.load(a), Activations.load(b), sampling=sampling, names=(str(a), str(b)))
-    scored = [(measure, _scored(measure, both)) for measure in asked]
-    if all(isinstance(found, str) for _, found in scored):
-        raise MeasureError(" ".join(dict.fromkeys(str(found) for _, found in scored)))
+    measures = choose_measures(words)
+    activations = sr.Activations.load(a), sr.Activations.load(b)
+    both = pair_activations(*activations, sampling=sampling, names=(str(a), str(b)))
+    scores: dict[str, sr.Estimate] = {}
+    reasons: dict[str, str] = {}
+    for measure in measures:
+        try:
+            scores[measure.label] = sr.score(measure, both.pair(measure), sampling=both.sampling)
+        # A measure of the user's own may raise anything, and must not take the others along.
+        except Exception as e:
+            reasons[measure.label] = reason(measure, e)
+    if not scores:
+        raise MeasureError(" ".join(dict.fromkeys(reasons.values())))
     if as_json:
-        print_json([_record(measure, found, both.sampling) for measure, found in scored])
+        print_json([
+            scores[m.label].as_record() if m.label in scores else
+            {"measure": m.label, "value": None, "n": None, "sampling": both.sampling, "interval": None,
+             "direction": m.claims.direction, "reason": reasons[m.label]}
+            for m in measures
+        ])  # fmt: skip
         return
-    rows = [
-        [measure.label, f"{found.value:.4f}", _interval(found), f"{found.n:,}"]
-        for measure, found in scored
-        if not isinstance(found, str)
-    ]
+    rows = [[label, f"{score.value:.4f}", _interval(score), f"{score.n:,}"] for label, score in scores.items()]
     print_table(f"{a} and {b}, sampling: {both.sampling}", ["measure", "value", "95 % interval", "n"], rows)
-    for _, found in scored:
-        if isinstance(found, str):
-            print(found)
+    for why in reasons.values():
+        print(why)
 
 
-def _scored(measure: Measure, both: Pairing) -> Estimate | str:
-    """The score, or why there is none."""
-    from seamripper.measures import reason, score
-
-    try:
-        return score(measure, both.pair(measure), sampling=both.sampling)
-    except Exception as e:
-        return reason(measure, e)
-
-
-def _record(measure: Measure, found: Estimate | str, sampling: str) -> dict[str, Any]:
-    if not isinstance(found, str):
-        return found.as_record()
-    none = {"value": None, "n": None, "sampling": sampling, "interval": None, "direction": measure.claims.direction}
-    return {"measure": measure.label, **none, "reason": found}
-
-
-def _interval(found: Estimate) -> str:
-    return "–" if not found.has_interval else f"[{found.low:.4f}, {found.high:.4f}]"
+def _interval(score: sr.Estimate) -> str:
+    return f"[{score.low:.4f}, {score.high:.4f}]" if score.has_interval else "–"

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json, print_table
-from seamripper.cli._study import duration
+from seamripper.cli.inputs import json_option
+from seamripper.cli.output import duration, print_json, print_table
 
 if TYPE_CHECKING:
     from seamripper.papers import Item, Paper

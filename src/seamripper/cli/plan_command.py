@@ -7,43 +7,41 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json, print_table
-from seamripper.cli._study import duration, engine_of, store_option, study_argument, with_engine
+import seamripper as sr
+from seamripper.cli.inputs import WordCommand, engine_option, json_option, registry_of, store_option, study_argument
+from seamripper.cli.output import announce, duration, print_json, print_table
 
 if TYPE_CHECKING:
     from seamripper.experiment import Plan
 
 
-@click.command("plan")
+@click.command("plan", cls=WordCommand)
 @study_argument
 @store_option
-@with_engine
+@engine_option
 @json_option
-def command(
-    study: Path, store: Path | None, engine_name: str, address: str | None, workers: int | None, as_json: bool
-) -> None:
+def command(study: Path, store: Path | None, engine: str, as_json: bool) -> None:
     """Say what STUDY.toml would run: jobs by kind, about how long they take, and what is done already."""
-    from seamripper.experiment import Experiment, Store, plan, store_of
+    from seamripper.experiment import store_of
     from seamripper.experiment.engines import Terms
 
-    experiment = Experiment.read(study)
+    experiment = sr.Experiment.read(study)
     folder = store or store_of(experiment)
     if folder.is_dir() and any(folder.iterdir()):
-        with Store(folder) as there:
-            planned = plan(experiment, there)
+        with sr.Store(folder) as there:
+            planned = sr.plan(experiment, there)
     else:
-        planned = plan(experiment)
-    engine = engine_of(engine_name, address, workers)
+        planned = sr.plan(experiment)
+    runs_on = registry_of("engines").make(engine)
     if experiment.resources.gpus:
         # What cannot be had is found here, and not by waiting for it.
-        engine.require(Terms(str(folder), experiment.threads, experiment.resources.gpus))
+        runs_on.require(Terms(str(folder), experiment.threads, experiment.resources.gpus))
     for sentence in planned.damage:
-        click.echo(f"seamripper: {sentence}", err=True)
+        announce(sentence)
     if as_json:
         print_json({**planned.as_record(), "store": str(folder)})
-        return
-    _show(planned, folder)
+    else:
+        _show(planned, folder)
 
 
 def _show(planned: Plan, folder: Path) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from seamripper.cli._parse import OutputPath, json_option
-from seamripper.cli._show import print_json
-from seamripper.cli._study import store_argument
+from seamripper.cli.inputs import FOLDER, OutputPath, json_option, store_argument
+from seamripper.cli.output import announce, print_json
 
 INCOMPLETE = 1
 
@@ -17,7 +16,7 @@ INCOMPLETE = 1
 @click.command("report")
 @store_argument
 @click.option("--out", type=OutputPath(".html"), help="The file (default: report.html in STORE).")
-@click.option("--figures", "folder_out", type=click.Path(path_type=Path, file_okay=False),
+@click.option("--figures", "folder_out", type=FOLDER,
               help="Write the figures into this folder too, one file each.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(["png", "pdf", "svg"]), default="png", show_default=True,
               help="Of the figures.")  # fmt: skip
@@ -44,6 +43,6 @@ def command(
         if folder_out is not None:
             print(f"{len(files)} figures written to {folder_out}")
         if reading.incomplete:
-            click.echo(f"seamripper: The report is incomplete: {reading.incomplete}", err=True)
+            announce(f"The report is incomplete: {reading.incomplete}")
     if reading.incomplete:
         sys.exit(INCOMPLETE)

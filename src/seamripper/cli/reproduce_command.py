@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json
-from seamripper.cli._study import duration, engine_of, standing, store_option, terminable, with_engine
+from seamripper.cli.inputs import (
+    FILE,
+    WordCommand,
+    engine_option,
+    json_option,
+    quiet_option,
+    registry_of,
+    retry_option,
+    store_option,
+)
+from seamripper.cli.output import announce, duration, print_json, standing
 
 if TYPE_CHECKING:
     from seamripper.papers import ItemReport
@@ -18,32 +26,19 @@ if TYPE_CHECKING:
 SOME_FAILED = 1
 
 
-@click.command("reproduce")
+@click.command("reproduce", cls=WordCommand)
 @click.argument("word", metavar="PAPER[/ITEM]")
 @click.option("--profile", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
               help="quick: two cores, minutes. paper: the authors' sizes.")  # fmt: skip
 @store_option
-@with_engine
-@click.option("--docs", type=click.Path(path_type=Path, dir_okay=False),
-              help="Also write it as Markdown to this file, figures beside it (needs matplotlib).")  # fmt: skip
-@click.option("--measured", type=click.Path(path_type=Path, dir_okay=False),
+@engine_option
+@click.option("--docs", type=FILE, help="Also write it as Markdown to this file, figures beside it (needs matplotlib).")
+@click.option("--measured", type=FILE,
               help="Also write to this JSON file how long each item took: `seamripper papers` reads it.")  # fmt: skip
-@click.option("--retry-failed", is_flag=True, help="Do jobs again that have failed before.")
-@click.option("--quiet", is_flag=True, help="Say nothing but what goes wrong.")
+@retry_option
+@quiet_option
 @json_option
-def command(
-    word: str,
-    profile: Any,
-    store: Path | None,
-    engine_name: str,
-    address: str | None,
-    workers: int | None,
-    docs: Path | None,
-    measured: Path | None,
-    retry_failed: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+def command(word: str, docs: Path | None, measured: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
     """Reproduce a paper, or one of its tables and figures. Stop it, kill it, run it again: it goes on.
 
     Each item ends in the paper's claims, restated as checks: reproduced, not reproduced, or not decided at this size.
@@ -54,17 +49,11 @@ def command(
     from seamripper.papers.reproduce import Listener
 
     paper, items = choose(word)
-    engine = engine_of(engine_name, address, workers)
+    options["engine"] = registry_of("engines").make(options["engine"])
     silent = quiet or as_json
-
-    def announce(line: str) -> None:
-        click.echo(f"seamripper: {line}", err=True)
-
-    with terminable(), standing(quiet=silent) as watch:
+    with standing(quiet=silent) as watch:
         listener = Listener(announce, watch, *(() if silent else (_print_report,)))
-        reproduction = reproduce(
-            paper, items, profile=profile, store=store, engine=engine, retry_failed=retry_failed, listener=listener
-        )
+        reproduction = reproduce(paper, items, **options, listener=listener)
     paths = save(reproduction)
     if docs is not None:
         save_docs(reproduction, docs)

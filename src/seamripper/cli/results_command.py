@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json, print_table
-from seamripper.cli._study import store_argument
+import seamripper as sr
+from seamripper.cli.inputs import FILE, json_option, store_argument
+from seamripper.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from seamripper.experiment.parts.base import Row
@@ -23,7 +23,7 @@ _WORDS = ("key", "sampling", "experiment", "state")
 
 @click.command("results")
 @store_argument
-@click.option("--to", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write a .csv or .parquet file.")
+@click.option("--to", "path", type=FILE, help="Write a .csv or .parquet file.")
 @click.option("--experiment", help="Of this experiment alone (default: of all in the store).")
 @click.option("--figure", "figures", multiple=True, help="These figures alone: top1, agreement … Repeatable.")
 @json_option
@@ -32,9 +32,9 @@ def command(folder: Path, path: Path | None, experiment: str | None, figures: tu
 
     In Python: seamripper.experiment.as_pandas(seamripper.Store("runs/study")).
     """
-    from seamripper.experiment import Store, export, table
+    from seamripper.experiment import export, table
 
-    with Store(folder) as store:
+    with sr.Store(folder) as store:
         if path is not None:
             if figures:
                 raise click.UsageError("--figure is for the screen: a file has every figure, to be chosen from later.")
@@ -45,11 +45,11 @@ def command(folder: Path, path: Path | None, experiment: str | None, figures: tu
     rows = [row for row in rows if not figures or row.get("figure") in figures]
     if as_json:
         print_json({"columns": columns, "rows": rows})
-        return
-    _show(folder, columns, rows)
+    else:
+        _show(folder, rows)
 
 
-def _show(folder: Path, columns: list[str], rows: list[Row]) -> None:
+def _show(folder: Path, rows: list[Row]) -> None:
     """What differs between the rows, in a table; what is the same in all, in a line above it."""
     short = [_short(row) for row in rows]
     names = dict.fromkeys(name for row in short for name in row if name not in _WORDS)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json
-from seamripper.cli._study import (
-    duration,
-    engine_of,
-    standing,
+import seamripper as sr
+from seamripper.cli.inputs import (
+    WordCommand,
+    engine_option,
+    json_option,
+    quiet_option,
+    registry_of,
+    retry_option,
     store_option,
     study_argument,
-    terminable,
-    with_engine,
 )
+from seamripper.cli.output import announce, duration, print_json, standing
 
 if TYPE_CHECKING:
     from seamripper.experiment import Summary
@@ -26,40 +27,25 @@ if TYPE_CHECKING:
 SOME_FAILED = 1
 
 
-@click.command("run")
+@click.command("run", cls=WordCommand)
 @study_argument
 @store_option
-@with_engine
-@click.option("--retry-failed", is_flag=True, help="Do jobs again that have failed before.")
+@engine_option
+@retry_option
 @click.option("--shard", help="I/N: the I-th of N parts, from 0, for machines that share the folder.")
-@click.option("--quiet", is_flag=True, help="Say nothing but what goes wrong.")
+@quiet_option
 @json_option
 def command(
-    study: Path,
-    store: Path | None,
-    engine_name: str,
-    address: str | None,
-    workers: int | None,
-    retry_failed: bool,
-    shard: str | None,
-    quiet: bool,
-    as_json: bool,
+    study: Path, store: Path | None, engine: str, shard: str | None, *, retry_failed: bool, quiet: bool, as_json: bool
 ) -> None:
     """Run STUDY.toml: what is not done yet, on all cores or on a Ray cluster. Stop it, kill it, run it again.
 
     Exit code 1 says that some jobs failed; the others were done, and `seamripper status` tells why they did.
     """
-    from seamripper.experiment import Experiment, run
-
-    experiment = Experiment.read(study)
-    engine = engine_of(engine_name, address, workers)
-
-    def announce(line: str) -> None:
-        click.echo(f"seamripper: {line}", err=True)
-
-    choices: dict[str, Any] = {"engine": engine, "shard": shard, "retry_failed": retry_failed}
-    with terminable(), standing(quiet=quiet or as_json) as watch:
-        summary = run(experiment, store, **choices, announce=announce, watch=watch)
+    experiment = sr.Experiment.read(study)
+    choices = {"engine": registry_of("engines").make(engine), "shard": shard, "retry_failed": retry_failed}
+    with standing(quiet=quiet or as_json) as watch:
+        summary = sr.run(experiment, store, **choices, announce=announce, watch=watch)
     if as_json:
         print_json(summary.as_record())
     elif not quiet:

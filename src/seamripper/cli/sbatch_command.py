@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+import seamripper as sr
 from seamripper._files import atomic
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json
-from seamripper.cli._study import store_option, study_argument
+from seamripper.cli.inputs import FILE, json_option, store_option, study_argument
+from seamripper.cli.output import print_json
 
 
 @click.command("sbatch")
 @study_argument
-@click.option(
-    "--shards", type=click.IntRange(min=1), required=True, help="Tasks of the array, each a part of the study."
-)
+@click.option("--shards", type=click.IntRange(min=1), required=True,
+              help="Tasks of the array, each a part of the study.")  # fmt: skip
 @store_option
-@click.option("--time", "minutes", type=click.IntRange(min=1), default=60, show_default=True, help="Minutes per task.")
+@click.option("--time", type=click.IntRange(min=1), default=60, show_default=True, help="Minutes per task.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="Of sbatch: partition=cpu, mem=8GB, cpus_per_task=4, account=… Repeatable.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The script (default: STUDY.sbatch).")
+@click.option("--out", type=FILE, help="The script (default: STUDY.sbatch).")
 @json_option
-def command(
-    study: Path,
-    shards: int,
-    store: Path | None,
-    minutes: int,
-    settings: tuple[str, ...],
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def command(study: Path, shards: int, store: Path | None, out: Path | None, as_json: bool, **slurm: Any) -> None:
     """Write a script for `sbatch` that runs STUDY.toml as an array, for clusters that have nothing else.
 
     The tasks share one store: `seamripper status STORE` says how they stand, at any time.
     """
-    from seamripper.experiment import Experiment, store_of
+    from seamripper.experiment import store_of
     from seamripper.experiment.shard import sbatch
 
-    experiment = Experiment.read(study)
-    folder = (store or store_of(experiment)).resolve()
-    slurm: dict[str, str | int] = {"time": minutes}
-    for setting in settings:
+    folder = (store or store_of(sr.Experiment.read(study))).resolve()
+    for setting in slurm.pop("settings"):
         name, equals, value = setting.partition("=")
         if not (equals and name.isidentifier() and value):
             raise click.UsageError(f"Expected --set NAME=VALUE, but got {setting!r}.")

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json
-from seamripper.cli._study import terminable
+from seamripper.cli.inputs import json_option
+from seamripper.cli.output import announce, print_json, terminable
 
 
 @click.command("serve")
@@ -26,10 +25,9 @@ def command(folder: Path, port: int, host: str, as_json: bool) -> None:
 
     with terminable(), RunServer(folder, host=host, port=port) as server:
         if server.open_to_others:
-            click.echo(
-                f"seamripper: {host} is not this machine alone: whoever reaches it can read all studies in {folder}, "
-                "without a password.",
-                err=True,
+            announce(
+                f"{host} is not this machine alone: whoever reaches it can read all studies in {folder}, without a "
+                "password."
             )
         if as_json:
             print_json({"address": server.address, "folder": str(folder)})

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json, print_table
-from seamripper.cli._study import duration, store_argument
+import seamripper as sr
+from seamripper.cli.inputs import json_option, store_argument
+from seamripper.cli.output import duration, print_json, print_table
 
 
 @click.command("status")
@@ -19,10 +19,9 @@ from seamripper.cli._study import duration, store_argument
 @json_option
 def command(folder: Path, tracebacks: bool, as_json: bool) -> None:
     """Say how the studies kept in STORE stand: done, running, failed and why, by which runs."""
-    from seamripper.experiment import Store
     from seamripper.experiment.reading import status
 
-    with Store(folder) as store:
+    with sr.Store(folder) as store:
         standing = status(store)
     if as_json:
         print_json(standing)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from seamripper.cli._parse import json_option
-from seamripper.cli._show import print_json, progress
-from seamripper.cli._study import store_argument
+from seamripper.cli.inputs import json_option, store_argument
+from seamripper.cli.output import print_json, progress
 
 PROBLEMS = 1
 
@@ -21,11 +20,7 @@ def command() -> None:
 
 @command.command("check")
 @store_argument
-@click.option(
-    "--mend",
-    is_flag=True,
-    help="Set what is damaged aside, for the next run to compute it anew.",
-)
+@click.option("--mend", is_flag=True, help="Set what is damaged aside, for the next run to compute it anew.")
 @json_option
 def check_command(folder: Path, mend: bool, as_json: bool) -> None:
     """Look at every result and every tensor of STORE. Exit code 1 says that something is wrong."""

@@ -3,52 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from seamripper.cli._parse import SEED, OutputPath, json_option
-from seamripper.cli._show import print_json, print_table, progress
+import seamripper as sr
+from seamripper.cli.inputs import SEED, OutputPath, Word, WordCommand, json_option
+from seamripper.cli.output import print_json, print_table, progress
 
 
-@click.command("train")
+@click.command("train", cls=WordCommand)
 @click.argument("model")
-@click.option("--data", "data_name", required=True, help="What to train on: mnist/digit, cifar10, folder:PATH …")
+@click.option("--data", required=True, help="What to train on: mnist/digit, cifar10, folder:PATH …")
+@click.option("--training", type=Word("training", "seamripper.models:Training"),
+              help="Options of the usual training, '?epochs=8&lr=0.05&schedule=cosine', or another: "
+                   "'balogh?epochs=8'. The usual one is smith (SGD, epochs 4, lr 0.1, batch 128), for autoencoders "
+                   "autoencoder (Adam, epochs 25, lr 1e-4, batch 128).")  # fmt: skip
 @click.option("--out", type=OutputPath(), required=True, help="The checkpoint to write (.safetensors).")
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--n", type=click.IntRange(min=2), help="Train on this many samples (default: all).")
-@click.option("--epochs", type=click.IntRange(min=1), help="Default: 4 for classifiers, 25 for autoencoders.")
-@click.option("--lr", type=float, help="Default: 0.1 for classifiers, 1e-4 for autoencoders.")
-@click.option("--batch", type=click.IntRange(min=2), help="Default: 128.")
-@click.option("--schedule", type=click.Choice(["constant", "cosine"]), help="Of the learning rate; default: constant.")
 @click.option("--again", is_flag=True, help="Train anew even if the checkpoint is there.")
 @json_option
-def command(
-    model: str,
-    data_name: str,
-    out: Path,
-    seed: int,
-    n: int | None,
-    epochs: int | None,
-    lr: float | None,
-    batch: int | None,
-    schedule: str | None,
-    again: bool,
-    as_json: bool,
-) -> None:
+def command(model: str, data: str, training: str | None, out: Path, as_json: bool, **options: Any) -> None:
     """Train MODEL of the zoo (zoo:resnet18, zoo:resnet18?width=0.25 …), with Smith's settings unless told otherwise.
 
     A run that was stopped goes on where it was. A checkpoint of another run is not written over, unless with --again.
     """
-    from seamripper.data import load_data
     from seamripper.estimate import proportion
-    from seamripper.models import Architecture, predict, train, training_for
+    from seamripper.models import Architecture, predict, training_for
 
     architecture = Architecture.parse(model)
-    training = training_for(architecture, epochs=epochs, lr=lr, batch=batch, schedule=schedule)
-    samples = load_data(data_name, "train", n=n)
+    how = training_for(architecture, training)
+    samples, seed = sr.load_data(data, "train", n=options["n"]), options["seed"]
     with progress(quiet=as_json) as watch:
-        trained = train(architecture, samples, training=training, seed=seed, out=out, resume=not again, watch=watch)
-    test = load_data(data_name, "test")
+        choices = {"training": how, "seed": seed, "out": out, "resume": not options["again"]}
+        trained = sr.train(architecture, samples, **choices, watch=watch)
+    test = sr.load_data(data, "test")
     outputs = predict(trained.module, test)
     accuracy = None
     if not architecture.reconstructs:
@@ -59,7 +49,7 @@ def command(
         print_json({"model": str(out), "record": dict(trained.record), "test_accuracy": score})
         return
     rows = [
-        ["trained on", f"{samples.name}, {len(samples):,} samples, seed {seed}, {training.epochs} epochs"],
+        ["trained on", f"{samples.name}, {len(samples):,} samples, seed {seed}, {how.epochs} epochs"],
         ["loss, first and last epoch", f"{losses[0]:.4f} → {losses[-1]:.4f}"],
         ["accuracy on the test split", "–" if accuracy is None else f"{accuracy} (n = {accuracy.n:,})"],
         ["written to", str(out)],

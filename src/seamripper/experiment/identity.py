@@ -87,11 +87,10 @@ class Identities:
         """The architecture, written the one way, and the whole training of a network that is trained here."""
 
         def look() -> dict[str, Any]:
-            from seamripper.models import Architecture, Training, require_for_networks
+            from seamripper.models import Architecture, require_for_networks, training_for
 
             architecture = Architecture.parse(str(network.train))
-            preset, word = "autoencoder" if architecture.reconstructs else "smith", network.training or ""
-            training = Training.make(preset + word if word.startswith("?") or not word else word)
+            training = training_for(architecture, network.training or None)
             require_for_networks(training)
             return {"architecture": architecture.spec, "training": plain(training.as_record())}
 

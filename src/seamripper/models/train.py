@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def train(
     if out is not None:
         require_path(out, "out", error=FileError)
     architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
-    training = training_for(architecture) if training is None else Training.make(training)
+    training = training_for(architecture, training)
     require_for_networks(training)
     check_samples(architecture, samples)
     seed = check_seed(seed)
@@ -97,10 +97,11 @@ def train(
     return model
 
 
-def training_for(architecture: Architecture, **options: Any) -> Training:
-    """The usual training of a network of the zoo, Smith's, with these options; None leaves an option as it is."""
-    usual = Training.make("autoencoder" if architecture.reconstructs else "smith")
-    return replace(usual, **{name: value for name, value in options.items() if value is not None})
+def training_for(architecture: Architecture, training: Training | str | None = None) -> Training:
+    """The training that is asked for, or Smith's, the usual one; `?epochs=2` are options of the usual one."""
+    usual = "autoencoder" if architecture.reconstructs else "smith"
+    word = usual if training is None else training
+    return Training.make(f"{usual}{word}" if isinstance(word, str) and word.startswith("?") else word)
 
 
 def require_for_networks(training: Training) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from seamripper.errors import ExperimentError
 from seamripper.papers.checks import Variants
-from seamripper.papers.claims import COUNTS, Claim, Clause, DecidedClaim
+from seamripper.papers.claims import COUNTS, Claim, Clause
+from seamripper.papers.decisions import DecidedClaim
 from seamripper.papers.items import Item, ItemReading, Paper, PaperPlot, PaperTable
 from seamripper.papers.profiles import PROFILES, Profile, Size, with_options
 from seamripper.papers.reproduce import ItemReport, Reproduction, reproduce

@@ -101,7 +101,7 @@ def numbers(value: Estimate, against: Estimate | float, *, of_seeds: bool = Fals
     if of_seeds:
         return f"from {min(value.values.values()):.3f} to {max(value.values.values()):.3f}"
     if isinstance(against, Estimate):
-        return f"{value.value:.3f} against {against.value:.3f}: {signed(value.minus(against))}"
+        return f"{value.value:.3f} against {against.value:.3f}: {gap_text(value.minus(against))}"
     interval = f" [{value.low:.3f}, {value.high:.3f}]" if value.has_interval else ""
     n = len(value.values)
     units = f"{n} seeds" if n > 1 else f"one seed, n = {value.n:,}" if value.n else "one seed"
@@ -109,10 +109,10 @@ def numbers(value: Estimate, against: Estimate | float, *, of_seeds: bool = Fals
     return f"{value.value:.3f}{interval}, {units}{learning} (bound {against:g})"
 
 
-def signed(gap: Estimate) -> str:
+def gap_text(gap: Estimate) -> str:
     """A difference with its interval; an end that is not known, as a stitch is still learning, is left open.
 
-    >>> signed(Estimate(0.02, 0.01, math.inf, 3)), signed(Estimate(-0.1, -math.inf, -0.05, 3))
+    >>> gap_text(Estimate(0.02, 0.01, math.inf, 3)), gap_text(Estimate(-0.1, -math.inf, -0.05, 3))
     ('+0.020 [+0.010, …), still learning', '-0.100 (…, -0.050], still learning')
     """
     if math.isnan(gap.low):

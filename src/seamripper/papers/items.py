@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,11 @@ from seamripper.errors import ExperimentError, FileError
 from seamripper.estimate import Estimate
 from seamripper.experiment import Experiment
 from seamripper.figures import Figure, Lines, Series, Sheet
-from seamripper.papers.claims import Claim, DecidedClaim, Names, cell_name, decide, figure_name, label_name
+from seamripper.papers.claims import Claim
+from seamripper.papers.decisions import DecidedClaim, decide, points_at
 from seamripper.papers.profiles import Profile, Sizes, departures, work
 from seamripper.papers.results import Results, Select
+from seamripper.papers.rules import Names, cell_name, figure_name, label_name
 
 
 @dataclass(frozen=True)
@@ -67,21 +68,16 @@ class PaperPlot:
                 values = lines.setdefault(name or figure_name(select), {})
                 values[cell[self.along]] = results.find(select.figures, cell)
         places = list(dict.fromkeys(cell[self.along] for cell in cells))
-        series = [Series(name, _points(values, places)) for name, values in lines.items()]
+        series = [Series(name, points_at(places, values)) for name, values in lines.items()]
         for name, select in self.baselines.items():
             values = {place: results.find(select.figures, {**select.labels, self.along: place}) for place in places}
-            series.append(Series(name, _points(values, places), dashed=True))
+            series.append(Series(name, points_at(places, values), dashed=True))
         for name, numbers in self.authors.items():
             series.append(Series(f"{name} (authors)", tuple(Estimate(number) for number in numbers), dashed=True))
         words = tuple(label_name(names, self.along, place) for place in places)
         y = figure_name(Select(*self.selects[0].figures))
         x = "cut" if self.along == "receiver_cut" else self.along
         return Lines(self.title, words, tuple(series), y, x, caption=self.caption)
-
-
-def _points(values: Mapping[Any, Estimate | None], places: Sequence[Any]) -> tuple[Estimate, ...]:
-    points = (values.get(place) for place in places)
-    return tuple(Estimate(math.nan) if point is None else point.as_share for point in points)
 
 
 @dataclass(frozen=True)
@@ -196,10 +192,16 @@ class Paper:
     @functools.cached_property
     def minutes(self) -> Mapping[str, float]:
         """Minutes of each item in the quick profile, from the last run of record."""
-        if self.measured is None or not self.measured.is_file():
+        if self.measured is None:
             return {}
-        try:
-            minutes = json.loads(self.measured.read_text())["minutes"]
-            return {str(name): float(value) for name, value in minutes.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as e:
-            raise FileError(f"{self.measured} is damaged: {e}. `seamripper reproduce --measured` writes it.") from e
+        return numbers_in(self.measured, "minutes", "`seamripper reproduce --measured` writes it.")
+
+
+def numbers_in(path: Path, key: str, remedy: str) -> dict[str, float]:
+    """The numbers by name that a JSON file has under a key; none if there is no file."""
+    if not path.is_file():
+        return {}
+    try:
+        return {str(name): float(value) for name, value in json.loads(path.read_text())[key].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+        raise FileError(f"{path} is damaged: {e}. {remedy}") from e

@@ -12,7 +12,7 @@ from seamripper._files import atomic
 from seamripper.estimate import Estimate
 from seamripper.figures import Figure, Lines, Section, Sheet, describe
 from seamripper.papers.checks import FAILS, HOLDS, OPEN
-from seamripper.papers.claims import claims_sheet
+from seamripper.papers.decisions import claims_sheet
 from seamripper.papers.reproduce import ItemReport, Reproduction
 from seamripper.report.html import cell, lay_out
 from seamripper.report.paper import write_figures
@@ -122,7 +122,7 @@ def _lines(reproduction: Reproduction, figures: dict[str, str]) -> Iterator[str]
     first = _headline(reproduction)
     minutes = reproduction.seconds / 60
     yield from (f"# {reproduction.paper.title}: profile {reproduction.profile}", "", f"**{first.verdict}**", "")
-    yield from (f"    {command(reproduction)}", "", f"{minutes:.0f} minutes{_made_with(reproduction)}.", "")
+    yield from (f"    {command(reproduction)}", "", f"{minutes:.0f} minutes{_provenance_words(reproduction)}.", "")
     yield from (f"Strongest reason to doubt: {first.doubt}", "", _MARKS, "")
     for report in reproduction.reports:
         section = _section(report, cells=False)
@@ -131,7 +131,7 @@ def _lines(reproduction: Reproduction, figures: dict[str, str]) -> Iterator[str]
             yield from _figure(figure, figures)
 
 
-def _made_with(reproduction: Reproduction) -> str:
+def _provenance_words(reproduction: Reproduction) -> str:
     """On what, with which versions, and from which commits."""
     made = reproduction.made
     packages = made.get("packages", {})

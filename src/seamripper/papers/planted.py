@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from seamripper.papers.checks import CHECKS
 from seamripper.papers.claims import COUNTS, Claim, Clause
-from seamripper.papers.results import Labels, Range, Row, Select, Units
+from seamripper.papers.results import Labels, Range, Row, Select, Several, Units
 
 World = Literal["holds", "fails", "one seed", "wide"]
 _SEEDS = (0, 1, 2)
@@ -30,7 +30,7 @@ def planted_rows(claim: Claim, world: World, profile: str = "") -> list[Row]:
         first, second = (claim.variant(value) for value in claim.depends.values)
         other: World = "fails" if world == "holds" else "holds" if world == "fails" else world
         ways = (first, "holds" if world == "fails" else world), (second, other)
-        return _merged(*(planted_rows(way, each, profile) for way, each in ways))
+        return _merge(*(planted_rows(way, each, profile) for way, each in ways))
     values: dict[Place, Callable[[int], float]] = {}
     for clause in claim.clauses(profile):
         for labels in clause.select.cells():
@@ -74,7 +74,7 @@ def _constant(value: float) -> Callable[[int], float]:
 def _places(select: Select, labels: Labels, other: Select | None = None) -> Iterator[Place]:
     """The cells of the results behind a cell: several, where labels have units or a range."""
     figures = select.figures or (other.figures if other else ())
-    several = [(key, value) for key, value in labels.items() if isinstance(value, (Units, Range))]
+    several = [(key, value) for key, value in labels.items() if isinstance(value, Several)]
     for key, values in several or [("", Units(("",)))]:
         for k, each in enumerate(values.values):
             whole = {**labels, key: each} if key else labels
@@ -106,7 +106,7 @@ def _audits(claim: Claim, world: World) -> Iterator[Row]:
         yield {**row, **rule.labels, "figure": rule.figures[0], "status": answer}
 
 
-def _merged(*worlds: list[Row]) -> list[Row]:
+def _merge(*worlds: list[Row]) -> list[Row]:
     """The rows of both worlds; where both have a cell that does not depend on them, that of the first."""
     rows: dict[Any, Row] = {}
     for world in worlds:

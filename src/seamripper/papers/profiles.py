@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from seamripper._options import split_options
+from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment
 
 PROFILES = ("quick", "paper")
@@ -34,7 +37,7 @@ class Size:
             return ""
         if "{" not in self.about:
             return self.about
-        quick, paper = _differing(self.quick, self.paper)
+        quick, paper = _differences(self.quick, self.paper)
         count = "{#}" in self.about
         values = [str(len(value)) if count else _in_words(value) for value in (quick, paper)]
         return f"{self.about.replace('{#}', '{}').format(values[0])} ({values[1]} in the paper's profile)"
@@ -65,11 +68,11 @@ def departures(sizes: Sizes, used: Iterable[str]) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
 
-def _differing(quick: Any, paper: Any) -> tuple[Any, Any]:
+def _differences(quick: Any, paper: Any) -> tuple[Any, Any]:
     """Of two words with options, the options that differ."""
     if not (isinstance(quick, str) and isinstance(paper, str) and "?" in quick + paper):
         return quick, paper
-    (head, first), (other, second) = _options(quick), _options(paper)
+    (head, first), (other, second) = _parts(quick), _parts(paper)
     keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
     parts = [
         ", ".join(f"{_OPTIONS.get(key, key)} {options[key]}" for key in keys if key in options)
@@ -81,11 +84,6 @@ def _differing(quick: Any, paper: Any) -> tuple[Any, Any]:
 
 
 _OPTIONS = {"lr": "learning rate", "batch": "batches of", "weight_decay": "weight decay"}
-
-
-def _options(word: str) -> tuple[str, dict[str, str]]:
-    head, _, rest = word.partition("?")
-    return head, dict(part.split("=", 1) for part in rest.split("&") if part)
 
 
 def _in_words(value: Any) -> str:
@@ -102,10 +100,13 @@ def with_options(word: str, **options: Any) -> str:
     >>> with_options("task?lr=0.1&epochs=3", epochs=1, label_map=(1, 0))
     'task?lr=0.1&epochs=1&label_map=1,0'
     """
-    head, _, rest = word.partition("?")
-    known: dict[str, Any] = dict(part.split("=", 1) for part in rest.split("&") if part)
-    known |= {key: ",".join(map(str, v)) if isinstance(v, tuple) else v for key, v in options.items()}
+    head, known = _parts(word)
+    known |= {key: ",".join(map(str, v)) if isinstance(v, tuple) else str(v) for key, v in options.items()}
     return f"{head}?" + "&".join(f"{key}={value}" for key, value in known.items())
+
+
+_parts = partial(split_options, error=ExperimentError)
+"""What stands before the options of a word, and the options as text."""
 
 
 # ---- how much work an experiment is
@@ -138,8 +139,8 @@ def _images(part: Any, experiment: Experiment) -> float:
 
 
 def _epochs(word: str | None) -> float:
-    return float(_options(word or "")[1].get("epochs", _EPOCHS))
+    return float(_parts(word or "")[1].get("epochs", _EPOCHS))
 
 
 def _width(network: Any) -> float:
-    return float(_options(str(network.train or network.load))[1].get("width", 1.0))
+    return float(_parts(str(network.train or network.load))[1].get("width", 1.0))

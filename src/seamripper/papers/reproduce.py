@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from seamripper._files import atomic
-from seamripper.errors import DataError, ExperimentError, FileError, MissingExtraError, ModelError
+from seamripper.errors import DataError, ExperimentError, MissingExtraError, ModelError
 from seamripper.experiment import Engine, PicturesPart, Standing, Store, Summary, run, table
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.runs import provenance
 from seamripper.experiment.store import is_store
-from seamripper.papers.claims import DecidedClaim
-from seamripper.papers.items import Item, ItemReading, Paper
+from seamripper.papers.decisions import DecidedClaim
+from seamripper.papers.items import Item, ItemReading, Paper, numbers_in
 from seamripper.papers.profiles import PROFILES
 from seamripper.papers.results import Results
 
@@ -154,10 +154,10 @@ def reproduce(
             _remember(folder, item.name, spent)
         reports.append(report)
         listener.end(report)
-    return Reproduction(paper, profile, folder, tuple(reports), _made(folder))
+    return Reproduction(paper, profile, folder, tuple(reports), _provenance(folder))
 
 
-def _made(folder: Path) -> dict[str, Any]:
+def _provenance(folder: Path) -> dict[str, Any]:
     """What it was made with: the versions of now, and the commits of this package at which the runs were made."""
     revisions: list[str] = []
     if is_store(folder):
@@ -187,13 +187,7 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
 
 def _seconds_before(folder: Path) -> dict[str, float]:
     """What the items of this store have taken so far, in runs that were stopped too."""
-    path = folder / RECORD
-    if not path.is_file():
-        return {}
-    try:
-        return {str(name): float(value) for name, value in json.loads(path.read_text())["seconds"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-        raise FileError(f"{path} is damaged: {e}. Remove it, and run this again; no result is lost with it.") from e
+    return numbers_in(folder / RECORD, "seconds", "Remove it, and run this again; no result is lost with it.")
 
 
 def _remember(folder: Path, item: str, seconds: float) -> None:

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -25,19 +25,19 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Units:
-    """Values of a label that are the units of an estimate: three untrained senders, say, in place of three seeds."""
+class Several:
+    """Values of a label that make one estimate together, and what they are called."""
 
     values: tuple[Any, ...]
     called: str = ""
 
 
-@dataclass(frozen=True)
-class Range:
-    """Values of a label over which the estimate is the range, highest minus lowest, of each seed."""
+class Units(Several):
+    """Values that are the units of the estimate: three untrained senders, say, in place of three seeds."""
 
-    values: tuple[Any, ...]
-    called: str = ""
+
+class Range(Several):
+    """Values over which the estimate is the range, highest minus lowest, of each seed."""
 
 
 @dataclass(frozen=True, init=False)
@@ -128,7 +128,7 @@ class Results:
 
     def find(self, figures: Sequence[str], labels: Labels) -> Estimate | None:
         """The same, or None if the results have none."""
-        parts = [(key, value) for key, value in labels.items() if isinstance(value, (Units, Range))]
+        parts = [(key, value) for key, value in labels.items() if isinstance(value, Several)]
         if not parts:
             return next((x for figure in figures if (x := self._estimate(figure, labels)) is not None), None)
         ((key, several),) = parts
@@ -139,8 +139,7 @@ class Results:
         return _over_units(known) if isinstance(several, Units) else _range(list(known.values()))
 
     def _estimate(self, figure: str, labels: Labels) -> Estimate | None:
-        wanted = [(key, value) for key, value in labels.items() if value is not None]
-        rows = [row for row in self._figures.get(figure, ()) if all(_is(row, *pair) for pair in wanted)]
+        rows = _with_labels(self._figures.get(figure, ()), labels)
         if not rows:
             return None
         learning = figure in _RISING and any(row.get("key") in self._learning for row in rows)
@@ -150,12 +149,12 @@ class Results:
         values = {unit: fmean(several) for unit, several in units.items()}
         if len(rows) == 1 and rows[0].get("low") is not None:
             (row,) = rows
-            return _noted(Estimate(row["value"], row["low"], row["high"], row["n"], "samples", values), learning)
+            return _with_note(Estimate(row["value"], row["low"], row["high"], row["n"], "samples", values), learning)
         if len(units) == 1:
             # One network, several stitches: these are the units.
             (several,) = units.values()
             values = dict(enumerate(several))
-        return _noted(over_seeds(values), learning)
+        return _with_note(over_seeds(values), learning)
 
     @functools.cached_property
     def _figures(self) -> Mapping[str, list[Row]]:
@@ -176,15 +175,14 @@ class Results:
 
     def counts(self, column: str, labels: Labels) -> Counter[str]:
         """How often a column says what, in the rows with these labels."""
-        wanted = [(key, value) for key, value in labels.items() if value is not None]
-        rows = [row for row in self.rows if all(_is(row, *pair) for pair in wanted)]
+        rows = _with_labels(self.rows, labels)
         return Counter(str(row[column]) for row in rows if row.get(column) is not None)
 
 
 def _over_units(parts: Mapping[Any, Estimate]) -> Estimate:
     """One estimate of several, each of which is a unit."""
     learning = any(part.lower_bound for part in parts.values())
-    return _noted(over_seeds({name: part.value for name, part in parts.items()}), learning)
+    return _with_note(over_seeds({name: part.value for name, part in parts.items()}), learning)
 
 
 def _range(parts: Sequence[Estimate]) -> Estimate:
@@ -193,20 +191,22 @@ def _range(parts: Sequence[Estimate]) -> Estimate:
     spans = {s: max(p.values[s] for p in parts) - min(p.values[s] for p in parts) for s in seeds}
     if not spans:
         return Estimate(math.nan)
-    estimate = _noted(over_seeds(spans), learning=any(part.lower_bound for part in parts))
+    estimate = _with_note(over_seeds(spans), learning=any(part.lower_bound for part in parts))
     # Those that still learn may yet come to the same, or part: nothing is known of their range.
     return replace(estimate, low=math.nan, high=math.nan) if estimate.lower_bound else estimate
 
 
-def _noted(estimate: Estimate, learning: bool) -> Estimate:
+def _with_note(estimate: Estimate, learning: bool) -> Estimate:
     """The estimate with a note on its units, and on whether stitches were still learning."""
     n = len(estimate.values)
     note = f"mean over {n} seeds" if n > 1 else "one seed, interval over samples"
     return replace(estimate, lower_bound=learning, note=note + (", still learning" if learning else ""))
 
 
-def _is(row: Row, key: str, wanted: Any) -> bool:
-    return row.get(key) in wanted if isinstance(wanted, frozenset) else row.get(key) == wanted
+def _with_labels(rows: Iterable[Row], labels: Labels) -> list[Row]:
+    """The rows that have these labels: any of a set's values; one that is None is free."""
+    sets = [(key, v if isinstance(v, frozenset) else (v,)) for key, v in labels.items() if v is not None]
+    return [row for row in rows if all(row.get(key) in values for key, values in sets)]
 
 
 def _unit(row: Row) -> Any:

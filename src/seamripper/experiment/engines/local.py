@@ -64,7 +64,7 @@ class Local(Engine):
             if not gpus or terms.gpus > gpus:
                 raise ExperimentError(
                     f"A job of this experiment asks for {terms.gpus:g} GPU, and this machine has {gpus}. Set "
-                    "`resources.gpus` to 0, or run it where there are some: --engine ray --address HOST:PORT."
+                    "`resources.gpus` to 0, or run it where there are some: --engine 'ray?address=HOST:PORT'."
                 )
 
     def begin(self, terms: Terms) -> None:

@@ -127,7 +127,7 @@ class Ray(Engine):
             why = (str(e).splitlines() or [type(e).__name__])[0].rstrip(".")
             raise ExperimentError(
                 f"There is no Ray cluster to be had {where}: {why}. Start one (`ray start --head`), or leave "
-                "--address and RAY_ADDRESS out to use Ray on this machine."
+                "the engine's `address` and RAY_ADDRESS out to use Ray on this machine."
             ) from e
         self._connected = True
 
@@ -143,8 +143,8 @@ class Ray(Engine):
             self._ray.shutdown()
             raise ExperimentError(
                 f"Ray {self._ray.__version__} cannot be kept to this machine: it would listen on {place}, and run the "
-                "code of whoever reaches it. Start a cluster that is safe there, and give its --address; or use "
-                "--engine local."
+                "code of whoever reaches it. Start a cluster that is safe there, and give its address, --engine "
+                "'ray?address=HOST:PORT'; or use --engine local."
             )
 
     def _fits(self) -> int:

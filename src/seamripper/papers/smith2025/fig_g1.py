@@ -26,10 +26,11 @@ def _experiment(own: Profile) -> Experiment:
         return smith.stitches(senders, (receiver,), data=smith.samples(data), freeze=_FREEZE, **more)
 
     trained = ("digit/0", *(f"{name}/0" for name in _BETTER))
+    random = smith.untrained_networks(f"zoo:resnet18?width={own.width:g}")
     return Experiment(
         name="fig-g1",
         about="untrained senders (Smith et al. 2025, Fig. G.1 and G.2)",
-        models=smith.resnets("digit", "greyscale", *_BETTER) | smith.untrained(f"zoo:resnet18?width={own.width:g}"),
+        models=smith.resnets("digit", "greyscale", *_BETTER) | random,
         matchings={"theirs": own.stitch, "from noise": own.noise},
         # With ranks, as in table-c1: the same jobs, and done once.
         noise=(smith.noises(("digit/0",), freeze=_FREEZE),),

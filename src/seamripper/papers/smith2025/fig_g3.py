@@ -13,7 +13,7 @@ _RANDOMS = Units(UNTRAINED, "three untrained senders")
 
 def _experiment(own: Profile) -> Experiment:
     smith = SmithParts(own)
-    random = smith.untrained(f"zoo:vgg19?width={own.vgg_width:g}&input=3x32x32")
+    random = smith.untrained_networks(f"zoo:vgg19?width={own.vgg_width:g}&input=3x32x32")
     return Experiment(
         name="fig-g3",
         about="untrained VGG19 into Digit (Smith et al. 2025, Fig. G.3 and G.4)",

@@ -169,7 +169,7 @@ class SmithParts:
         """A residual network of photographs: ResNet-50 in the paper, a narrow ResNet-18 in the quick profile."""
         return self.network(with_options(self.own.photo_network, classes=10), data, self.own.photo_training)
 
-    def untrained(self, word: str) -> dict[str, Network]:
+    def untrained_networks(self, word: str) -> dict[str, Network]:
         """Three networks that nothing was ever shown to."""
         return {name: Network(load=with_options(word, seed=100 + k)) for k, name in enumerate(UNTRAINED)}
 

@@ -1,0 +1,112 @@
+"""How audits look: the controls, the sets on which cues disagree, the verdicts, the judgement; a folder's measures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import seamripper as sr
+from seamripper.cli.output import print_bold, print_table
+
+if TYPE_CHECKING:
+    from seamripper.controls import Outcome
+
+_KNOWN = {
+    "same": "the same information",
+    "nothing": "has learnt nothing",
+    "broken": "pairing broken: must fail",
+    "probe": "no stitch at all",
+}
+_OF_A_SET = ("weight", "stability", "control", "kept", "nothing", "agreement", "accuracy")
+
+
+def show_audited(audited: sr.Audited) -> None:
+    """All of an audit, the judgement last."""
+    from seamripper.experiment.parts.audit import setting
+
+    record = audited.record
+    title = " → ".join(f"{record[role]['source']}@{record[role]['cut']['name']}" for role in ("sender", "receiver"))
+    columns = ["control", "in the sender's place", "what is known of it", "seeds", "accuracy", "agreement"]
+    print_table(f"{title}; means [95 % interval]", columns, _control_rows(audited), left=4)
+    if "conflict" in audited.verdicts:
+        _show_sets(audited.verdicts["conflict"])
+    for line in setting(record):
+        print(line)
+    for verdict in audited.verdicts.values():
+        print(f"\n{verdict.audit}: {verdict.question} {verdict.answer.capitalize()}.\n  {verdict.sentence}")
+    if audited.skipped:
+        print("\nNot done:")
+    for name, why in audited.skipped.items():
+        print(f"  {name}: {why}")
+    _show_judgement(audited)
+
+
+def _control_rows(audited: sr.Audited) -> list[list[str]]:
+    from seamripper.estimate import mean_over
+
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in audited.outcomes:
+        groups.setdefault((outcome.control, outcome.label), []).append(outcome)
+    rows = []
+    for (name, label), outcomes in groups.items():
+        means = [mean_over([getattr(o.result, figure) for o in outcomes]).as_share for figure in ("top1", "agreement")]
+        known = _KNOWN.get(str(outcomes[0].known), "")
+        words = ["the sender", "itself", "to be judged"] if name == "sender" else [name, label, known]
+        rows.append([*words, ", ".join(str(o.seed) for o in outcomes), *map(str, means)])
+    return rows
+
+
+def _show_sets(verdict: sr.Verdict) -> None:
+    sets, control, decided_by = (verdict.figures[key] for key in ("sets", "control", "decided_by"))
+    columns = ("weight", "stability", f"κ of {control}", "kept", "by nothing learnt", "agreement", "accuracy")
+    rows = [
+        [name, "decided" if name == decided_by else "", *(_figure(figures[key]) for key in _OF_A_SET)]
+        for name, figures in sets.items()
+    ]
+    title = "Where the cues disagree: agreement with the receiver, weighed by how stable receiver and control are"
+    print_table(title, ["set", "", *columns], rows, left=2)
+    _show_skipped(verdict.figures["skipped"])
+
+
+def _show_judgement(audited: sr.Audited) -> None:
+    from seamripper.experiment.parts.audit import FIGURES, sorted_figures
+
+    judgement = audited.judgement
+    print()
+    print_bold(judgement.conclusion.upper())
+    print(judgement.reason)
+    print("It rests on:")
+    for name in sorted_figures(judgement.figures):
+        print(f"  {FIGURES.get(name, name)}: {_figure(judgement.figures[name])}")
+    print(f"What would change this: {judgement.experiment}")
+
+
+def _figure(figure: Any) -> str:
+    if isinstance(figure, float):
+        return "–" if math.isnan(figure) else f"{figure:.3f}"
+    return str(figure)
+
+
+def show_identified(title: str, verdicts: Mapping[str, sr.Verdict], skipped: Mapping[str, str]) -> None:
+    """Whether each measure of a comparison finds the layer that corresponds."""
+    columns = ["measure", "share identified [95 % interval]", "chance", "p", "mean rank"]
+    rows = [
+        [
+            label,
+            str(verdict.observed),
+            f"{verdict.controls['chance'][0].value:.3f}",
+            "–" if verdict.p is None else f"{verdict.p:.2g}",
+            f"{verdict.figures['mean_rank']:.2f}",
+        ]
+        for label, verdict in verdicts.items()
+    ]
+    print_table(title, columns, rows)
+    layers = next(iter(verdicts.values())).figures["layers"]
+    print(f"{layers} layers, rows and columns counted; the intervals take layers for independent, which they are not")
+    _show_skipped(skipped)
+
+
+def _show_skipped(reasons: Mapping[str, str]) -> None:
+    for name, why in reasons.items():
+        print(f"– {name}: {why}")

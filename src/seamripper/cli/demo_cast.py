@@ -1,0 +1,114 @@
+"""Who takes part in the demo: a receiver, and senders of which it is known what they have to do with it."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import seamripper as sr
+from seamripper._progress import Progress, Watcher, nobody
+from seamripper.errors import SeamripperError
+
+if TYPE_CHECKING:
+    from seamripper.data import Paired
+
+NETWORK = "zoo:resnet18?width=0.25"
+SAME, _DIFFERENT = "same information", "different information"
+_NOISE = "interchangeable, but so is noise: no evidence of similarity"
+TRAINED = (
+    ("Digit, other seed", "digit", 1, SAME),
+    ("Greyscale", "greyscale", 0, SAME),
+    ("Correlated", "correlated", 0, _DIFFERENT),
+    ("Colour", "colour", 0, _DIFFERENT),
+    ("Colour-Only", "colour-only", 0, _DIFFERENT),
+)
+"""Name, what it is trained on, from which seed, and what is known of it beside Digit of seed 0."""
+COUNTERPARTS = (("Untrained", "random_sender", _DIFFERENT), ("Clustered noise", "clustered_noise", _NOISE))
+"""Name, the control that makes it, and what is known of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A sender, the samples that it is matched and scored on, and the answer that is right for it."""
+
+    name: str
+    truth: str
+    sender: sr.Split
+    fit: sr.Samples | Paired
+    test: sr.Samples | Paired
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The networks of the demo: trained on `n` images, once, and kept in a folder."""
+
+    folder: Path
+    n: int
+    watch: Watcher = nobody
+
+    def receivers(self, cut: str) -> tuple[sr.Split, sr.Split]:
+        """Digit of seed 0, and its control: Digit of a seed that no sender has."""
+        return sr.split(self.network("digit", 0), cut), sr.split(self.network("digit", 2), cut)
+
+    def senders(self, digit: sr.Split, fit: sr.Samples, test: sr.Samples) -> Iterator[Candidate]:
+        """Trained networks, one that was never trained, and noise; each cut where the receiver is."""
+        from seamripper.controls import Case, controls
+        from seamripper.data import Paired
+
+        for name, kind, seed, truth in TRAINED:
+            yield Candidate(name, truth, sr.split(self.network(kind, seed), digit.cut.name), fit, test)
+        # From another seed than the controls of the same kind, to which they are held.
+        case = Case(digit, digit, Paired.of(fit), Paired.of(test), seeds=(1,))
+        for name, control, truth in COUNTERPARTS:
+            for counterpart in controls.make(control).counterparts(case):
+                yield Candidate(name, truth, counterpart.sender, counterpart.fit, counterpart.test)
+
+    def train_all(self) -> None:
+        """Train what is not there yet, two networks at a time, each on a thread of its own.
+
+        Two threads on one network this small wait for each other, most of all on a busy machine.
+        """
+        everyone = [("digit", 0), ("digit", 2), *((kind, seed) for _, kind, seed, _ in TRAINED)]
+        missing = [who for who in everyone if not self._path(*who).exists()]
+        if len(missing) < 2 or (os.cpu_count() or 1) < 2:
+            return
+        self.watch(Progress("training networks", 0, len(missing)))
+        # A watcher cannot be sent to another process.
+        silent = replace(self, watch=nobody)
+        with multiprocessing.get_context("spawn").Pool(2, _begin) as pool:
+            for done, _ in enumerate(pool.imap_unordered(silent.train_aside, missing), 1):
+                self.watch(Progress("training networks", done, len(missing)))
+
+    def train_aside(self, who: tuple[str, int]) -> None:
+        """Train a network in another process. What goes wrong here goes wrong again where it can be told."""
+        with contextlib.suppress(SeamripperError):
+            self.network(*who)
+
+    def network(self, kind: str, seed: int) -> sr.Model:
+        """The network of a kind and seed, trained now if it is not there."""
+        return sr.train(NETWORK, self._images(kind), seed=seed, out=self._path(kind, seed), watch=self.watch)
+
+    def _path(self, kind: str, seed: int) -> Path:
+        # The name holds the data: after another --n, or digits in place of MNIST, a new network is trained.
+        images = self._images(kind)
+        return self.folder / f"{images.name.partition('/')[2]}-{seed}-{images.fingerprint[:8]}.safetensors"
+
+    def _images(self, kind: str) -> sr.Samples:
+        return sr.load_data(f"mnist/{kind}", "train", n=self.n)
+
+
+def _begin() -> None:
+    """A worker is ended by whoever started it, and leaves warnings to them."""
+    # First of all: importing torch takes time enough for a Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import torch
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
