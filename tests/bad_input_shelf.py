@@ -18,6 +18,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import seamripper as sr
 from in_process import InProcess
 from seamripper._files import load_tensors, save_tensors
+from seamripper.controls import Case
+from seamripper.matching import Direct, Regression, Task
 from seamripper.measures import measures
 from seamripper.stitches import stitches
 
@@ -277,6 +279,7 @@ def given() -> dict[str, Any]:
     rows = torch.randn(30, 4)
     return {
         **{name: getattr(sr, name) for name in sr.__all__},
+        **{choice.__name__: choice for choice in (Case, Direct, Regression, Task)},
         "measures": measures,
         "stitches": stitches,
         "torch": torch,

@@ -133,7 +133,7 @@ def test_every_entry_holds_its_options_to_their_types(registry: Registry[Any]) -
                 cls(**(required | {option: object()}))
 
 
-@pytest.mark.parametrize("kind", REGISTRIES.keys() - {"models"})
+@pytest.mark.parametrize("kind", [kind for kind in REGISTRIES if kind != "models"])
 def test_wrong_words_get_the_nearest_right_ones(kind: str) -> None:
     """Of a model, `load` sees to that: its words may be files."""
     registry = REGISTRIES[kind]
