@@ -247,7 +247,7 @@ def test_all_that_does_not_apply_is_told(run: Run, pair: tuple[str, str]) -> Non
     reasons = dict(line.strip().split(": ", 1) for line in skipped)
     assert reasons["stability"].startswith("One stitch seed shows no spread.")
     assert reasons["margin"].startswith("No control that should fail was run")
-    assert reasons["conflict"].startswith("There is nothing to set the cues against each other with")
+    assert reasons["conflict"].startswith("There are no inputs on which cues disagree: neither a conflict set nor")
     assert reasons["other_seed"].startswith("No network trained as the receiver was")
     shown = {line.partition(":")[0] for line in ran.out.splitlines()}
     for name, cls in audits.items():

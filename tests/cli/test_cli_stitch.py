@@ -176,7 +176,7 @@ def test_a_mapping_into_images_has_no_accuracy_to_tell(run: Run, pair: tuple[str
 
 def test_a_ridge_is_finite(run: Run) -> None:
     infinite = run("stitch", "none@a", "none@b", "--data", "digits/correlated", "--matching", "direct?ridge=inf")
-    said = "Expected ridge of the matching 'direct' to be a number, but got 'inf'."
+    said = "Expected ridge of the matching 'direct' to be a number of at least 0, but got 'inf'."
     assert (infinite.code, said in infinite.err) == (2, True)
 
 

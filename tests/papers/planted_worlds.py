@@ -37,7 +37,7 @@ class Named(Identities):
         size = n or (60_000 if split == "train" else 10_000)
         return {"fingerprint": f"{name} {split} {n} {seed}", "shape": shape, "classes": classes, "n": size}
 
-    def loaded(self, spec: str) -> dict[str, Any]:
+    def loaded_model(self, spec: str) -> dict[str, Any]:
         return {"fingerprint": spec}
 
     def made_for(self, spec: str) -> dict[str, Any]:
