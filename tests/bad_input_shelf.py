@@ -19,8 +19,9 @@ import seamripper as sr
 from in_process import InProcess
 from seamripper._files import load_tensors, save_tensors
 from seamripper.controls import Case
+from seamripper.data import clustered_noise
 from seamripper.matching import Direct, Regression, Task
-from seamripper.measures import measures
+from seamripper.measures import Measure, measures
 from seamripper.stitches import stitches
 
 NETWORK = "zoo:R_1111?width=0.125"
@@ -279,7 +280,7 @@ def given() -> dict[str, Any]:
     rows = torch.randn(30, 4)
     return {
         **{name: getattr(sr, name) for name in sr.__all__},
-        **{choice.__name__: choice for choice in (Case, Direct, Regression, Task)},
+        **{choice.__name__: choice for choice in (Case, Direct, Measure, Regression, Task, clustered_noise)},
         "measures": measures,
         "stitches": stitches,
         "torch": torch,

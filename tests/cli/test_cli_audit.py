@@ -248,7 +248,7 @@ def test_all_that_does_not_apply_is_told(run: Run, pair: tuple[str, str]) -> Non
     assert reasons["stability"].startswith("One stitch seed shows no spread.")
     assert reasons["margin"].startswith("No control that should fail was run")
     assert reasons["conflict"].startswith("There are no inputs on which cues disagree: neither a conflict set nor")
-    assert reasons["other_seed"].startswith("No network trained as the receiver was")
+    assert reasons["other_seed"].startswith("No network trained like the receiver from another seed was given")
     shown = {line.partition(":")[0] for line in ran.out.splitlines()}
     for name, cls in audits.items():
         assert (name in shown) == (name not in reasons)
