@@ -33,7 +33,7 @@ def require(
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if isinstance(value, kinds):
         return
-    wanted = " or ".join(_kind(one) for one in kinds)
+    wanted = " or ".join(_kind(accepted) for accepted in kinds)
     if isinstance(value, type) and issubclass(value, kinds):
         advice = f"Make one of it: {value.__name__}()."
     raise error(f"Expected {name} to be {wanted}, but got {in_words(value)}.{advice and ' '}{advice}")
@@ -86,8 +86,8 @@ def several(value: object, kind: type, name: str, *, error: type[SeamripperError
         return (value,)
     require(value, Iterable, name, error=error)
     given: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
-    for one in given:
-        require(one, (kind, str), f"each of {name}", error=error)
+    for member in given:
+        require(member, (kind, str), f"each of {name}", error=error)
     return given
 
 

@@ -34,7 +34,7 @@ def accepts(hint: Any, value: object) -> bool:
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if get_origin(hint) in (Union, types.UnionType):
-        return any(accepts(one, value) for one in get_args(hint))
+        return any(accepts(kind, value) for kind in get_args(hint))
     if hint is float and isinstance(value, float) and not math.isfinite(value):
         return False
     if hint in (int, float):
@@ -56,7 +56,7 @@ def type_words(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return word_list(get_args(hint), last="or")
     if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(type_words(one) for one in get_args(hint))
+        return " or ".join(type_words(kind) for kind in get_args(hint))
     if get_origin(hint) is tuple:
         return f"several of {type_words(get_args(hint)[0])}, joined by commas"
     return _KINDS.get(hint, str(getattr(hint, "__name__", hint)))
@@ -70,7 +70,7 @@ def require_options(choice: Any, what: str, *, error: type[SeamripperError], **l
     hints = get_type_hints(type(choice))
     for field in fields(choice):
         value = getattr(choice, field.name)
-        wanted = _wanted(field.name, hints[field.name], least)
+        wanted = _expectation(field.name, hints[field.name], least)
         right = accepts(hints[field.name], value)
         if field.name in least:
             # Not <, or NaN would pass.
@@ -81,7 +81,7 @@ def require_options(choice: Any, what: str, *, error: type[SeamripperError], **l
             raise error(f"Expected {field.name} of {what} to be {wanted}, but got {value!r}.")
 
 
-def _wanted(name: str, hint: Any, least: Mapping[str, float]) -> str:
+def _expectation(name: str, hint: Any, least: Mapping[str, float]) -> str:
     """What an option must be, with its bound: "a whole number of at least 1, or None"."""
     words = type_words(hint)
     bound = f" of at least {least[name]:g}" if name in least else ""
@@ -154,7 +154,7 @@ def read_options(
         hint = known[name][0]
         meanings = _meanings(hint, text)
         if not meanings:
-            wanted = _wanted(name, hint, getattr(cls, "least", {}))
+            wanted = _expectation(name, hint, getattr(cls, "least", {}))
             low = getattr(cls, "between", {}).get(name, (None,))[0]
             wanted += "" if low is None else f" above {low:g}"
             raise error(f"Expected {name} of the {what} to be {wanted}, but got {text!r}.")
@@ -217,7 +217,7 @@ def _meanings(hint: Any, text: str) -> list[Any]:
     if get_origin(hint) is Literal:
         return [word for word in get_args(hint) if str(word) == text]
     if get_origin(hint) in (Union, types.UnionType):
-        return [value for one in get_args(hint) for value in _meanings(one, text)]
+        return [value for kind in get_args(hint) for value in _meanings(kind, text)]
     if get_origin(hint) is tuple:
         items = [_meanings(get_args(hint)[0], part.strip()) for part in text.split(",")]
         return [tuple(item[0] for item in items)] if all(items) else []

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper.comparing.forms import Batch, RowForm, forms
-from seamripper.comparing.grids import adjoint, at, resized, resized_and_back, shares, weights
+from seamripper.comparing.grids import adjoint, at, resize, resized_and_back, shares, weights
 from seamripper.comparing.moments import CutMoments
 from seamripper.cut.place import Cut
 from seamripper.errors import MeasureError
@@ -154,7 +154,7 @@ def test_the_adjoint_is_the_adjoint(small: tuple[int, int], large: tuple[int, in
     x = torch.randn(3, 2, *small, generator=generator, dtype=torch.float64)
     y = torch.randn(3, 2, *large, generator=generator, dtype=torch.float64)
     expected = F.interpolate(x, size=large, mode="bilinear", align_corners=False)
-    big, other = resized(x, large, (3, 3))
+    big, other = resize(x, large, (3, 3))
     torch.testing.assert_close(big, expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(other, F.interpolate(x, size=(3, 3), mode="bilinear", align_corners=False))
     torch.testing.assert_close((x * adjoint(y, small)[0]).sum(), (big * y).sum())

@@ -60,17 +60,17 @@ def test_minibatch_sums_are_those_of_the_rows(batch: int) -> None:
     singles = added(range(-(-60 // batch)), keep=0, batch=batch)
     cka = measures.make(f"minibatch_cka?batch={batch}")
     for i, j in ((0, 0), (1, 1), (0, 2)):
-        pair = singles.batched(i, j)
+        pair = singles.minibatch_pair(i, j)
         assert pair.n == 60
         assert cka.value(pair) == pytest.approx(cka.value(Pair.of(*rows(i, j, 60))), abs=1e-9)
 
 
 def test_a_last_batch_too_small_for_the_sums_is_left_out() -> None:
-    assert added(range(7), keep=0, batch=9).batched(0, 0).n == 60
+    assert added(range(7), keep=0, batch=9).minibatch_pair(0, 0).n == 60
     short = added(range(6), keep=0, batch=11)
-    assert short.batched(0, 0).n == 60
+    assert short.minibatch_pair(0, 0).n == 60
     tiny = added(range(4), keep=0, batch=19)
-    assert tiny.batched(0, 0).n == 57
+    assert tiny.minibatch_pair(0, 0).n == 57
 
 
 def test_two_halves_merged_are_one_pass() -> None:
@@ -79,7 +79,7 @@ def test_two_halves_merged_are_one_pass() -> None:
     for i, j in ((0, 0), (1, 1)):
         assert torch.equal(first.pair(i, j).x.matrix, whole.pair(i, j).x.matrix)
         assert torch.equal(first.pair(i, j).y.matrix, whole.pair(i, j).y.matrix)
-        assert first.batched(i, j).n == whole.batched(i, j).n
+        assert first.minibatch_pair(i, j).n == whole.minibatch_pair(i, j).n
     torch.testing.assert_close(first.hsic, whole.hsic, rtol=1e-12, atol=0)
 
 

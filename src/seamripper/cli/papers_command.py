@@ -37,7 +37,7 @@ def _durations(paper: Paper, items: tuple[Item, ...]) -> list[str]:
     from seamripper.papers import PROFILES
 
     times = [[paper.seconds(item, profile) for item in items] for profile in PROFILES]
-    return ["–" if None in each else duration(sum(x for x in each if x is not None)) for each in times]
+    return ["–" if None in column else duration(sum(x for x in column if x is not None)) for column in times]
 
 
 def _record(paper: Paper) -> dict[str, Any]:

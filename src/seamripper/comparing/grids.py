@@ -32,7 +32,7 @@ def weights(inputs: int, outputs: int) -> Tensor:
     return F.interpolate(unit, size=outputs, mode="linear", align_corners=False)[0].T.contiguous()
 
 
-def resized(maps: Tensor, *grids: Grid) -> list[Tensor]:
+def resize(maps: Tensor, *grids: Grid) -> list[Tensor]:
     """Maps (…, h, w) resized to each of the grids: R."""
     return _all("R", maps, grids)
 

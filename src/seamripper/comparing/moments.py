@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from seamripper.comparing.forms import Batch, RowForm
-from seamripper.comparing.grids import Grid, adjoint, resized, resized_and_back, shares
+from seamripper.comparing.grids import Grid, adjoint, resize, resized_and_back, shares
 from seamripper.errors import MeasureError
 from seamripper.measures.pair import FoldMoments, Pair, Side, grain_of
 
@@ -57,7 +57,7 @@ class CutMoments:
         self.grains = {"x": 0.0, "y": 0.0}
         grids = sorted({form.grid for form in (*senders, *receivers)})
         self._grids = {grid: _GridSums(grid, self.senders, self.receivers, folds) for grid in grids}
-        self._xs = _Buffers(self.senders, {g: m.xs for g, m in self._grids.items()}, resized, batch, products)
+        self._xs = _Buffers(self.senders, {g: m.xs for g, m in self._grids.items()}, resize, batch, products)
         self._ys = _Buffers(self.receivers, {g: m.ys for g, m in self._grids.items()}, adjoint, batch, products)
         self._fold = 0
         self._sides: dict[tuple[str, int, Grid], Side] = {}

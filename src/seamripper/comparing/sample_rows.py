@@ -144,7 +144,7 @@ class SampleRows:
         grid = self.receivers[j].grid
         self._sides = {k: v for k, v in self._sides.items() if k[2] == grid and (k[0] == "x" or k[1] == j)}
 
-    def batched(self, i: int, j: int) -> Pair:
+    def minibatch_pair(self, i: int, j: int) -> Pair:
         """The sums over minibatches of sender i and receiver j."""
         self.settle()
         filled = [k for k, n in enumerate(self.counts) if n]

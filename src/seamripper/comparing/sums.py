@@ -157,7 +157,7 @@ class Sums:
         if kind == "rows":
             return self.sample_rows.pair(i, j)
         if kind == "batches":
-            return self.sample_rows.batched(i, j)
+            return self.sample_rows.minibatch_pair(i, j)
         assert self.moments is not None
         return self.moments.pair(i, j)
 

@@ -100,7 +100,7 @@ def _clauses(claims: Claims) -> Iterator[_Clause]:
     constant = "a refusal of a side that is constant" if claims.varying else "a value also for a side that is constant"
     yield _Clause("constant side", constant, _constant_side)
     yield _Clause("constant column", "a refusal or a finite value with one constant column", _constant_column)
-    yield _Clause("duplicated columns", f"a value in range with duplicated columns, and {own}", _duplicated)
+    yield _Clause("duplicated columns", f"a value in range with duplicated columns, and {own}", _duplicate_columns)
     yield _Clause("not finite", "a refusal of NaN and Inf", _not_finite)
     yield _Clause("determinism", "the same value twice, to the last bit", _determinism)
     yield _Clause("global randomness", "the global generators to be left alone", _global_randomness)
@@ -264,7 +264,7 @@ def _constant_column(measure: Measure) -> str | None:
     return None
 
 
-def _duplicated(measure: Measure) -> str | None:
+def _duplicate_columns(measure: Measure) -> str | None:
     for d in draws(measure.claims):
         x, y = torch.cat([d.x, d.x[:, :2]], 1), torch.cat([d.y, d.y[:, :2]], 1)
         value, own = _value(measure, x, y), _value(measure, x, x)

@@ -24,7 +24,7 @@ def label_name(names: Names, label: str, value: Any) -> str:
     'radius 1'
     """
     if isinstance(value, Several):
-        return value.called or _list([label_name(names, label, each) for each in value.values])
+        return value.called or _list([label_name(names, label, member) for member in value.values])
     known = names.get(label, {})
     return known.format(value) if isinstance(known, str) else known.get(value, str(value))
 
@@ -109,7 +109,7 @@ def _against_name(against: Select, clause: Clause, names: Names) -> str:
 
 def _label_words(key: str, value: Any, names: Names) -> str:
     """A label and its value, or values, in words."""
-    word = _list([label_name(names, key, each) for each in (value if isinstance(value, tuple) else (value,))])
+    word = _list([label_name(names, key, member) for member in (value if isinstance(value, tuple) else (value,))])
     own = (
         isinstance(names.get(key), str) or key == "freeze" or (key in names and key not in ("sender", "receiver", CUT))
     )

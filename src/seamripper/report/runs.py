@@ -29,7 +29,7 @@ def stamp(folder: Path) -> Stamp:
     files = [folder / STORE, folder / "claims"]
     for part, suffix in ((EXPERIMENTS, ".json"), (JOURNALS, ".jsonl"), ("runs", ".json")):
         files += sorted((folder / part).glob(f"*{suffix}"))
-    return tuple((path.name, *_changed(path)) for path in files)
+    return tuple((path.name, *_stamp(path)) for path in files)
 
 
 def is_settled(stamp: Stamp) -> bool:
@@ -37,7 +37,7 @@ def is_settled(stamp: Stamp) -> bool:
     return time.time_ns() - max(changed for _, changed, _ in stamp) > _MOMENT
 
 
-def _changed(path: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> tuple[int, int]:
     try:
         facts = path.lstat()
     except OSError:

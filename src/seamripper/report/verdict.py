@@ -94,18 +94,18 @@ def _of_audits(run: Reading, audits: Sequence[Result]) -> Headline:
     worst = min(audits, key=lambda audit: _share(audit.record["judgement"]["figures"].get("agreement")))
     record, place = worst.record, f"{worst.pair} at {worst.cut}" if len(audits) > 1 else ""
     accuracy = Estimate.from_record(record["judgement"]["figures"]["stitched"])
-    figures = [("accuracy of the stitched network", _noted(accuracy, place))]
+    figures = [("accuracy of the stitched network", _with_note(accuracy, place))]
     conflict = record["verdicts"].get("conflict")
     if conflict is not None:
         note = f"{worst.pair} at {worst.cut}, {conflict['figures']['decided_by']}"
-        agreement = _noted(Estimate.from_record(conflict["observed"]), note)
+        agreement = _with_note(Estimate.from_record(conflict["observed"]), note)
         figures.append(("agreement with the receiver where the cues disagree", agreement))
     alone = Estimate.from_record(record["outcomes"][0]["result"]["receiver_here"], note=place)
     figures.append(_best_nothing(record["outcomes"]) or ("accuracy of the receiver alone", alone))
     return Headline(_same_thing(audits), _conclusions(audits), tuple(figures), _doubt_audits(run, audits))
 
 
-def _noted(estimate: Estimate, note: str) -> Estimate:
+def _with_note(estimate: Estimate, note: str) -> Estimate:
     """The estimate with a note before its own."""
     return replace(estimate, note="; ".join(filter(None, (note, estimate.note))))
 
@@ -180,7 +180,7 @@ def _doubt_audits(run: Reading, audits: Sequence[Result]) -> str:
         judgement = undecided[0].record["judgement"]
         whose = f"{undecided[0].pair} at {undecided[0].cut}: " if len(audits) > 1 else ""
         return f"{whose}{judgement['reason']} What would decide: {judgement['experiment']}"
-    few = _unfinished(run) or _few_networks(audits)
+    few = _unfinished_note(run) or _few_networks(audits)
     return few or f"What would change it: {audits[0].record['judgement']['experiment']}"
 
 
@@ -210,7 +210,7 @@ def _disagreement(audits: Sequence[Result]) -> str:
 # ---- what is missing
 
 
-def _unfinished(run: Reading) -> str:
+def _unfinished_note(run: Reading) -> str:
     """What failed, or is not there."""
     missing = run.asked - len(run.results)
     failed = sum(result.state == "failed" for result in run.results)
@@ -266,7 +266,7 @@ def _of_stitches(run: Reading, stitches: Sequence[Result]) -> Headline:
         doubt = "The stitch itself may be at fault: another stitch or matching, or more training, may do better."
     elif nothing is not None and nothing[1].value >= 0.8 * figures[0][1].value:
         doubt = f"{_capital(nothing[0])} is {nothing[1].value:.3g}: what works for nothing proves nothing."
-    doubt = f"{doubt} {_unfinished(run)}".rstrip()
+    doubt = f"{doubt} {_unfinished_note(run)}".rstrip()
     return Headline(question, verdict, tuple(figures), doubt)
 
 
@@ -283,7 +283,7 @@ def _unreadable(run: Reading, question: str, stitches: Sequence[Result]) -> Head
     for name, what in (("top5_overlap", "overlap of the first five classes"), ("kl", "divergence KL, nats")):
         if result.get(name) is not None:
             figures.append((what, Estimate.from_record(result[name])))
-    doubt = f"The labels of {result['data']} may not be those of the receiver's task. {_unfinished(run)}"
+    doubt = f"The labels of {result['data']} may not be those of the receiver's task. {_unfinished_note(run)}"
     return Headline(question, verdict, tuple(figures), doubt.rstrip())
 
 
@@ -351,13 +351,13 @@ def _of_comparisons(run: Reading, comparisons: Sequence[Result]) -> Headline:
         _, i, j, score = order[k]
         figures.append((f"{measure}, {what}: {names[0][i]} × {names[1][j]}", score_of(score, first.record)))
     # The verdict is of the first comparison alone.
-    return Headline(question, verdict, tuple(figures), _unfinished(run) or _few_networks([first]))
+    return Headline(question, verdict, tuple(figures), _unfinished_note(run) or _few_networks([first]))
 
 
 def _counts(run: Reading) -> Headline:
     done = sum(result.state == "done" for result in run.results)
     kinds = Counter(result.kind for result in run.results if result.state == "done")
     counts = ", ".join(f"{n} of the kind {kind}" for kind, n in kinds.most_common()) or "nothing yet"
-    doubt = _unfinished(run) or "These are figures of single jobs; the table has all of them."
+    doubt = _unfinished_note(run) or "These are figures of single jobs; the table has all of them."
     question = run.description.get("about") or f"What did {run.name} find?"
     return Headline(question, f"{done} of {run.asked} jobs are done: {counts}.", (), doubt)
