@@ -34,18 +34,18 @@ def weights() -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize(
     ("lie", "said"),
     [
-        ({"architecture": 5}, "its record is still none that seamripper writes"),
-        ({"architecture": None}, "its record is still none that seamripper writes"),
-        ({"architecture": ["zoo"]}, "its record is still none that seamripper writes"),
-        ({"architecture": "zoo:nope", "versions": [1]}, "its record is still none that seamripper writes"),
+        ({"architecture": 5}, "its record is not one that seamripper writes"),
+        ({"architecture": None}, "its record is not one that seamripper writes"),
+        ({"architecture": ["zoo"]}, "its record is not one that seamripper writes"),
+        ({"architecture": "zoo:nope", "versions": [1]}, "its record is not one that seamripper writes"),
         ({"architecture": "zoo:R_1111?width=1000"}, r"has [\d,]+ GB of weights, and this machine has"),
-        ({"input": 5}, "its record is still none that seamripper writes"),
+        ({"input": 5}, "its record is not one that seamripper writes"),
         ({"input": ["a", "b"]}, "to be sizes of at least 1"),
         ({"input": [-3, 2, 2]}, "to be sizes of at least 1"),
         ({"classes": "ten"}, "to have at least 1 class, but got classes = 'ten'"),
         ({"classes": -4}, "to have at least 1 class, but got classes = -4"),
-        ({"training": [1]}, "its record is still none that seamripper writes"),
-        ({"training": "word"}, "its record is still none that seamripper writes"),
+        ({"training": [1]}, "its record is not one that seamripper writes"),
+        ({"training": "word"}, "its record is not one that seamripper writes"),
     ],
     ids=str,
 )
@@ -102,7 +102,7 @@ def test_other_files_that_are_nested_without_end(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="is nested too deeply to be a study"):
         Experiment.read(tmp_path / "study.toml")
     (tmp_path / "comparison.json").write_text(DEEP)
-    with pytest.raises(FileError, match="is damaged, or no comparison of seamripper's"):
+    with pytest.raises(FileError, match="is damaged, or not a comparison that seamripper wrote"):
         Comparison.load(tmp_path)
     body = f"{DEEP},{{}}".encode()
     assert open_line(b'["%b",%b]\n' % (hashlib.sha256(body).hexdigest().encode(), body)) is None
@@ -112,7 +112,7 @@ def test_other_files_that_are_nested_without_end(tmp_path: Path) -> None:
 def test_a_match_whose_record_lies(tmp_path: Path, record: dict[str, Any]) -> None:
     path = tmp_path / "match.safetensors"
     save_tensors(path, {"fitted": torch.zeros(1)}, record, kind="match")
-    with pytest.raises(FileError, match="its record is still none that seamripper writes"):
+    with pytest.raises(FileError, match="its record is not one that seamripper writes"):
         Match.load(path)
 
 

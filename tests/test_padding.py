@@ -426,7 +426,7 @@ class Latents(nn.Module):
 def test_positions_that_are_not_the_tokens_make_no_rows() -> None:
     samples = texts(40, 48)
     half = sr.split(Latents().eval(), "read", samples.batch(slice(0, 2)))
-    with pytest.raises(DataError, match=r"'read' has 6 tokens, so it cannot be told which of its positions count"):
+    with pytest.raises(DataError, match=r"'read' has 6 tokens, so it is not known which of its positions count"):
         match(half, half, samples, matching=Direct())
     with pytest.raises(MeasureError, match=r"has other positions.*Leave that cut out"):
         compare(half.model, half.model, samples, sender_cuts=["read"], receiver_cuts=["read"])

@@ -297,9 +297,11 @@ def test_a_class_in_a_file(own: Path) -> None:
 
 
 def test_two_classes_of_one_name_are_refused(own: Path) -> None:
-    with pytest.raises(SeamripperError, match=r"Two different classes go by stitch 'affine', and .* another `name`"):
+    with pytest.raises(
+        SeamripperError, match=r"Two different classes are called stitch 'affine', and .* another `name`"
+    ):
         stitches.many(["affine", "own.py:Imposter"])
-    with pytest.raises(SeamripperError, match="Two different classes go by stitch 'mine'"):
+    with pytest.raises(SeamripperError, match="Two different classes are called stitch 'mine'"):
         stitches.many("own.py:Mine,own.py:Nameless")
 
 
@@ -309,10 +311,13 @@ def test_two_classes_of_one_name_are_refused(own: Path) -> None:
         ("owm.py:Mine", "There is no file owm.py to take 'Mine' from. In that folder there are: leaves.py, neighb"),
         ("own.py:Mien", "own.py has no class 'Mien': did you mean 'Mine'?"),
         ("nothing.py:Mine", "nothing.py has no class 'Mine': it defines no stitch."),
-        ("own.py:Other", "own.py:Other is no whole stitch: expected a class made from seamripper's Stitch, but got"),
-        ("own.py:not_a_class", "own.py:not_a_class is no whole stitch: expected a class made from"),
-        ("own.py:Half", "own.py:Half is no whole stitch: it does not define layer."),
-        ("own.py:Unnamed", "own.py:Unnamed is no whole stitch: it does not define name."),
+        (
+            "own.py:Other",
+            "own.py:Other is not a complete stitch: expected a class made from seamripper's Stitch, but got",
+        ),
+        ("own.py:not_a_class", "own.py:not_a_class is not a complete stitch: expected a class made from"),
+        ("own.py:Half", "own.py:Half is not a complete stitch: it does not define layer."),
+        ("own.py:Unnamed", "own.py:Unnamed is not a complete stitch: it does not define name."),
         ("own.py:Mine?powr=2", "The stitch 'mine' has no option 'powr': did you mean 'power'?"),
         ("own.py:Asking", "Expected width of the stitch 'mine' to be a whole number, but got None."),
         ("wrong.py:Mine", "wrong.py could not be run at line 3: AttributeError: module 'math' has no attribute"),
@@ -361,8 +366,8 @@ def test_an_entry_point_that_fails_is_listed_and_breaks_nothing(installed: Path)
         assert "third_party_broken:X could not be imported: ModuleNotFoundError: " in registry.broken["bad"]
         with pytest.raises(registry.error, match=f"The {registry.what} 'bad' cannot be used: third_party_broken:X "):
             registry.make("bad")
-    assert stitches.broken["number"].startswith("third_party:not_a_class is no whole stitch: expected a class")
-    assert stitches.broken["half"] == "third_party:Half is no whole stitch: it does not define layer."
+    assert stitches.broken["number"].startswith("third_party:not_a_class is not a complete stitch: expected a class")
+    assert stitches.broken["half"] == "third_party:Half is not a complete stitch: it does not define layer."
     assert stitches.broken["other"].endswith("its name is 'mine', but it is registered as 'other'.")
     # Nobody replaces what is here by a name of his own.
     assert stitches.broken["affine"] == "third_party:Imposter registers it, but the name is taken."

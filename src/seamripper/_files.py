@@ -132,7 +132,7 @@ def _note(path: str | os.PathLike[str]) -> dict[str, Any] | None:
         note = json.loads(text)
         return {"kind": str(note["kind"]), "record": dict(note["record"]), "seal": note.get("seal")}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
-        raise FileError(f"{path} cannot be read: what seamripper wrote beside its tensors is damaged.") from e
+        raise FileError(f"{path} cannot be read: the record that seamripper wrote with its tensors is damaged.") from e
 
 
 @contextlib.contextmanager
@@ -146,7 +146,7 @@ def understood(path: str | os.PathLike[str], *, error: type[SeamripperError] = F
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as e:
         why = (str(e).splitlines() or [""])[0]
         raise error(
-            f"{path} is sealed, and its record is still none that seamripper writes ({type(e).__name__}: {why}). "
+            f"{path} has a valid seal, but its record is not one that seamripper writes ({type(e).__name__}: {why}). "
             "Was it made by hand, or by another version? Make it again."
         ) from e
 
@@ -179,7 +179,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     except OSError as e:
         raise FileError(f"{path} could not be read: {e.strerror or e}.") from e
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
-        raise FileError(f"{path} is not a safetensors file: its header is not one.") from e
+        raise FileError(f"{path} is not a safetensors file: its header is not valid.") from e
     if size != 8 + length + max(ends, default=0):
         raise FileError(f"{path} was cut short or added to: its size is not what its header says. Copy it again.")
     return dict(header)

@@ -106,7 +106,7 @@ class StoreError(SeamripperError):
 
 
 class DamagedError(StoreError):
-    """A tensor of a store is gone, or not as it was written; `name` is what it goes by there."""
+    """A tensor of a store is gone, or not as it was written; `name` is its name there."""
 
     def __init__(self, message: str, *, name: str = "") -> None:
         super().__init__(message)

@@ -43,7 +43,7 @@ class Estimate:
     """The value of each unit, so that two estimates can be paired by unit."""
     note: str = ""
     lower_bound: bool = False
-    """Whether the true value may be higher, as training had not ended."""
+    """Whether the true value may be higher, because training had not ended."""
     rule: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """How it was made: for a score, the measure, the sampling, the direction, and the values of both sides."""
 

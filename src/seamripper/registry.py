@@ -182,7 +182,7 @@ class Registry(Mapping[str, Any], Generic[T]):
         homes = {(type(choice).__module__, type(choice).__qualname__) for choice in (first, second)}
         if len(homes) > 1:
             raise self.error(
-                f"Two different classes go by {self.what} {second.label!r}, and nobody could tell their results "  # type: ignore[attr-defined]
+                f"Two different classes are called {self.what} {second.label!r}, and their results could not be told "  # type: ignore[attr-defined]
                 "apart: give one of them another `name`."
             )
 
@@ -270,7 +270,7 @@ class Registry(Mapping[str, Any], Generic[T]):
             raise self.error(f"{path} has no class {word!r}: {near}")
         wrong = self._misfit(cls)
         if wrong:
-            raise self.error(f"{path}:{word} is no whole {self.what}: {wrong}")
+            raise self.error(f"{path}:{word} is not a complete {self.what}: {wrong}")
         return cls  # type: ignore[no-any-return]
 
     def _is_entry(self, value: object) -> bool:
@@ -325,6 +325,6 @@ class Registry(Mapping[str, Any], Generic[T]):
         if not wrong and value.name != point.name:
             wrong = f"its name is {value.name!r}, but it is registered as {point.name!r}."
         if wrong:
-            self._broken[point.name] = f"{point.value} is no whole {self.what}: {wrong}"
+            self._broken[point.name] = f"{point.value} is not a complete {self.what}: {wrong}"
         else:
             entries[point.name] = value

@@ -114,7 +114,7 @@ def test_the_conflict_set_tells_whom_the_sender_follows(others: tuple[str, ...])
     # The other cue's network gives the receiver's answer where the cues agree by chance, one time in three.
     assert other.observed.value == pytest.approx(1 / 3, abs=0.12)
     assert same.observed.value > 0.9
-    assert "listens to something else" in other.sentence
+    assert "follows something else" in other.sentence
     # Nearer to a network that has learnt nothing than to one that has learnt the same.
     told = other.figures["sets"]["conflict set"]
     expected = (told["kept"].value - told["nothing"]) / (1 - told["nothing"])
@@ -181,7 +181,7 @@ def test_sets_that_break_the_receiver_tell_nothing() -> None:
     for cue in ("first", "second"):
         blind = put(network(cue, 1), interventions=[Dropped(cue="first")])
         assert blind.answer == "unknown"
-        assert "on no set do receiver and control keep their answers" in blind.sentence
+        assert "there is no set on which receiver and control keep their answers" in blind.sentence
 
 
 def test_self_is_the_same_and_the_order_of_sets_does_not_matter() -> None:

@@ -80,16 +80,21 @@ def test_the_papers_sizes() -> None:
     [
         (estimate(0.95), estimate(0.4), "yes", "not what the receiver produces itself"),
         (estimate(0.50), estimate(0.0), "no", "like the receiver's own, within a margin of 0.05"),
-        (estimate(0.95), estimate(0.0), "no", "distinguishable, but no more than the same information is behind such"),
+        (
+            estimate(0.95),
+            estimate(0.0),
+            "no",
+            "distinguishable, but no more than for a control with the same information",
+        ),
         # Above the control for certain, but by less than matters.
         (estimate(0.95), Estimate(0.02, 0.01, 0.04, 3), "no", "distinguishable, but no more than"),
         (
             estimate(0.95),
             Estimate(0.04, -0.01, 0.09, 3),
             "unknown",
-            "difference 0.040 [-0.010, 0.090] does not decide",
+            "difference 0.040 [-0.010, 0.090] is not decisive",
         ),
-        (estimate(0.56), estimate(0.06), "unknown", "does not decide"),
+        (estimate(0.56), estimate(0.06), "unknown", "is not decisive"),
         (estimate(0.60), estimate(-0.30), "no", "distinguishable, but no more than"),
         (estimate(0.20), estimate(-0.30), "unknown", "look more usual than the native ones"),
         # The control does the same.
@@ -132,7 +137,7 @@ def test_the_control_that_is_told_best_is_the_measure(given_control: Any) -> Non
     assert (found.answer, found.figures["against"], found.effect.value) == ("no", "other", 0.0)
     assert list(found.controls) == ["self", "other"]
     assert "those of the control 'other' with" in found.sentence
-    assert "distinguishable, but no more than the same information is behind such a stitch" in found.sentence
+    assert "distinguishable, but no more than for a control with the same information" in found.sentence
 
 
 @pytest.mark.parametrize(("change", "answer"), [("noise", "yes"), (None, "no")])
@@ -207,11 +212,13 @@ def test_samples_that_are_tested_make_no_detector(make: Any) -> None:
 
 
 def test_too_few_samples(make: Any) -> None:
-    with pytest.raises(InapplicableError, match="on 20 test samples or more, but clouds has 19"):
+    with pytest.raises(InapplicableError, match="needs 20 test samples or more, but clouds has 19"):
         Distribution().split_samples(make.case(test=make.samples("vectors", 19, first_id=5000)))
-    with pytest.raises(InapplicableError, match="on 60 test samples or more, but clouds has 59"):
+    with pytest.raises(InapplicableError, match="needs 60 test samples or more, but clouds has 59"):
         Distribution(folds=30, n=59).split_samples(make.case())
-    with pytest.raises(InapplicableError, match="from 20 samples or more that are not tested on, but clouds has 10"):
+    with pytest.raises(
+        InapplicableError, match="needs 20 samples or more that are not used for testing, but clouds has 10"
+    ):
         Distribution().split_samples(make.case(test=make.samples("vectors", 230, first_id=10)))
 
 

@@ -242,4 +242,4 @@ def test_a_detector_that_learnt_nothing_does_not_say_no() -> None:
     found = audit.put(Evidence(same, controls=("self",)))
     assert found.observed.value == 0.5
     assert found.answer == "unknown"
-    assert "auxiliary activations of its training from native ones with AUROC 0.500 only" in found.sentence
+    assert "auxiliary activations of its training from native ones with an AUROC of only 0.500" in found.sentence

@@ -96,7 +96,7 @@ def test_two_layers_are_too_few_for_an_answer() -> None:
 
 
 def test_what_cannot_be_identified() -> None:
-    with pytest.raises(InapplicableError, match="A single layer cannot be taken for another"):
+    with pytest.raises(InapplicableError, match="With a single layer there is nothing to confuse it with"):
         identify(compared([[1.0]]), "planted")
     with pytest.raises(
         InapplicableError, match="the same cuts in the same order, but these are layer0, layer1 and b, a"
@@ -207,7 +207,7 @@ def test_noise_is_not_compared_with_the_receiver(case, evidence, make) -> None:
 
 def test_a_network_of_one_layer_has_none_to_be_taken_for_another(case, evidence, make) -> None:
     one = make.cut(nn.Sequential(nn.Linear(8, 3), nn.Linear(3, 3)), "vectors", "0")
-    with pytest.raises(InapplicableError, match="A single layer cannot be taken for another"):
+    with pytest.raises(InapplicableError, match="With a single layer there is nothing to confuse it with"):
         Identification().put(evidence(case(sender=one, receiver=one), controls=()))
 
 

@@ -53,7 +53,7 @@ def test_on_few_samples_nothing_is_said_to_do_as_well(planted) -> None:
     found = Margin().put(planted([0.9], clustered_noise=[0.9], n=20))
     assert found.effect.high - found.effect.low > 0.1
     assert "as well, as far as can be told" not in found.sentence
-    assert "a difference of 0.05 cannot be told on so few samples" in found.sentence
+    assert "a difference of 0.05 cannot be detected with so few samples" in found.sentence
 
 
 def test_noise_that_does_better_is_said_to(planted) -> None:
@@ -67,7 +67,7 @@ def test_a_control_below_the_interval_whose_own_spread_reaches_it_decides_nothin
     found = Margin().put(planted([0.90, 0.90, 0.90], random_sender=[0.35, 0.95, 0.62]))
     assert found.figures["margins"]["random_sender"].low < 0
     assert found.answer == "unknown"
-    assert "does not decide" in found.sentence
+    assert "is not decisive" in found.sentence
 
 
 def test_yes_is_against_every_control_and_not_the_best_mean_alone(planted) -> None:

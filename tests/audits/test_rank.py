@@ -235,7 +235,7 @@ def test_a_sender_of_one_direction_is_told_from_the_receivers_own(case, evidence
     assert (found.effect.value, found.effect.high) == (1 - native, 1 - native)
     assert found.answer == "no"
     assert found.p is None
-    assert "more than the stitch itself does to the same information" in found.sentence
+    assert "more than the stitch by itself changes for the same information" in found.sentence
     assert f"rank 1.0, the receiver's own {native}, 'self' has {native:.1f} (150 samples, 16 columns)" in found.sentence
     assert (found.figures["layer"], found.figures["threshold"]) == ("2", 1e-3)
     assert found.figures["effective_rank"]["sender"].value == pytest.approx(1.0, abs=1e-3)

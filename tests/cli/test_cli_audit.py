@@ -59,7 +59,7 @@ def test_the_installed_command_judges_with_a_conflict_set(shell: Run, pair: tupl
     found = json.loads((tmp_path / "run" / "audit.json").read_text())
     rows = table(ran.out, "control")
     assert [row["control"] for row in rows] == ["the sender", "self", "random_sender", "clustered_noise"]
-    assert [row["what is known of it"] for row in rows[1:]] == ["the same information", *["has learnt nothing"] * 2]
+    assert [row["what is known about it"] for row in rows[1:]] == ["the same information", *["has learnt nothing"] * 2]
     for row, outcome in zip(rows, found["outcomes"], strict=True):
         assert row["seeds"] == "0"
         assert row["accuracy"].startswith(f"{outcome['result']['top1']['value']:.3f} [")
@@ -91,7 +91,7 @@ def test_the_judgement_stands_last(run: Run, pair: tuple[str, str]) -> None:
     assert judged.conclusion == "different information"
     lines = out.splitlines()
     at = lines.index("DIFFERENT INFORMATION")
-    assert lines[at - 1 : at + 3] == ["", "DIFFERENT INFORMATION", judged.reason, "It rests on:"]
+    assert lines[at - 1 : at + 3] == ["", "DIFFERENT INFORMATION", judged.reason, "Based on:"]
     assert lines[-1] == f"What would change this: {judged.experiment}"
     rests = lines[at + 3 : -1]
     assert len(rests) == len(judged.figures)
@@ -300,7 +300,7 @@ def test_the_matrices_of_a_folder_are_put_to_identification(run: Run, pair: tupl
         assert (row["chance"], row["p"]) == ("0.250", f"{verdict.p:.2g}")
         assert row["mean rank"] == f"{verdict.figures['mean_rank']:.2f}"
     assert (
-        "4 layers, rows and columns counted; the intervals take layers for independent, which they are not" in ran.out
+        "4 layers, rows and columns counted; the intervals treat layers as independent, which they are not" in ran.out
     )
     assert ran.out.endswith("\nwritten to found.json\n")
     told = run("audit", "run", "--json").json

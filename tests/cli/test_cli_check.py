@@ -58,7 +58,7 @@ def own(run: Run) -> Run:
 def test_a_good_one(own: Run) -> None:
     ran = own("check", "own.py:Good")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("The contract of measures, put to good\n")
+    assert ran.out.startswith("The contract of measures, for good\n")
     assert "all 26 clauses kept" in ran.out
     assert "BROKEN" not in ran.out
     told = own("check", "own.py:Good", "--json")

@@ -106,7 +106,7 @@ def test_a_cell_without_a_score_is_a_dash_with_its_reason(run: Run, pair: tuple[
     assert len(notes) == 4
     assert notes[0].startswith("– at layer1 × layer4: cca_mean needs more samples than columns")
     assert "got 40 for widths 8 and 64" in notes[0]
-    assert notes[3] == "– at 4 more for reasons of their own, which --json and --out have"
+    assert notes[3] == "– at 4 more, for other reasons: see --json or --out"
 
 
 def test_exactly(run: Run, pair: tuple[str, str]) -> None:

@@ -136,10 +136,10 @@ def test_the_story_is_told_in_the_figures_of_the_run() -> None:
     told = story([digit, judged("Colour", DIFFERENT, 0.999, SAME, alone=0.95)])
     assert "Digit alone is right on 95.0%" in told
     assert "with Colour in front, on 99.9%, which does not have Digit's information: such an accuracy is no ev" in told
-    assert "Judged as they are: 1 of 2 with the conflict set, 2 of 2 by interventions alone." in told
+    assert "Judged correctly: 1 of 2 with the conflict set, 2 of 2 by interventions only." in told
     # Where the best sender does know the digit, accuracy has misled nobody.
     told = story([digit, judged("Colour", DIFFERENT, 0.5, DIFFERENT, alone=0.95)])
-    assert "with Digit, other seed in front, on 96.0%. Judged as they are: 2 of 2 with the conflict set" in told
+    assert "with Digit, other seed in front, on 96.0%. Judged correctly: 2 of 2 with the conflict set" in told
     assert "no evidence" not in told
 
 

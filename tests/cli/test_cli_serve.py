@@ -76,8 +76,8 @@ def test_a_host_that_others_reach_is_warned_of(started: Start, runs: Path) -> No
     assert serving.stderr is not None
     assert "http://0.0.0.0:" in serving.stdout.readline()
     assert serving.stderr.readline() == (
-        "seamripper: 0.0.0.0 is not this machine alone: whoever reaches it can read all studies in runs, without a "
-        "password.\n"
+        "seamripper: 0.0.0.0 can be reached from other machines: whoever reaches it can read all studies in "
+        "runs, without a password.\n"
     )
     serving.send_signal(signal.SIGINT)
     assert serving.wait(timeout=120) == 130

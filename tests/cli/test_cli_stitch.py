@@ -64,7 +64,7 @@ def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], mat
 def test_a_figure_that_cannot_be_told_is_not_a_nan(run: Run, pair: tuple[str, str]) -> None:
     """Two steps do not say whether a loss still falls."""
     out = run("stitch", *pair, *FEW).out
-    assert "\n  falling: cannot be told\n" in out
+    assert "\n  falling: cannot be determined\n" in out
     assert "nan" not in out.replace(pair[0], "").replace(pair[1], "").lower()
 
 
@@ -147,8 +147,9 @@ def test_an_option_of_the_matching_goes_into_its_word(run: Run, command: str, fl
     """It is refused before a model is read: there is none of this name."""
     ran = run(command, "none@a", "none@b", "--data", "digits/correlated", flag, 1)
     assert (ran.code, ran.out) == (2, "")
-    assert f"There is no {flag}: it is an option of --matching. Write it into that word, say --matching '{word}'." in (
-        " ".join(ran.err.split())
+    assert (
+        f"There is no {flag}: it is an option of --matching. Write it into that word, for example --matching '{word}'."
+        in (" ".join(ran.err.split()))
     )
 
 
@@ -170,8 +171,8 @@ def test_a_mapping_into_images_has_no_accuracy_to_tell(run: Run, pair: tuple[str
     """It is refused before anything is trained, not when the images are to be scored."""
     ran = run(command, *pair, "--data", "digits/correlated", "--matching", "class_mapping")
     assert ran.code == 2
-    assert "'class_mapping' is for receivers that answer with images, of which there is no accuracy" in ran.err
-    assert "[[pictures]] of a study makes and shows them" in ran.err
+    assert "'class_mapping' is for receivers that answer with images, and images have no accuracy" in ran.err
+    assert "[[pictures]] table of a study makes and shows them" in ran.err
 
 
 def test_a_ridge_is_finite(run: Run) -> None:

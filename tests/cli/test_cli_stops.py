@@ -122,8 +122,8 @@ def test_a_training_that_is_stopped_goes_on_where_it_was(
     assert "Traceback" not in err
     # On a line of its own, after the ^C of the terminal.
     assert err.endswith(
-        "\nseamripper: Stopped. Nothing half-written was left behind; a training or a study that is started again goes "
-        "on where it was.\n"
+        "\nseamripper: Stopped. Nothing half-written was left behind. Start a training or a study again, and it "
+        "continues where it was.\n"
     )
     assert list(tmp_path.iterdir()) == [partial]
     kind, record = read_record(partial)

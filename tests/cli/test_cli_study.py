@@ -55,7 +55,7 @@ def test_a_study_from_its_plan_to_its_table(run: Any, study: Path, tmp_path: Pat
     planned = run("plan", "study.toml")
     assert planned.code == 0
     assert "study, kept in runs/study" in planned.out
-    assert "a guess for call, as none was timed yet" in planned.out
+    assert "a guess for call, because no such job was timed yet" in planned.out
     assert not (tmp_path / "runs").exists(), "a plan writes nothing"
     ran = run("run", "study.toml")
     assert (ran.code, ran.out.splitlines()[0][:11]) == (0, "4 jobs done")
@@ -97,7 +97,7 @@ def test_a_failed_job_is_told_with_its_reason_and_exit_code_1(run: Any, study: P
     ran = run("run", "study.toml")
     assert ran.code == 1
     assert "call mine.py:f failed: f of mine.py failed at line 3: ValueError: nine" in ran.err
-    assert "1 failed (seamripper status runs/study tells why; --retry-failed)" in ran.out
+    assert "1 failed (seamripper status runs/study says why; --retry-failed runs them again)" in ran.out
     status = run("status", "runs/study", "--tracebacks")
     assert "ValueError: nine" in status.out
     assert "Traceback (most recent call last)" in status.out
@@ -178,9 +178,9 @@ def test_a_damaged_tensor_that_nothing_needs_is_mended_too(run: Any, tmp_path: P
     checked = run("store", "check", "s")
     assert checked.code == 1
     assert "is not as it was written" in checked.out
-    assert "It was set aside, and the next run computes it anew" in run("store", "check", "s", "--mend").out
+    assert "It was set aside, and the next run computes it again" in run("store", "check", "s", "--mend").out
     assert run("run", "real.toml", "--store", "s", "--engine", "local?workers=1").out.startswith("1 jobs done")
-    assert run("store", "check", "s").out.endswith("all of it is whole\n")
+    assert run("store", "check", "s").out.endswith("nothing is damaged\n")
     assert run("results", "s", "--json").json == before
 
 

@@ -81,8 +81,9 @@ def test_the_help_knows_the_usual_trainings(run: Run) -> None:
 def test_an_option_of_the_training_goes_into_its_word(run: Run, flag: str, word: str) -> None:
     ran = run("train", "zoo:lenet", "--data", "digits/digit", flag, 1, "--out", "a.safetensors")
     assert (ran.code, ran.out) == (2, "")
-    assert f"There is no {flag}: it is an option of --training. Write it into that word, say --training '{word}'." in (
-        " ".join(ran.err.split())
+    assert (
+        f"There is no {flag}: it is an option of --training. Write it into that word, for example --training '{word}'."
+        in (" ".join(ran.err.split()))
     )
 
 
@@ -114,8 +115,8 @@ def test_another_training_is_not_written_over(run: Run, other: tuple[object, ...
     before = Path("a.safetensors").read_bytes()
     ran = run(*LENET, *other, "--out", "a.safetensors")
     assert ran.code == 2
-    assert ran.err.startswith("seamripper: a.safetensors already holds something else than this training")
-    assert f"(not the same: {differing})" in ran.err
+    assert ran.err.startswith("seamripper: a.safetensors already holds something other than this training")
+    assert f"(what differs: {differing})" in ran.err
     assert Path("a.safetensors").read_bytes() == before
 
 

@@ -459,10 +459,10 @@ def test_files_that_are_no_comparison(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="Could not read"):
         Comparison.load(tmp_path)
     (tmp_path / FILE).write_text("{")
-    with pytest.raises(FileError, match="damaged, or no comparison"):
+    with pytest.raises(FileError, match="damaged, or not a comparison"):
         Comparison.load(tmp_path)
     (tmp_path / FILE).write_text(json.dumps({"kind": "match"}))
-    with pytest.raises(FileError, match="no comparison of seamripper's"):
+    with pytest.raises(FileError, match="not a comparison that seamripper wrote"):
         Comparison.load(tmp_path)
     (tmp_path / FILE).write_text(json.dumps({"kind": "comparison", "matrices": 3}))
     with pytest.raises(FileError, match="damaged"):

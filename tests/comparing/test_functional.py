@@ -432,14 +432,14 @@ def test_a_damaged_cell_is_computed_anew_and_told(
     done, said = counted(monkeypatch, functional, "solve_stitch"), list[str]()
     second = stitched(folder=tmp_path, announce=said.append)
     assert len(done) == 1
-    assert [line for line in said if "damaged" in line] == [f"{path} is damaged: that cell is computed anew."]
+    assert [line for line in said if "damaged" in line] == [f"{path} is damaged: that cell is computed again."]
     assert second[DIRECT] == first[DIRECT]
     assert path.read_bytes() == whole
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("")
-    with pytest.raises(FileError, match="cells cannot be made, where finished cells are kept"):
+    with pytest.raises(FileError, match="cells, where finished cells are kept, cannot be made"):
         stitched(folder=tmp_path / "run")
 
 
@@ -505,7 +505,7 @@ def test_a_receiver_that_gets_nothing_right_has_no_relative_accuracy(monkeypatch
 
 @pytest.mark.parametrize("word", FUNCTIONAL)
 def test_refusals(word: str) -> None:
-    with pytest.raises(MeasureError, match=f"'{word}' goes with the sampling 'positions', but got 'pool'"):
+    with pytest.raises(MeasureError, match=f"'{word}' needs the sampling 'positions', but got 'pool'"):
         stitched(word, rule=Rule(sampling="pool", batch=16))
     few = Samples("few", images().inputs, images().labels + 1, images().ids, classes=4)
     with pytest.raises(DataError, match="labels of few go from 1 to 3, but the receiver has 3 classes"):
@@ -540,7 +540,7 @@ def test_a_tail_that_changes_is_found_out(monkeypatch: pytest.MonkeyPatch) -> No
         return real(self, *given, **more)
 
     monkeypatch.setattr(stitched_column.Column, "answers", meddling)
-    with pytest.raises(sr.SeamripperError, match="The receiver was to stay frozen"):
+    with pytest.raises(sr.SeamripperError, match="The receiver should have stayed frozen"):
         stitched()
 
 

@@ -108,7 +108,7 @@ def test_two_halves_merged_are_one_pass(data: tuple[list[Tensor], list[Tensor]])
 def test_only_the_same_rule_merges(data: tuple[list[Tensor], list[Tensor]]) -> None:
     x, y = data
     one, other = accumulated(x, y, range(2)), accumulated(x, y, range(2), folds=2)
-    with pytest.raises(MeasureError, match="same cuts, by one rule, in as many folds"):
+    with pytest.raises(MeasureError, match="same cuts, the same rule and the same number of folds"):
         one.merge(other)
 
 
@@ -201,5 +201,5 @@ def test_pool_and_flatten() -> None:
 
 
 def test_tokens_of_a_text_have_no_grid() -> None:
-    with pytest.raises(MeasureError, match=r"come from no square grid.*Use the sampling 'pool'"):
+    with pytest.raises(MeasureError, match=r"do not form a square grid.*Use the sampling 'pool'"):
         forms([tokens(24, 4)], [maps(3, 8, 8)], "positions")

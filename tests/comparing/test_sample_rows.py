@@ -84,7 +84,7 @@ def test_two_halves_merged_are_one_pass() -> None:
 
 
 def test_only_the_same_rule_merges() -> None:
-    with pytest.raises(MeasureError, match="by one rule"):
+    with pytest.raises(MeasureError, match="the same rule"):
         added(range(2)).merge(added(range(2), keep=3))
 
 

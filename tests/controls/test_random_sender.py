@@ -106,7 +106,9 @@ def test_a_sender_that_cannot_be_cut_untrained(make, case: Case) -> None:
             return x / (self.scale + 1).sum()
 
     net = nn.Sequential(nn.Linear(8, 16), Infinite(), nn.Linear(16, 4))
-    with pytest.raises(InapplicableError, match="The sender, drawn anew, could not be cut where it was"):
+    with pytest.raises(
+        InapplicableError, match="With newly drawn weights, the sender could not be cut at the same place"
+    ):
         next(RANDOM.counterparts(replace(case, sender=make.halves(net, "1", case.fit.receiver))))
 
 

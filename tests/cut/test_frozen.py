@@ -229,7 +229,7 @@ def test_a_drift_of_batch_norm_is_caught_and_named() -> None:
     assert told.value.changed == STATISTICS
     message = str(told.value)
     assert message.startswith(
-        "The receiver was to stay frozen, but 'norm.num_batches_tracked', 'norm.running_mean' and"
+        "The receiver should have stayed frozen, but 'norm.num_batches_tracked', 'norm.running_mean' and"
     )
     assert "freeze='weights'" in message
 
@@ -245,7 +245,7 @@ def test_a_model_that_keeps_still_passes_the_seal() -> None:
 def test_the_seal_names_whose_model_it_was() -> None:
     still, drifting = frozen_copy(Net()), frozen_copy(Drifts())
     with (
-        pytest.raises(FrozenError, match="The sender was to stay frozen"),
+        pytest.raises(FrozenError, match="The sender should have stayed frozen"),
         seal({"receiver": still, "sender": drifting}),
     ):
         drifting(EXAMPLE)

@@ -141,7 +141,7 @@ def test_2_fx_refuses_a_graph_in_which_one_would_vanish(cut: str) -> None:
 
 def test_2_fx_refuses_a_head_that_shows_the_value_as_it_was() -> None:
     known = planted(Reused())
-    with pytest.raises(CutError, match="By fx: the head shows another value than passes there"):
+    with pytest.raises(CutError, match="By fx: the head returns another value than the one that passes there"):
         split(known.module, "before:b", known.example, way="fx")
     halves = split(known.module, "before:b", known.example)
     assert halves.head(known.batch(5)).min() >= 0

@@ -190,7 +190,7 @@ def test_only_the_images_that_are_drawn_are_read(classes: Path, monkeypatch: pyt
         ("folder", {}, "needs a path: 'folder:PATH'"),
         ("folder:", {}, "needs a path: 'folder:PATH'"),
         ("folder:/no/such/place", {}, "There is no folder"),
-        ("folder:{}", {}, "has no images, nor folders of images"),
+        ("folder:{}", {}, "has neither images nor folders of images"),
         ("folder:{}", {"size": 0}, "size of the data set .folder. to be a whole number of at least 1, but got 0"),
         ("folder:{}", {"std": 0.0}, "std above 0"),
         ("folder:{}", {"sise": 3}, "no option 'sise': did you mean 'size'"),
@@ -204,7 +204,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, name: str, options: dict
 
 def test_images_beside_class_folders_are_refused(classes: Path) -> None:
     paint(classes / "stray.png")
-    with pytest.raises(DataError, match=r"images beside folders of images \(stray.png\)"):
+    with pytest.raises(DataError, match=r"both images and folders of images \(loose: stray.png\)"):
         load_data(f"folder:{classes}")
 
 

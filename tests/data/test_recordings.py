@@ -119,7 +119,7 @@ def test_what_makes_no_sense_is_refused(songs: Path, options: dict[str, object],
 
 def test_a_folder_without_recordings_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.png").touch()
-    with pytest.raises(DataError, match=r"has no recordings, nor folders of recordings \(\.wav, "):
+    with pytest.raises(DataError, match=r"has neither recordings nor folders of recordings \(\.wav, "):
         load_data(f"recordings:{tmp_path}")
     with pytest.raises(DataError, match=r"There is no folder .*after the colon: 'recordings:PATH'"):
         load_data(f"recordings:{tmp_path / 'nowhere'}")

@@ -125,7 +125,7 @@ def test_what_an_ogg_holds_is_the_same_under_another_number() -> None:
 
 @pytest.mark.parametrize("clip", [b"RIFF" + bytes(40), b"OggS", b"OggS" + bytes(22) + bytes([0]) + b"more"])
 def test_what_is_no_ogg_is_refused(clip: bytes) -> None:
-    with pytest.raises(DataError, match="gave a clip that is no Ogg file"):
+    with pytest.raises(DataError, match="gave a clip that is not an Ogg file"):
         audio_bytes(clip)
 
 

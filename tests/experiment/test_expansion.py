@@ -159,7 +159,7 @@ def test_who_meets_whom(senders: tuple[str], receivers: tuple[str], pairing: Any
 def test_seeds_that_never_meet_are_told(senders: str, receivers: str, pairing: Any) -> None:
     with pytest.raises(ExperimentError) as e:
         graph_of(study(compare=comparing(senders=(senders,), receivers=(receivers,), pairing=pairing)))
-    assert str(e.value).startswith(f"No seeds of {senders!r} and {receivers!r} meet by pairing = {pairing!r}: ")
+    assert str(e.value).startswith(f"No seeds of {senders!r} and {receivers!r} are joined by pairing = {pairing!r}: ")
 
 
 def test_a_stitch_for_every_point_of_the_grid() -> None:
@@ -225,7 +225,9 @@ def test_equal_seeds_are_not_sought_among_all() -> None:
 
 
 def test_statistics_that_adapt_go_with_task_matching_alone() -> None:
-    with pytest.raises(ExperimentError, match=r"freeze = 'weights' goes with the matching 'task', and 'direct' is"):
+    with pytest.raises(
+        ExperimentError, match=r"freeze = 'weights' works only with the matching 'task', and 'direct' is"
+    ):
         graph_of(study(stitch=stitching(matchings=("task", "direct"), freeze=("all", "weights"))))
 
 
@@ -510,8 +512,8 @@ def test_pictures_of_autoencoders() -> None:
         ),
         (
             {"pictures": picturing(matchings=("direct",), receiver_data="digits/colour")},
-            "The matching 'direct' goes by what both networks make of the same samples, and with `receiver_data` each "
-            "has its own: take 'class_mapping' or 'embedding_mapping' for these [[pictures]].",
+            "The matching 'direct' depends on what both networks make of the same samples, and with `receiver_data` "
+            "each has its own samples: take 'class_mapping' or 'embedding_mapping' for these [[pictures]].",
         ),
         (
             {
@@ -731,7 +733,7 @@ def test_what_is_wrong_is_not_remembered_as_right() -> None:
 
 
 def test_a_part_without_samples() -> None:
-    with pytest.raises(ExperimentError, match=r"Expected an \[\[audit\]\] to have `data`, or the experiment"):
+    with pytest.raises(ExperimentError, match=r"Expected an \[\[audit\]\] or the experiment to have `data`"):
         graph_of(Experiment(name="x", models={"t": Network(load=R)}, audit=auditing(senders=("t",), receivers=("t",))))
 
 

@@ -222,4 +222,4 @@ def test_samples_by_name_alone() -> None:
 def test_without_samples_it_says_who_needs_some() -> None:
     with pytest.raises(ExperimentError) as e:
         Experiment(name="a").samples(None, "a [[compare]]")
-    assert str(e.value) == "Expected a [[compare]] to have `data`, or the experiment, but neither has."
+    assert str(e.value) == "Expected a [[compare]] or the experiment to have `data`, but neither has."

@@ -166,7 +166,8 @@ def test_a_result_that_was_changed_since_it_was_first_read_is_not_given_out(
     write(path, result(1))
     journals = read(tmp_path)
     path.write_bytes(path.read_bytes().replace(b'"number":1', b'"number":9'))
-    with pytest.raises(StoreError, match=f"{result(1).key[:12]} in the journal one .*it was changed since .*anew"):
+    said = f"{result(1).key[:12]} in the journal one .*it was changed since .*computed again"
+    with pytest.raises(StoreError, match=said):
         results(journals)
 
 

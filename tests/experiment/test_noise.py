@@ -465,8 +465,8 @@ def test_noise_is_not_matched_to_activations_of_images(word: str, freeze: str) -
     with pytest.raises(ExperimentError) as e:
         graph_of(noise=(noising(matchings=("task", word), freeze=(freeze,)),))
     assert str(e.value) == (
-        f"The matching {word!r} goes by what the receiver makes of images, and in a [[noise]] there are none: take "
-        "'task', from init = 'random' or 'identity'."
+        f"The matching {word!r} depends on what the receiver makes of images, and a [[noise]] has none: take "
+        "'task', with init = 'random' or 'identity'."
     )
 
 
@@ -527,7 +527,7 @@ def test_statistics_that_adapt_are_told_in_the_words_of_the_table(asked: dict[st
 
 
 def test_controls_without_data_or_with_none_that_there_is() -> None:
-    with pytest.raises(ExperimentError, match=r"Expected a \[\[control\]\] to have `data`, or the experiment"):
+    with pytest.raises(ExperimentError, match=r"Expected a \[\[control\]\] or the experiment to have `data`"):
         graph_of(control=(controlling(),), data=None)
     with pytest.raises(ExperimentError, match=r"add a \[\[stitch\]\] with pairing = 'others'"):
         graph_of(control=(controlling(controls=("other_seed",)),))

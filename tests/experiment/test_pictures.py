@@ -514,7 +514,9 @@ def test_nothing_to_look_at(answer: Any, arrives: Any, matching: str, message: s
 def test_samples_that_do_not_belong_together_are_for_mappings() -> None:
     require_mapping("class_mapping")
     require_mapping("embedding_mapping")
-    with pytest.raises(ExperimentError, match="'direct' goes by what both networks make of the same samples, and with"):
+    with pytest.raises(
+        ExperimentError, match="'direct' depends on what both networks make of the same samples, and with"
+    ):
         require_mapping("direct")
 
 

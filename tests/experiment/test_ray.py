@@ -241,7 +241,7 @@ def test_an_address_where_nothing_is_gets_a_sentence(tmp_path: Path) -> None:
     words = on_ray(tmp_path / "study.toml", tmp_path / "s", "127.0.0.1:1")
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
-    assert "There is no Ray cluster to be had at 127.0.0.1:1" in done.stderr
+    assert "No Ray cluster could be reached at 127.0.0.1:1" in done.stderr
 
 
 def test_without_ray_it_says_how_to_get_it(tmp_path: Path) -> None:

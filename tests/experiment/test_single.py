@@ -44,7 +44,9 @@ def test_a_study_of_the_same_name_stays(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def f(k):\n    return {'k': k}\n")
     (tmp_path / "audit.toml").write_text('[[call]]\nfunction = "mine.py:f"\ngrid = { k = [0] }\n')
     run(Experiment.read(tmp_path / "audit.toml"), tmp_path / "store", engine=Local(1))
-    with pytest.raises(StoreError, match="has a study called 'audit', which stays: choose another folder"):
+    with pytest.raises(
+        StoreError, match="already has a study called 'audit', which is not replaced: choose another folder"
+    ):
         keep(tmp_path / "store", "audit", [single(1.0)], started=time.time())
     keep(tmp_path / "store", "compare", [single(1.0)], started=time.time())
     with Store(tmp_path / "store") as store:

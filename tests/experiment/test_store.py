@@ -47,7 +47,7 @@ def test_a_folder_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"Expected a folder for the store, but .*file is a file"):
         Store(tmp_path / "file", write=True)
     for write, advice in ((True, "choose a folder that is new"), (False, "give one that `seamripper run`, `demo`")):
-        with pytest.raises(StoreError, match=f"photos is no store of seamripper's, and not empty: {advice}"):
+        with pytest.raises(StoreError, match=f"photos is not a store of seamripper, and it is not empty: {advice}"):
             Store(tmp_path / "photos", write=write)
     with pytest.raises(StoreError, match=r"There is no store at .*nowhere"):
         Store(tmp_path / "nowhere")
@@ -180,7 +180,7 @@ def test_a_changed_byte_of_an_experiment_is_told_and_its_next_run_sets_it_right(
     whole = file.read_bytes()
     for damaged in (whole.replace(b'"x":2', b'"x":7', 1), whole[:-9], b""):
         file.write_bytes(damaged)
-        with Store(folder) as store, pytest.raises(StoreError, match=r"not as it was written in .*Run its study again"):
+        with Store(folder) as store, pytest.raises(StoreError, match=r"was changed or damaged: .*Run its study again"):
             status(store)
         assert ran(path, folder).did == 0
         assert file.read_bytes() == whole

@@ -278,8 +278,8 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
             "line 3: the 1st [[control]] has no key 'rank': there are: senders, receivers, pairing, data, cuts, "
             "matchings, stitches, freeze, seeds, controls.",
         ),
-        ("folder = '/'", "line 1: there is no key 'folder': names of files count from the file's own folder."),
-        ("\nfile = 'x'", "line 2: there is no key 'file': names of files count from the file's own folder."),
+        ("folder = '/'", "line 1: there is no key 'folder': file names are relative to the folder of this file."),
+        ("\nfile = 'x'", "line 2: there is no key 'file': file names are relative to the folder of this file."),
     ],
 )
 def test_an_unknown_key(tmp_path: Path, text: str, message: str) -> None:

@@ -118,7 +118,7 @@ def test_check_finds_damage_to_experiments_and_memory(study: Callable[..., Path]
     asked.write_bytes(asked.read_bytes()[:-30])
     (store / "memo.jsonl").write_bytes((store / "memo.jsonl").read_bytes().replace(b"true", b"null"))
     first, second = check(store).problems
-    assert "What an experiment asks for is not as it was written" in first
+    assert "The file that says what an experiment asks for was changed or damaged" in first
     assert second.startswith("memo.jsonl: a line is damaged")
     assert len(check(store, mend=True).problems) == 2
     assert check(store).problems == ()
@@ -177,7 +177,7 @@ def test_the_command_says_it_with_its_exit_code(real: Path, shell: Callable[...,
     good = shell("store", "check", store)
     assert good.code == 0, good.err
     assert "3 results and 3 tensors" in good.out
-    assert "all of it is whole" in good.out
+    assert "nothing is damaged" in good.out
     os.truncate(next((store / "tensors").glob("*/*.safetensors")), 10)
     bad = shell("store", "check", store)
     assert bad.code == 1

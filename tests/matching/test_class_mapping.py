@@ -157,7 +157,9 @@ def test_a_class_without_a_partner() -> None:
     own = kinds(4, [0.0, 1.0], spread=0.1, seed=1, name="own")
     theirs = kinds(4, [0.0, 1.0, 2.0], spread=0.1, seed=2, name="theirs")
     net = half(autoencoder(4, seed=2), 4)
-    with pytest.raises(DataError, match="Class 2 of theirs is paired with class 2 of own, of which there is no sample"):
+    with pytest.raises(
+        DataError, match="Class 2 of theirs is paired with class 2 of own, and there is no sample of that class"
+    ):
         match(net, net, Paired(theirs, own), matching=ClassMapping(QUICK))
     with pytest.raises(DataError, match="Class 1 of theirs is paired with class 9 of own"):
         match(net, net, Paired(theirs, own), matching=ClassMapping(QUICK, (0, 9, 1)))
@@ -175,7 +177,9 @@ def test_a_receiver_that_answers_with_classes(make, pair) -> None:
 def test_frozen_statistics_only() -> None:
     own = kinds(6, [0.0, 2.0], spread=0.3, seed=1)
     net = half(autoencoder(6, seed=2), 6)
-    with pytest.raises(MatchError, match="freeze='weights' goes with the matching 'task', not with 'class_mapping'"):
+    with pytest.raises(
+        MatchError, match="freeze='weights' works only with the matching 'task', not with 'class_mapping'"
+    ):
         match(net, net, own, matching=ClassMapping(QUICK), freeze="weights")
 
 

@@ -154,7 +154,7 @@ def test_a_zoo_sender_into_a_timm_vit(make, tmp_path: Path) -> None:
 def test_bare_modules_are_given(make, tmp_path: Path, stitched: Match) -> None:
     path = tmp_path / "match.safetensors"
     stitched.save(path)
-    with pytest.raises(FileError, match=r"sender that seamripper cannot build by itself \(Sequential\): give it"):
+    with pytest.raises(FileError, match=r"sender that seamripper cannot build by itself \(Sequential\): pass it"):
         Match.load(path)
     given = make.mlp(55), make.mlp(56)
     with pytest.raises(FileError, match=r"Match.load\(path, receiver=model\)"):
@@ -291,7 +291,7 @@ def test_a_file_of_code_is_not_run_on_load(make, pair, tmp_path: Path, evil: tup
     found = match(make.halves(factory, "1", fit), make.halves(factory, "1", fit), fit, matching=Direct())
     found.save(tmp_path / "match.safetensors")
     mark.unlink()
-    with pytest.raises(FileError, match=r"cannot build by itself \(.*nets\.py:make\): give it"):
+    with pytest.raises(FileError, match=r"cannot build by itself \(.*nets\.py:make\): pass it"):
         Match.load(tmp_path / "match.safetensors")
     assert not mark.exists()
     loaded = Match.load(tmp_path / "match.safetensors", sender=factory, receiver=factory)
@@ -373,6 +373,6 @@ def test_an_unknown_source_is_given_too(make, tmp_path: Path) -> None:
     net = nn.Sequential(Halve(), nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 3))
     found = match(make.halves(Model(net, "memory"), "2", fit), make.halves(net, "2", fit), fit, matching=Direct())
     found.save(tmp_path / "match.safetensors")
-    with pytest.raises(FileError, match=r"\(memory\): give it"):
+    with pytest.raises(FileError, match=r"\(memory\): pass it"):
         Match.load(tmp_path / "match.safetensors")
     same(Match.load(tmp_path / "match.safetensors", sender=net, receiver=net), found, fit.inputs)

@@ -88,7 +88,7 @@ def test_an_answer_without_classes(make) -> None:
     with make.seeded(0):
         net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), Picture())
     halves = make.halves(net, "1", make.blobs(2))
-    with pytest.raises(DataError, match=r"a score for each class, but its answer has shape \(2, 4\) a sample"):
+    with pytest.raises(DataError, match=r"a score for each class, but its answer has shape \(2, 4\) per sample"):
         match(halves, halves, make.blobs(50))
     assert match(halves, halves, make.blobs(50), matching=Direct()).status == "ok"
 

@@ -44,7 +44,7 @@ def test_labels_that_are_not_the_receivers_make_accuracy_unreadable() -> None:
         assert "where chance is 0.200" in words
         assert "as well" not in words
         assert "better" not in words
-        assert f"agrees in {result.agreement}" in words
+        assert f"agrees on {result.agreement}" in words
 
 
 def test_a_receiver_at_chance_is_unreadable_and_one_above_it_is_not() -> None:
@@ -68,7 +68,7 @@ def test_too_few_samples_are_compared_in_no_words() -> None:
     worse = torch.where(torch.arange(40) % 8 == 0, (labels + 1) % 10, labels)
     result = functional(answers(worse), answers(labels), samples(labels))
     assert result.unreadable is None
-    assert result.in_words().startswith("40 samples are too few to tell a difference of 0.05")
+    assert result.in_words().startswith("40 samples are too few to detect a difference of 0.05")
     assert "percentage points" in result.in_words()
 
 

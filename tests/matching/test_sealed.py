@@ -216,7 +216,7 @@ def test_functional_matrices_look_at_real_data() -> None:
     )
     reasons = found["direct_functional"].failed
     assert len(reasons) == len(found.senders)
-    assert all("does not answer as the receiver" in why for why in reasons.values())
+    assert all("does not give the receiver's answers" in why for why in reasons.values())
 
 
 def test_a_model_that_keeps_a_memory_nobody_sees_is_refused() -> None:

@@ -381,7 +381,7 @@ def drifting(make, where: str) -> tuple[Split, Split, Samples]:
 @pytest.mark.parametrize("where", ["sender", "receiver"])
 def test_a_planted_drift_of_statistics_is_caught(make, where: str, matching: Matching) -> None:
     sender, receiver, fit = drifting(make, where)
-    with pytest.raises(FrozenError, match=f"The {where} was to stay frozen, but '.*running_mean'") as told:
+    with pytest.raises(FrozenError, match=f"The {where} should have stayed frozen, but '.*running_mean'") as told:
         match(sender, receiver, fit, matching=matching)
     assert all(name.rpartition(".")[2].startswith(("running_", "num_batches")) for name in told.value.changed)
 
@@ -396,12 +396,12 @@ def test_a_normalisation_that_cannot_be_put_in_eval_mode_is_refused_when_it_is_c
         def train(self, mode: bool = True) -> nn.Module:
             return super().train(True)
 
-    with pytest.raises(FrozenError, match=r"The model was to stay frozen, but '1\.num_batches_tracked'"):
+    with pytest.raises(FrozenError, match=r"The model should have stayed frozen, but '1\.num_batches_tracked'"):
         make.halves(nn.Sequential(nn.Conv2d(2, 2, 1), Stubborn(2), nn.Flatten()), "0", make.samples((2, 4, 4), 64))
 
 
 def test_adapting_statistics_go_with_task_only(make, pair) -> None:
-    with pytest.raises(MatchError, match="freeze='weights' goes with the matching 'task', not with 'direct'"):
+    with pytest.raises(MatchError, match="freeze='weights' works only with the matching 'task', not with 'direct'"):
         match(*pair, make.blobs(50), matching=Direct(), freeze="weights")
     with pytest.raises(MatchError, match="Expected freeze to be 'all' or 'weights', but got 'weight'"):
         match(*pair, make.blobs(50), freeze="weight")

@@ -42,7 +42,7 @@ def test_aligned_has_norm_one(debiased: bool) -> None:
 
 def test_nothing_to_align_is_refused_by_name() -> None:
     equal = 0.1 * (1 - torch.eye(6, dtype=torch.float64))
-    with pytest.raises(MeasureError, match="the receiver's rows are all as far from one another"):
+    with pytest.raises(MeasureError, match="the receiver's rows are all equally far from one another"):
         unit_centred(equal, "receiver", debiased=True)
     # Biased, the diagonal alone is something to compare: H itself.
     assert float(unit_centred(equal, "receiver", debiased=False)[0, 0]) == pytest.approx(-(5 / 6) / 5**0.5)

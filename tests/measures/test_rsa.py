@@ -105,7 +105,7 @@ def test_what_it_does_not_see(variant: RSA) -> None:
 
 def test_refuses_rows_that_are_all_as_far() -> None:
     with pytest.raises(
-        MeasureError, match=r"rsa\?rdm=euclidean is not defined here: the receiver's rows are all as far"
+        MeasureError, match=r"rsa\?rdm=euclidean is not defined here: the receiver's rows are all equally far"
     ):
         RSA(rdm="euclidean").value(Pair.of(noise(6, 3, 0), torch.eye(6)))
 

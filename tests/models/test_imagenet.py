@@ -103,7 +103,7 @@ def test_the_input_can_be_said() -> None:
     assert model.fingerprint == network("mobilenet_v2").fingerprint
     assert load("imagenet:mobilenet_v2", input=(3, 32, 48)).input == (3, 32, 48)
     for wrong in ((1, 64, 64), (64, 64)):
-        with pytest.raises(ModelError, match=r"an image of 3 channels, .*, \(3, 64, 64\) for example, but got"):
+        with pytest.raises(ModelError, match=r"an image of 3 channels, .*, for example \(3, 64, 64\), but got"):
             load("imagenet:mobilenet_v2", input=wrong)
 
 
@@ -381,7 +381,7 @@ def test_it_can_be_kept_as_a_checkpoint(tmp_path: Path) -> None:
         ("imagenet:qqq", "there are: efficientnet_lite0, efficientnet_lite1,"),
         ("imagenet:", "Say which model after 'imagenet:'"),
         ("imagnet:resnet50", "For 'imagnet', did you mean 'imagenet'?"),
-        ("imagenet:resnet50?width=0.5", "has no option but input: got 'width'"),
+        ("imagenet:resnet50?width=0.5", "its only option is input, but got 'width'"),
         ("imagenet:resnet50?classes=10", "take 'zoo:resnet50?classes=1000&form=keras&normalise=caffe'"),
         ("imagenet:resnet50?seed=3", "got 'seed'"),
         ("imagenet:resnet50?pretrained=0", "got 'pretrained'"),

@@ -141,7 +141,7 @@ def test_a_pickle_that_is_not_weights_is_never_opened(tmp_path: Path, saved_with
 
 def test_a_whole_model_in_a_pickle_is_refused(other: nn.Module, tmp_path: Path) -> None:
     torch.save(other, tmp_path / "w.pt")
-    with pytest.raises(CheckpointError, match=r"save the weights alone: torch\.save\(model\.state_dict\(\)"):
+    with pytest.raises(CheckpointError, match=r"save only the weights: torch\.save\(model\.state_dict\(\)"):
         load(LENET, weights=tmp_path / "w.pt")
 
 
@@ -507,7 +507,7 @@ def test_a_missing_factory_file_is_told(tmp_path: Path) -> None:
 
 
 def test_an_example_needs_a_shape() -> None:
-    with pytest.raises(ModelError, match=r"give it, input=\(3, 32, 32\)"):
+    with pytest.raises(ModelError, match=r"Give it, for example input=\(3, 32, 32\)"):
         load("zoo:R_1111?width=0.125").example()
 
 

@@ -120,7 +120,10 @@ def test_a_third_partys_models_are_loaded_by_their_words(installed: Path) -> Non
         ("mine:", "The model source 'mine' needs a model: 'mine:MODEL'."),
         ("mien:net", "For 'mien', did you mean 'mine'"),
         ("bad:net", "The model source 'bad' cannot be used: third_models_broken:X could not be imported: Module"),
-        ("half:net", "The model source 'half' cannot be used: third_models:Half is no whole model source: it does not"),
+        (
+            "half:net",
+            "The model source 'half' cannot be used: third_models:Half is not a complete model source: it does not",
+        ),
         ("zoo:thiers", "There is no zoo network 'thiers': did you mean 'theirs'"),
         ("zoo:bad", "The zoo network 'bad' cannot be used: third_models_broken:X could not be imported: Module"),
     ],

@@ -262,10 +262,10 @@ def test_a_finished_model_is_not_trained_again(blobs: Samples, tmp_path: Path) -
 def test_a_finished_model_of_another_job_is_kept(blobs: Samples, tmp_path: Path) -> None:
     out = tmp_path / "m.safetensors"
     model = train(LENET, blobs, training=QUICK, out=out)
-    with pytest.raises(FileError, match=r"not the same: seed\).*resume=False"):
+    with pytest.raises(FileError, match=r"what differs: seed\).*resume=False"):
         train(LENET, blobs, training=QUICK, seed=1, out=out)
     save_tensors(tmp_path / "stitch.safetensors", {"w": torch.zeros(1)}, {}, kind="stitch")
-    with pytest.raises(FileError, match="already holds something else"):
+    with pytest.raises(FileError, match="already holds something other"):
         train(LENET, blobs, training=QUICK, out=tmp_path / "stitch.safetensors")
     replaced = train(LENET, blobs, training=QUICK, seed=1, out=out, resume=False)
     assert load(str(out)).fingerprint == replaced.fingerprint != model.fingerprint
@@ -278,7 +278,7 @@ def test_a_finished_model_of_before_trainings_had_a_schedule_is_known(blobs: Sam
     del record["training"]["recipe"]["schedule"]
     save_tensors(out, tensors, record, kind="model")
     assert train(LENET, blobs, training=QUICK, out=out).fingerprint == first.fingerprint
-    with pytest.raises(FileError, match="not the same: recipe"):
+    with pytest.raises(FileError, match="what differs: recipe"):
         train(LENET, blobs, training=replace(QUICK, schedule="cosine"), out=out)
 
 

@@ -252,6 +252,6 @@ def test_a_damaged_record_of_times_is_told_with_what_to_do(tmp_path: Path, damag
 def test_a_folder_that_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "letter.txt").write_text("mine")
-    with pytest.raises(StoreError, match="is no store of seamripper's, and not empty"):
+    with pytest.raises(StoreError, match="is not a store of seamripper, and it is not empty"):
         done(tmp_path)
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["letter.txt"]

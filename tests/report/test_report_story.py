@@ -99,7 +99,7 @@ def test_audits_that_disagree_are_the_strongest_doubt(reading: Reading) -> None:
 def test_without_audits_a_stitch_is_no_evidence(reading: Reading) -> None:
     found = headline(only(reading, "stitch", "control"))
     assert found.question == "Do fronts of “colour” and “digit” from another seed work with the back of “digit”?"
-    assert "Whether both use the same information, accuracy does not tell" in found.verdict
+    assert "Accuracy does not show whether both use the same information" in found.verdict
     assert len(found.figures) == 3
     alone = headline(only(reading, "stitch"))
     assert alone.doubt.startswith("A stitch that works is no evidence")
@@ -401,7 +401,8 @@ def test_on_the_command_line(
         (["nowhere"], "There is no store at nowhere"),
         (
             ["."],
-            ". is no store of seamripper's, and not empty: give one that `seamripper run`, `demo`, `audit --out FOLD",
+            ". is not a store of seamripper, and it is not empty: give one that `seamripper run`, `demo`, "
+            "`audit --out FOLD",
         ),
         ([str(study), "--out", "r.pdf"], "expected a name that ends in .html"),
         ([str(study), "--experiment", "studi"], "did you mean 'study'?"),

@@ -28,10 +28,10 @@ _MAGIC = b"\x93NUMPY"
 
 @dataclass(frozen=True, eq=False)
 class Activations:
-    """Activations at one cut, one row per sample, in the order of the samples; with what passes beside the cut.
+    """Activations at one cut, one row per sample in the order of the samples, and the inputs that pass beside the cut.
 
-    `made_from` says what is known of the model and the data. Labels and ids of -1 are not known. `mask` (n, tokens)
-    says which tokens of the samples count; None if all do.
+    `made_from` says what is known about the model and the data. Labels and ids that are not known are -1. `mask` (n,
+    tokens) says which tokens of the samples count; None if all do.
     """
 
     cut: Cut
@@ -68,8 +68,8 @@ class Activations:
     def load(cls, path: str | os.PathLike[str]) -> Activations:
         """Read activations: a file that `save` wrote, or a `.npy` file of numbers.
 
-        An array of two axes is rows (n, d), one of three tokens (n, t, d), one of four maps (n, c, h, w). It does not
-        say which samples it is of: their ids and labels are -1.
+        An array with two axes is read as rows (n, d), with three as tokens (n, t, d), with four as maps (n, c, h, w).
+        It does not say which samples it belongs to, so their ids and labels are -1.
         """
         path = Path(require_path(path, "path", error=FileError))
         if path.suffix not in (".npy", ".safetensors"):
@@ -138,7 +138,7 @@ def _numbers(path: Path) -> Tensor:
         if "allow_pickle" in str(e):
             raise FileError(
                 f"{path} holds pickled Python objects. It was not opened, because opening it can run any code. "
-                "Write numbers alone: numpy.save(FILE, array.astype('float32'))."
+                "Write only numbers: numpy.save(FILE, array.astype('float32'))."
             ) from e
         raise FileError(f"{path} could not be read: {e}. Was it cut short? Make or copy it again.") from e
     if array.dtype.kind not in "fiub":

@@ -38,12 +38,13 @@ def collect(
     folder: str | os.PathLike[str] | None = None,
     watch: Watcher = nobody,
 ) -> Activations:
-    """One pass of the head over the samples.
+    """Run the head over the samples once, and keep the activations.
 
-    `beside` is the split whose tail the activations are meant for (the receiver): its context is kept along, and of a
-    pair the head is shown the sender's samples. Without it the head is shown the receiver's. More than
-    `memory` bytes go to a file in `folder` (the system's temporary one) that vanishes with the process. Places that are
-    padding in all samples are cut off first; `Activations.mask` says which of the others count.
+    `beside` is the split whose tail the activations are meant for (the receiver): its context is kept with them, and if
+    the samples are a pair, the head is shown the sender's. Without `beside` the head is shown the receiver's.
+    Activations of more than `memory` bytes go to a file in `folder` (by default the system's temporary folder), which
+    vanishes with the process. Positions that are padding in all samples are cut off first; `Activations.mask` says
+    which of the others count.
     """
     require_split(split, "split")
     pair = Paired.of(samples)

@@ -60,7 +60,7 @@ def counting(values: Tensor, layout: Layout, mask: Tensor | None, where: str | N
         have = f"{values.shape[1]} tokens" if layout == "ntd" else f"a map of {shape_text(values.shape[2:])}"
         raise DataError(
             f"Some of the {mask.shape[1]} tokens of the samples are padding, and {where or 'this cut'} has {have}, so "
-            "it cannot be told which of its positions count. Choose a cut with one position for each token, or one "
+            "it is not known which of its positions count. Choose a cut with one position for each token, or one "
             "behind the pooling, or give samples without padding."
         )
     return mask

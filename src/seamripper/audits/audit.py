@@ -163,12 +163,12 @@ class AuditRequest:
 
 @with_arguments_of(AuditRequest)
 def audit(request: AuditRequest) -> Audited:
-    """Match sender to receiver on `fit`, do the same with the controls, ask the audits, and judge by one rule.
+    """Match sender to receiver on `fit`, do the same with the controls, run the audits, and judge by one rule.
 
-    `conflict` is a set on which cues that agree in `fit` disagree, labelled as the receiver was taught. Without it the
-    built-in `interventions` for this kind of inputs are applied to `test`. `others` are networks trained like the
-    receiver from other seeds, and cut at the same place. `seeds` are those of the stitch and of the controls: the
-    units. Calls that are given the same `memo`, a dict, compute what they have in common once.
+    `conflict` is a set on which cues that agree in `fit` disagree, labelled as in the receiver's training. Without it
+    the built-in `interventions` for this kind of inputs are applied to `test`. `others` are networks trained like the
+    receiver from other seeds, and cut at the same place. `seeds` are the seeds of the stitch and of the controls: they
+    are the units. Calls that share the same `memo`, a dict, compute what they have in common only once.
     """
     case, skipped = request.case(), dict[str, str]()
     words = request.interventions

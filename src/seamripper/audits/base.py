@@ -32,7 +32,7 @@ class Verdict:
     """The answer to one audit's question, with the figures that it rests on.
 
     `observed` is the sender's figure, `controls` the same figure of each control, one estimate per seed or counterpart;
-    `effect` is the difference that the audit looks at, with its interval; `p` is None where no honest one exists.
+    `effect` is the difference that the audit looks at, with its interval; `p` is None where there is no valid p-value.
     """
 
     audit: str

@@ -84,8 +84,8 @@ class Conflict(Audit):
 
         position = (κ(sender) − κ(nothing)) / (κ(control) − κ(nothing))        departure = weight · (1 − position)
 
-    "no" (it listens to something else) if the interval of the position lies below `HALF_WAY`; "yes" if it lies above,
-    and then the set on which senders that have learnt nothing keep least is named as deciding. Otherwise "unknown", as
+    "no" (it follows something else) if the interval of the position lies below `HALF_WAY`; "yes" if it lies above, and
+    then the set on which senders that have learnt nothing keep least is named as deciding. Otherwise "unknown", as
     where no set shows anything. Without a control that has learnt nothing κ(nothing) is 0, and "yes" is never said.
     """
 
@@ -232,23 +232,27 @@ def _answer(worst: SetReading) -> Answer:
 def _sentence(answer: Answer, decided: SetReading, worst: SetReading, control: str) -> str:
     theirs = mean_over(decided.controls[control]).as_share
     sentence = (
-        f"On the {_title(decided)} the stitched network gives the receiver's answer in {decided.agreement}, the "
-        f"control {control!r} in {theirs}: it keeps {decided.kept} of the control's agreement beyond chance"
+        f"On the {_title(decided)} the stitched network gives the receiver's answer on {decided.agreement} of the "
+        f"samples, the control {control!r} on {theirs}: it keeps {decided.kept} of the control's agreement beyond "
+        "chance"
     )
     blind = f"a sender that has learnt nothing keeps {decided.nothing:.3f}"
     if answer == "no":
         beside = "" if math.isnan(decided.nothing) else f"; {blind}"
-        return f"{sentence}{beside}. It listens to something else."
+        return f"{sentence}{beside}. It follows something else."
     if answer == "yes":
-        least = "" if worst is decided else f" It keeps least on the {_title(worst)}: {worst.kept}."
+        least = "" if worst is decided else f" It keeps the least on the {_title(worst)}: {worst.kept}."
         return f"{sentence}; {blind}.{least}"
     if not decided.stable:
-        return f"{sentence}, but on no set do receiver and control keep their answers, so none shows anything."
+        return (
+            f"{sentence}, but there is no set on which receiver and control keep their answers, so no set shows "
+            "anything."
+        )
     if not decided.tells:
-        return f"{sentence}, but a sender that has learnt nothing does as well on every set, so none shows anything."
+        return f"{sentence}, but a sender that has learnt nothing does as well on every set, so no set shows anything."
     if math.isnan(decided.nothing):
-        return f"{sentence}, but without the control 'random_sender' nothing shows that the set could tell them apart."
-    return f"{sentence}, which does not decide: {blind}."
+        return f"{sentence}, but without the control 'random_sender' nothing shows that the set can tell senders apart."
+    return f"{sentence}, which is not decisive: {blind}."
 
 
 def _title(reading: SetReading) -> str:

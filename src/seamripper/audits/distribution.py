@@ -113,14 +113,14 @@ class Distribution(DistributionOptions, Audit):
         least = max(_FEWEST, 2 * self.folds)
         if len(test) < least:
             raise InapplicableError(
-                f"Distributions are compared on {least} test samples or more, but {test.name} has {len(test)}."
+                f"Comparing distributions needs {least} test samples or more, but {test.name} has {len(test)}."
             )
         others = torch.ones(len(fit), dtype=torch.bool)
         if count_shared(fit.name, fit.ids, case.test):
             others = ~torch.isin(fit.ids, case.test.ids)
         if int(others.sum()) < _FEWEST:
             raise InapplicableError(
-                f"A detector is made from {_FEWEST} samples or more that are not tested on, but {fit.name} has "
+                f"Making a detector needs {_FEWEST} samples or more that are not used for testing, but {fit.name} has "
                 f"{int(others.sum())} to fit on."
             )
         return test, fit.take(others).draw(self.reference or len(fit), seed=self.seed)
@@ -159,9 +159,9 @@ class Distribution(DistributionOptions, Audit):
         if answer == "yes":
             return "the stitched ones are not what the receiver produces itself."
         if answer == "unknown":
-            return f"the difference {effect} does not decide."
+            return f"the difference {effect} is not decisive."
         if observed.low > _CHANCE + self.margin:
-            return "the two are distinguishable, but no more than the same information is behind such a stitch."
+            return "the two are distinguishable, but no more than for a control with the same information."
         return f"the stitched ones are like the receiver's own, within a margin of {self.margin:g}."
 
 

@@ -34,8 +34,8 @@ class Identification(Audit):
     the layer itself. A structural measure gives that its best value by definition, so the test is trivial there. For
     stitching it is not: task-loss matching failed it in 36 % of the cases.
 
-    `measures` are names with commas between them; `direct_functional` and `task_functional` are allowed as well. The
-    first one decides the answer, and the figures have all of them. A trained stitch is trained like the case's own. The
+    `measures` are names with commas between them; `direct_functional` and `task_functional` are also allowed. The first
+    one decides the answer, and the figures have all of them. A trained stitch is trained like the case's own. The
     verdict is on the two networks if they have the same cuts with the same shapes, else on the receiver alone.
     """
 
@@ -126,7 +126,7 @@ def identify(comparison: Comparison, label: str) -> Verdict:
             f"{', '.join(comparison.senders)} and {', '.join(comparison.receivers)}."
         )
     if k < 2:
-        raise InapplicableError("A single layer cannot be taken for another: give two cuts or more.")
+        raise InapplicableError("With a single layer there is nothing to confuse it with: give two cuts or more.")
     values = np.array(matrix.values, dtype=np.float64)
     if np.isnan(np.diag(values)).all():
         raise InapplicableError(f"{label} has no score for any layer with its own counterpart. {_why(comparison)}")
@@ -175,7 +175,7 @@ def _sentence(label: str, ranking: Ranking, figures: Mapping[str, Any], share: E
         f"is on average {figures['mean_distance']:.2f} layers away from it."
     )
     if share.value == 1 and p > _LEVEL:
-        sentence += f" With only {k} layers, chance does as well too often."
+        sentence += f" With only {k} layers, chance does as well too often to decide."
     if figures["missing"]:
         sentence += f" {figures['missing']} cells have no score."
     return sentence

@@ -41,8 +41,8 @@ class Margin(Audit):
         nothing, broken = evidence.of_kind("nothing"), evidence.of_kind("broken")
         if not nothing and not broken:
             raise InapplicableError(
-                "No control that should fail was run, so there is no margin over any. "
-                "Choose some: 'random_sender', 'clustered_noise', 'shuffled'."
+                "No control that should fail was run, so there is nothing to have a margin over. Choose some: "
+                "'random_sender', 'clustered_noise', 'shuffled'."
             )
         observed, groups = mean_over(figures_of(evidence.observed)), by_counterpart(nothing or broken)
         means = {name: mean_over(figures_of(outcomes)) for name, outcomes in groups.items()}
@@ -122,14 +122,16 @@ def _answer(observed: Estimate, rival: Estimate, effects: Sequence[Estimate]) ->
 
 def _meaning(answer: Answer, effect: Estimate, *, known: bool) -> str:
     if not known:
-        return "pairing at random tests the evaluation and not the sender, so whether noise does as well is not known."
+        return (
+            "pairing at random tests the evaluation and not the sender, so it is not known whether noise does as well."
+        )
     rival = "does better" if effect.high < 0 else "does as well, as far as can be told"
     if effect.low <= 0 <= effect.high and effect.high - effect.low > 2 * TELLING:
-        rival = f"may do as well: a difference of {TELLING:g} cannot be told on so few samples and seeds"
+        rival = f"may do as well: a difference of {TELLING:g} cannot be detected with so few samples and seeds"
     meanings = {
         "yes": f"the sender is ahead by {effect}.",
         "no": f"a counterpart that knows nothing {rival} (margin {effect}).",
-        "unknown": f"the margin {effect} does not decide.",
+        "unknown": f"the margin {effect} is not decisive.",
     }
     return meanings[answer]
 

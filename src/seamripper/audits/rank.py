@@ -38,7 +38,7 @@ class Rank(Audit):
     """
 
     name = "rank"
-    question = "Does the receiver's first layer use as many directions as for its own activations?"
+    question = "Does the receiver's first layer use as many directions for the stitched activations as for its own?"
     least, between = {"n": 3}, {"threshold": (0, 1)}
 
     n: int = 2000
@@ -142,14 +142,14 @@ def _meaning(answer: Answer, compared: bool, full: Ranks | None) -> str:
         )
     if answer == "no":
         return (
-            " That is more than the stitch itself does to the same information: the receiver does not treat the two "
-            "alike (Smith et al. 2025)."
+            " That is more than the stitch by itself changes for the same information: the receiver does not treat "
+            "the two alike (Smith et al. 2025)."
         )
     if answer == "yes":
         return " Equal ranks are no evidence of equal information."
     if not compared:
-        return " A stitch alone can change the rank, and no control with the same information shows by how much."
-    return " The difference is within what the stitch and its seeds do by themselves."
+        return " A stitch by itself can change the rank, and no control with the same information shows by how much."
+    return " The difference is no larger than what the stitch and its seeds cause by themselves."
 
 
 _SMITH = RankReader(10_000, 1e-3)

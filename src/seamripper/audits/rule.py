@@ -2,22 +2,17 @@
 
 ::
 
-    is the sender the receiver, cut where it is?
-                                        yes  → same information
-    does the stitched network work?      no  → not stitchable by this stitch: no conclusion
-    did random pairs work as well?      yes  → interchangeable here, information unknown
-    conflict: does it follow the receiver where the cues disagree?
-                                         no  → different information
-                                        yes  → same information
-    does a control that is known to hold nothing of it (noise, a random sender ...) work as well?
-                                        yes  → interchangeable, but so is noise: no evidence of similarity
-                                         no  → interchangeable here, information unknown
+    is the sender the receiver, cut where it is? yes → same information does the stitched network work? no → not
+    stitchable by this stitch: no conclusion did random pairs work as well? yes → interchangeable here, information
+    unknown conflict: does it follow the receiver where the cues disagree? no → different information yes → same
+    information does a control that has learnt nothing (noise, a random sender ...) work as well? yes → interchangeable,
+    but so is noise: no evidence of similarity no → interchangeable here, information unknown
 
-"Works" means that it recovers `WORKS` of the accuracy above chance that the receiver has, alone or stitched to itself.
-Where the receiver is at chance on the labels, accuracy is unreadable, and the share of the receiver's own answers that
-the stitched network gives, above chance, takes its place.
-Nothing is called the same by task accuracy alone: only the conflict audit can say so, and only where it can tell a
-sender that has learnt nothing from one that has the receiver's information.
+A stitched network "works" if it recovers the share `WORKS` of the receiver's accuracy above chance, alone or stitched
+to itself. Where the receiver is at chance on the labels, accuracy is unreadable, and the share of the receiver's own
+answers that the stitched network gives, above chance, takes its place. Task accuracy by itself never leads to "same
+information": only the conflict audit can say so, and only where it can tell a sender that has learnt nothing from one
+that has the receiver's information.
 """
 
 from __future__ import annotations
@@ -172,18 +167,18 @@ def _recovery(evidence: Evidence, outcomes: Sequence[Outcome]) -> Estimate:
     return replace(success, value=value, low=low, high=high)
 
 
-_ITS_TASK = "data on which the receiver does what it was trained for."
+_ITS_TASK = "data of the task that the receiver was trained for."
 _MORE_STITCH = (
-    "a stitch or a matching that can do more (--stitch conv, --matching task, more samples or epochs); if it works, "
-    "audit that one."
+    "a more capable stitch or matching (--stitch conv, --matching task, more samples or epochs); if it works, audit "
+    "that one."
 )
 _NO_LEAK = "an evaluation in which random pairs are at chance: other test samples, or fewer parameters in the stitch."
 _OTHER_CUES = (
-    "a conflict set for a cue that nothing here has changed (--conflict DATA), if the stitched network departs from "
-    "its receiver on it."
+    "a conflict set for a cue that was not changed here (--conflict DATA), if the stitched network departs from its "
+    "receiver on that set."
 )
 _CONFLICT = (
-    "inputs on which cues disagree that agree in the data: --conflict DATA, or interventions under which receiver and "
+    "inputs on which cues that agree in the data disagree: --conflict DATA, or interventions under which receiver and "
     "control keep their answers and a random sender does not."
 )
 

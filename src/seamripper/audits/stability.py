@@ -82,7 +82,7 @@ def _why_fixed(outcomes: Sequence[Outcome]) -> str | None:
 def _sentence(answer: Answer, figures: dict[str, Any], effect: Estimate, seeds: int) -> str:
     spread, agreement = figures["accuracy"], figures["agreement"]
     comparison = {
-        "no": "the spread is wider than the effect, so another seed may say otherwise.",
+        "no": "the spread is wider than the effect, so another seed may give another answer.",
         "yes": "the spread is no wider than the effect.",
     }
     sentence = (

@@ -16,30 +16,30 @@ from seamripper._words import did_you_mean, out_of_memory
 from seamripper.errors import SeamripperError
 
 COMMANDS = {
-    "activations": "Write what a model shows at a cut to a file.",
-    "audit": "Compare two layers, and counterparts whose answer is known: is the number worth anything?",
-    "check": "Hold a measure, your own say, to the contract that all measures keep.",
+    "activations": "Write the activations of a model at a cut to a file.",
+    "audit": "Compare two layers, and controls for which the right answer is known: can you trust the number?",
+    "check": "Test a measure, for example your own, against the contract that all measures keep.",
     "compare": "Compare every layer of one model with every layer of another, in one pass.",
     "cuts": "List the places where a model can be cut.",
-    "demo": "Train small networks on real MNIST, stitch each into one of them, and audit what comes of it.",
-    "list": "List what there is: data, models, stitches, matchings, measures, controls, interventions or audits.",
+    "demo": "Train small networks on real MNIST, stitch each of them into the same one, and audit the results.",
+    "list": "List the available data, models, stitches, matchings, measures, controls, interventions or audits.",
     "measure": "Measure how similar stored activations are.",
     "papers": "List the papers that can be reproduced, and what each of their tables and figures costs.",
-    "plan": "Say what a study would run: jobs, about how long, and what is done already.",
-    "report": "Write a study's report, one HTML file, and its figures on paper.",
-    "reproduce": "Reproduce a paper's tables and figures, its own numbers beside ours, its claims as checks.",
+    "plan": "Show what a study would run: jobs, roughly how long, and what is already done.",
+    "report": "Write the report of a study as one HTML file, and its figures as PNG, PDF or SVG.",
+    "reproduce": "Reproduce a paper's tables and figures beside its own numbers, and check its claims.",
     "results": "Show or write the results of a study as a table.",
-    "run": "Run a study; run it again after a crash, and it goes on.",
+    "run": "Run a study; run it again after a crash, and it continues.",
     "sbatch": "Write the script that runs a study as a Slurm job array.",
-    "serve": "Browse studies in a browser while they fill, on this machine alone.",
-    "status": "Say how a study stands.",
-    "stitch": "Join the front of one model to the back of another, and measure what the whole can do.",
+    "serve": "Show studies in a web browser while they run, on this machine only.",
+    "status": "Show how far a study is: what is done, running and failed.",
+    "stitch": "Join the front of one model to the back of another, and measure what the joined network can do.",
     "store": "Check or tidy the store of a study.",
     "train": "Train a model of the zoo.",
 }
 BAD_INPUT, STOPPED = 2, 130
 _STOP_MESSAGE = (
-    "Stopped. Nothing half-written was left behind; a training or a study that is started again goes on where it was."
+    "Stopped. Nothing half-written was left behind. Start a training or a study again, and it continues where it was."
 )
 _MEMORY_MESSAGE = "There is not enough memory for this. Take fewer samples (--n), smaller batches or a smaller network."
 

@@ -15,13 +15,13 @@ from seamripper.cli.output import print_json, print_table, progress
 
 @click.command("activations")
 @click.argument("model")
-@click.option("--data", required=True, help="The samples to show it: mnist/digit, cifar10, folder:PATH …")
+@click.option("--data", required=True, help="The samples to run the model on: mnist/digit, cifar10, folder:PATH …")
 @split_option
-@click.option("--n", type=click.IntRange(min=1), help="So many samples, always the same ones (default: all).")
+@click.option("--n", type=click.IntRange(min=1), help="Use this many samples, always the same ones (default: all).")
 @click.option("--out", type=OutputPath(), required=True, help="The file to write (.safetensors).")
 @json_option
 def command(model: str, data: str, split_name: str, n: int | None, out: Path, as_json: bool) -> None:
-    """Write the activations of MODEL, given as MODEL@CUT, to a file that `seamripper measure` compares.
+    """Write the activations of MODEL, given as MODEL@CUT, to a file for `seamripper measure`.
 
     Example: seamripper activations digit-0.safetensors@layer2 --data mnist/digit --n 1000 --out digit.safetensors
     """
@@ -39,7 +39,7 @@ def command(model: str, data: str, split_name: str, n: int | None, out: Path, as
     rows = [
         ["at", str(half.cut)],
         ["samples", f"{len(activations):,} of {samples.name}, {split_name}"],
-        ["numbers of a sample", f"{shape_text(activations.values.shape[1:])}, {activations.values.dtype}"],
+        ["shape of one sample", f"{shape_text(activations.values.shape[1:])}, {activations.values.dtype}"],
         ["written to", str(out)],
     ]
     print_table(f"Activations of {network.source}", ["", ""], rows, left=2)

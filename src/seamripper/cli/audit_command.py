@@ -43,41 +43,41 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
 @click.command("audit", cls=WordCommand)
 @click.argument("sender", metavar="SENDER")
 @click.argument("receiver", metavar="[RECEIVER]", required=False)
-@click.option("--data", help="Train split: stitches are fitted. Test split: they are scored.")
-@click.option("--conflict", help="Data, its test split, on which cues that agree in --data disagree.")
+@click.option("--data", help="Stitches are fitted on its train split and scored on its test split.")
+@click.option("--conflict", help="Data on which cues that agree in --data disagree; its test split is used.")
 @click.option("--interventions", type=Word("interventions"), multiple=True,
               help="default, none, or names with options: greyscale,hue_rotation?degrees=60. See: seamripper list "
-                   "interventions. Repeatable. By default: none with --conflict, else default.")  # fmt: skip
+                   "interventions. Repeatable. If left out: none with --conflict, otherwise default.")  # fmt: skip
 @click.option("--other-seed", "others", multiple=True,
-              help="A network trained as the receiver was, from another seed: MODEL, cut where the receiver is, or "
-                   "MODEL@CUT. Repeatable.")  # fmt: skip
+              help="A network trained like the receiver, from another seed: MODEL@CUT, or MODEL to cut it where the "
+                   "receiver is cut. Repeatable.")  # fmt: skip
 @matching_option(" Here task and regression have epochs=4, lr=0.01 and batch=64, and task has init=direct.")
 @stitch_option
 @freeze_option
 @click.option("--n", type=click.IntRange(min=2), default=4000, show_default=True, help="Samples to fit on.")
 @click.option("--n-test", type=click.IntRange(min=2), default=2000, show_default=True, help="Samples to score on.")
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True,
-              help="How many seeds of the stitch, and of what controls draw: the units.")  # fmt: skip
+              help="How many seeds for the stitch and for random controls; seeds are the units.")  # fmt: skip
 @click.option("--controls", type=Word("controls"), multiple=True,
-              help="Names with options: self,clustered_noise?radius=0.5. They replace the usual ones. Repeatable. See: "
-                   "seamripper list controls.")  # fmt: skip
+              help="Names with options: self,clustered_noise?radius=0.5. They replace the default controls. "
+                   "Repeatable. See: seamripper list controls.")  # fmt: skip
 @click.option("--audits", type=Word("audits"), multiple=True, default=("all",), show_default="all",
               help="Names with options: margin,rank?n=500. Repeatable. See: seamripper list audits.")  # fmt: skip
 @click.option("--out", type=OutputPath(".json", folder=True),
-              help="Keep all of it in this folder, with a report; or write it to this file (.json).")  # fmt: skip
+              help="Keep all results in this folder, with a report; or write them to this file (.json).")  # fmt: skip
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, /, sender: str, receiver: str | None, out: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Compare SENDER and RECEIVER, both MODEL@CUT, with counterparts whose answer is known, and judge.
+    """Compare SENDER with RECEIVER, both MODEL@CUT, repeat it with controls whose answer is known, and judge.
 
     \b
     seamripper audit colour.safetensors@layer2 digit.safetensors@layer2 --data mnist/correlated --conflict mnist/digit
     seamripper audit a@layer3 b@layer3 --data folder:photos --interventions default
 
-    With one argument, a folder that `seamripper compare --out` has written: does each measure find the layer that
-    corresponds?
+    With a single argument, a folder written by `seamripper compare --out`, the question is whether each measure finds
+    the corresponding layer.
     """
     if receiver is None:
         _audit_folder(ctx, sender, out, as_json)
@@ -153,7 +153,7 @@ def _other(text: str, receiver: sr.Split, cut: str, fit: sr.Samples) -> sr.Split
     if half.fingerprint == receiver.fingerprint:
         raise AuditError(
             f"Expected --other-seed to be a network from another seed than the receiver's, but {half.model.source} has "
-            "the receiver's own weights. Give another, or none: the control 'self' is the receiver itself."
+            "the receiver's own weights. Give another network, or none: the control 'self' is the receiver itself."
         )
     return half
 
@@ -196,7 +196,7 @@ def _require_folder(ctx: click.Context, name: str, out: Path | None) -> None:
     if not Path(name).is_dir():
         raise click.UsageError(
             "Expected SENDER and RECEIVER, both as MODEL@CUT, or one folder that `seamripper compare --out` has "
-            f"written, but got {name!r} alone, which is no folder."
+            f"written, but got {name!r} only, which is not a folder."
         )
     typed = click.core.ParameterSource.COMMANDLINE
     more = [p for p in ctx.command.params if p.name and ctx.get_parameter_source(p.name) is typed]

@@ -27,7 +27,7 @@ def show_audited(audited: sr.Audited) -> None:
 
     record = audited.record
     title = " → ".join(f"{record[role]['source']}@{record[role]['cut']['name']}" for role in ("sender", "receiver"))
-    columns = ["control", "in the sender's place", "what is known of it", "seeds", "accuracy", "agreement"]
+    columns = ["control", "in the sender's place", "what is known about it", "seeds", "accuracy", "agreement"]
     print_table(f"{title}; means [95 % interval]", columns, _control_rows(audited), left=4)
     if "conflict" in audited.verdicts:
         _show_sets(audited.verdicts["conflict"])
@@ -59,12 +59,12 @@ def _control_rows(audited: sr.Audited) -> list[list[str]]:
 
 def _show_sets(verdict: sr.Verdict) -> None:
     sets, control, decided_by = (verdict.figures[key] for key in ("sets", "control", "decided_by"))
-    columns = ("weight", "stability", f"κ of {control}", "kept", "by nothing learnt", "agreement", "accuracy")
+    columns = ("weight", "stability", f"κ of {control}", "kept", "by random sender", "agreement", "accuracy")
     rows = [
         [name, "decided" if name == decided_by else "", *(_figure(figures[key]) for key in _OF_A_SET)]
         for name, figures in sets.items()
     ]
-    title = "Where the cues disagree: agreement with the receiver, weighed by how stable receiver and control are"
+    title = "Where the cues disagree: agreement with the receiver, weighted by how stable receiver and control are"
     print_table(title, ["set", "", *columns], rows, left=2)
     _show_skipped(verdict.figures["skipped"])
 
@@ -76,7 +76,7 @@ def _show_judgement(audited: sr.Audited) -> None:
     print()
     print_bold(judgement.conclusion.upper())
     print(judgement.reason)
-    print("It rests on:")
+    print("Based on:")
     for name in sorted_figures(judgement.figures):
         print(f"  {FIGURES.get(name, name)}: {_figure(judgement.figures[name])}")
     print(f"What would change this: {judgement.experiment}")
@@ -103,7 +103,7 @@ def show_identified(title: str, verdicts: Mapping[str, sr.Verdict], skipped: Map
     ]
     print_table(title, columns, rows)
     layers = next(iter(verdicts.values())).figures["layers"]
-    print(f"{layers} layers, rows and columns counted; the intervals take layers for independent, which they are not")
+    print(f"{layers} layers, rows and columns counted; the intervals treat layers as independent, which they are not")
     _show_skipped(skipped)
 
 

@@ -17,10 +17,10 @@ BROKEN = 1
 @click.argument("measure")
 @json_option
 def command(measure: str, as_json: bool) -> None:
-    """Hold MEASURE to the contract: do its claims hold, and does it refuse what it must?
+    """Test MEASURE against the contract: do its claims hold, and does it refuse what it must refuse?
 
-    MEASURE is FILE.py:CLASS, your own (the file is run), or a name, say linear_cka or svcca?dims=20. The exit code is 0
-    if every clause is kept, 1 if one is broken, 2 if there is no such measure.
+    MEASURE is a class of your own, FILE.py:CLASS (the file is run), or a name such as linear_cka or svcca?dims=20. The
+    exit code is 0 if every clause is kept, 1 if one is broken, 2 if there is no such measure.
     """
     from seamripper.measures.contract import check
 
@@ -32,7 +32,7 @@ def command(measure: str, as_json: bool) -> None:
         print_json({"measure": checked.label, "passed": not broken, "clauses": clauses})
     else:
         rows = [[f.clause, "kept" if f.passed else "BROKEN", f.sentence] for f in findings]
-        print_table(f"The contract of measures, put to {checked.label}", ["clause", "", "what was found"], rows, left=3)
+        print_table(f"The contract of measures, for {checked.label}", ["clause", "", "what was found"], rows, left=3)
         print(f"{len(broken)} of {len(findings)} clauses broken" if broken else f"all {len(findings)} clauses kept")
     if broken:
         sys.exit(BROKEN)

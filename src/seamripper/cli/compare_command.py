@@ -36,29 +36,38 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.argument("receiver")
 @click.option("--data", required=True, help="The samples for both: mnist/digit, cifar10, folder:PATH …")
 @split_option
-@click.option("--n", type=click.IntRange(min=2), help="So many samples (default: all).")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Draws the samples, and one row of each.")
+@click.option("--n", type=click.IntRange(min=2), help="Use this many samples (default: all).")
+@click.option("--seed", type=SEED, default=0, show_default=True,
+              help="Seed for drawing the samples, and one row of each.")  # fmt: skip
 @click.option("-m", "--measures", type=Word("measures"), multiple=True, default=USUAL, show_default=", ".join(USUAL),
-              help="See: seamripper list measures. Or all, moments, batches, rows; FILE.py:CLASS. Commas, or repeated. "
-                   "Not in all, as they stitch the models: direct_functional, task_functional.")  # fmt: skip
+              help="Names (see: seamripper list measures), all, moments, batches, rows, or FILE.py:CLASS. Repeatable, "
+                   "or separated by commas. direct_functional and task_functional are not part of all, because they "
+                   "stitch the models.")  # fmt: skip
 @click.option("--sampling", type=click.Choice(["positions", "flatten", "pool"]), default="positions", show_default=True,
               help="How maps and tokens become rows.")  # fmt: skip
-@click.option("--cuts", callback=_names, help="Of both models, with commas; * stands for anything (default: blocks).")
-@click.option("--sender-cuts", callback=_names, help="Of the sender, if not those of --cuts.")
-@click.option("--receiver-cuts", callback=_names, help="Of the receiver, if not those of --cuts.")
+@click.option("--cuts", callback=_names,
+              help="Cuts of both models, separated by commas; * matches anything (default: blocks).")  # fmt: skip
+@click.option("--sender-cuts", callback=_names, help="Cuts of the sender, if they differ from --cuts.")
+@click.option("--receiver-cuts", callback=_names, help="Cuts of the receiver, if they differ from --cuts.")
 @click.option("--batch", type=click.IntRange(min=1),
-              help="Samples that are multiplied at once, and go to one fold (default: up to 128).")  # fmt: skip
+              help="Samples per batch. A batch is multiplied at once and goes to one fold (default: up to "
+                   "128).")  # fmt: skip
 @click.option("--keep", type=click.IntRange(min=0), default=1000, show_default=True,
-              help="Rows kept for measures of rows.")  # fmt: skip
-@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Of samples, for intervals.")
-@click.option("--no-interval", is_flag=True, help="Values alone.")
-@click.option("--exact", is_flag=True, help="Plain forward passes and float64 products: slower, the sixth digit moves.")
+              help="Rows to keep for measures that need rows.")  # fmt: skip
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True,
+              help="Folds of the samples, for the intervals.")  # fmt: skip
+@click.option("--no-interval", is_flag=True, help="Only values, without intervals.")
+@click.option("--exact", is_flag=True,
+              help="Plain forward passes and float64 products: slower, and scores change in the sixth "
+                   "digit.")  # fmt: skip
 @click.option("--matching", type=Word("matchings"), default="task", show_default=True,
-              help="How the stitches of task_functional are trained: task, with options, from the direct match unless "
-                   "told otherwise: 'task?epochs=3'.")  # fmt: skip
-@click.option("--task-samples", type=click.IntRange(min=2), help="task_functional: samples a stitch (default: all).")
+              help="How the stitches of task_functional are trained: task with options, for example 'task?epochs=3'. "
+                   "By default they start from the direct match.")  # fmt: skip
+@click.option("--task-samples", type=click.IntRange(min=2),
+              help="Samples per stitch of task_functional (default: all).")  # fmt: skip
 @click.option("--out", type=FOLDER,
-              help="A folder for comparison.json, the report, and cells that were finished before a stop.")  # fmt: skip
+              help="A folder for comparison.json, the report, and cells that were finished before an "
+                   "interruption.")  # fmt: skip
 @json_option
 def command(sender: str, receiver: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Compare every cut of SENDER with every cut of RECEIVER, by many measures, in one pass over the data.
@@ -130,8 +139,8 @@ def _require_scores(comparison: sr.Comparison) -> None:
     if any(score is not None for matrix in matrices for row in matrix.scores for score in row):
         return
     reasons = dict.fromkeys(reason for matrix in matrices for reason in matrix.failed.values())
-    more = f" And {len(reasons) - 3} more such." if len(reasons) > 3 else ""
-    raise MeasureError(f"There is no score at all. {' '.join(list(reasons)[:3])}{more}")
+    more = f" And {len(reasons) - 3} more such reasons." if len(reasons) > 3 else ""
+    raise MeasureError(f"No measure has a score. {' '.join(list(reasons)[:3])}{more}")
 
 
 def _show(comparison: sr.Comparison, labels: list[str]) -> None:
@@ -179,7 +188,7 @@ def _show_matrix(title: str, comparison: sr.Comparison, matrix: Matrix) -> None:
         print(f"– at {names[0]}{more}: {reason}")
     rest = sum(len(names) for names in list(cells.values())[_REASONS:])
     if rest:
-        print(f"– at {rest} more for reasons of their own, which --json and --out have")
+        print(f"– at {rest} more, for other reasons: see --json or --out")
 
 
 def digits(value: float) -> str:

@@ -13,7 +13,7 @@ from seamripper.cli.output import print_json, print_table
 @click.command("cuts")
 @click.argument("model")
 @click.option("--input", "shape", type=Shape(),
-              help="Shape of one input, say 3x28x28, where the model does not say it.")  # fmt: skip
+              help="Shape of one input, for example 3x28x28, if the model does not declare it.")  # fmt: skip
 @click.option("--aliases", is_flag=True, help="Show the other names of each place.")
 @json_option
 def command(model: str, shape: tuple[int, ...] | None, aliases: bool, as_json: bool) -> None:

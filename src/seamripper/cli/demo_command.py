@@ -89,9 +89,10 @@ class Judged:
 @click.option("--cut", default="layer2", show_default=True)
 @json_option
 def command(out: Path, n: int, cut: str, as_json: bool) -> None:
-    """Train small networks on real MNIST, stitch each into one that knows the digit, and judge what that is worth.
+    """Train small networks on real MNIST, stitch each into a network that knows the digit, and judge the result.
 
-    Of each sender it is known whether it knows the digit too. Networks are kept in the folder, and trained once.
+    For each sender we know in advance whether it knows the digit, too. Networks are kept in the folder and trained only
+    once.
     """
     fit = sr.load_data("mnist/correlated", "train", n=min(n, FIT))
     test, conflict = (sr.load_data(f"mnist/{kind}", "test", n=TEST) for kind in ("correlated", "digit"))
@@ -163,8 +164,8 @@ def story(outcomes: Sequence[Judged]) -> str:
     by_changes = sum(outcome.interventions.conclusion == outcome.truth for outcome in outcomes)
     return (
         f"Where the cues agree, Digit alone is right on {alone.value:.1%}, and the best of the stitched networks, with "
-        f"{best.name} in front, on {best.accuracy.value:.1%}{fooled}. Judged as they are: "
-        f"{by_set} of {len(outcomes)} with the conflict set, {by_changes} of {len(outcomes)} by interventions alone."
+        f"{best.name} in front, on {best.accuracy.value:.1%}{fooled}. Judged correctly: {by_set} of {len(outcomes)} "
+        f"with the conflict set, {by_changes} of {len(outcomes)} by interventions only."
     )
 
 

@@ -77,8 +77,8 @@ class WordCommand(click.Command):
                 if isinstance(param.type, Word) and (word := _word_with(e.option_name, param)):
                     flag = param.opts[-1]
                     raise click.UsageError(
-                        f"There is no {e.option_name}: it is an option of {flag}. Write it into that word, say "
-                        f"{flag} '{word}'.",
+                        f"There is no {e.option_name}: it is an option of {flag}. Write it into that word, for "
+                        f"example {flag} '{word}'.",
                         ctx,
                     ) from e
             raise
@@ -104,8 +104,8 @@ def _with_accuracy(ctx: click.Context, param: click.Parameter, word: str) -> str
     """Refuse, before anything is read, the one matching whose result has no accuracy."""
     if word.partition("?")[0] == "class_mapping":
         raise click.UsageError(
-            "The matching 'class_mapping' is for receivers that answer with images, of which there is no accuracy to "
-            "tell. [[pictures]] of a study makes and shows them (docs/experiments.md); here, take 'task', 'direct', "
+            "The matching 'class_mapping' is for receivers that answer with images, and images have no accuracy. A "
+            "[[pictures]] table of a study makes and shows them (docs/experiments.md); here, use 'task', 'direct', "
             "'regression' or 'embedding_mapping'.",
             ctx,
         )
@@ -143,8 +143,8 @@ store_argument = click.argument("folder", type=click.Path(path_type=Path), metav
 store_option = click.option("--store", type=FOLDER, help="Where results are kept (default: runs/NAME).")
 engine_option = click.option("--engine", type=Word("engines"), default="local", show_default=True,
                              help="local?workers=2, ray?address=HOST:PORT … See: seamripper list engines.")  # fmt: skip
-retry_option = click.option("--retry-failed", is_flag=True, help="Do jobs again that have failed before.")
-quiet_option = click.option("--quiet", is_flag=True, help="Say nothing but what goes wrong.")
+retry_option = click.option("--retry-failed", is_flag=True, help="Run jobs again that failed before.")
+quiet_option = click.option("--quiet", is_flag=True, help="Print nothing unless something goes wrong.")
 
 
 class Shape(click.ParamType[tuple[int, ...]]):
@@ -194,7 +194,9 @@ def model_at(text: str, role: str) -> tuple[sr.Model, str]:
     """Load the model of MODEL@CUT; the name of its cut comes along."""
     model, at, cut = text.rpartition("@")
     if not at or not model or not cut:
-        raise click.UsageError(f"Expected the {role} as MODEL@CUT, say digit-0.safetensors@layer2, but got {text!r}.")
+        raise click.UsageError(
+            f"Expected the {role} as MODEL@CUT, for example digit-0.safetensors@layer2, but got {text!r}."
+        )
     return sr.load(model), cut
 
 
@@ -229,4 +231,6 @@ def example_for(model: sr.Model, shape: tuple[int, ...] | None) -> Any:
     except ModelError as e:
         if shape is not None:
             raise
-        raise ModelError(f"The shape of one input of {model.source} is not known: give it, --input 3x32x32 say.") from e
+        raise ModelError(
+            f"The shape of one input of {model.source} is not known. Give it, for example --input 3x32x32."
+        ) from e

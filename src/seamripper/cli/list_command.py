@@ -27,9 +27,9 @@ _FACTS = {
 @click.argument("what", type=click.Choice(list(REGISTRIES)))
 @json_option
 def command(what: str, as_json: bool) -> None:
-    """List what there is of a kind, with its options: each goes by `name?option=value` wherever it is asked for.
+    """List the choices of one kind, with their options. Each is written `name?option=value` wherever it is used.
 
-    What third parties have registered is listed as well, and what of it cannot be used, with the reason.
+    Choices that third parties have registered are included. If one of them cannot be used, the reason is shown.
     """
     entries, broken = _entries(what), dict(registry_of(what).broken)
     if what == "models":

@@ -21,13 +21,14 @@ USUAL = ("linear_cka", "debiased_cka", "opd", "regression_r2", "mutual_knn")
 @click.argument("b", type=click.Path(path_type=Path))
 @click.option("-m", "--measures", "words", type=Word("measures"), multiple=True, default=USUAL,
               show_default=", ".join(USUAL),
-              help="A name, with options svcca?dims=20; FILE.py:CLASS; moments, rows, all. Repeatable.")  # fmt: skip
+              help="A name, with or without options (svcca?dims=20); FILE.py:CLASS; moments, rows or all. "
+                   "Repeatable.")  # fmt: skip
 @click.option("--sampling", type=click.Choice(["positions", "flatten", "pool"]), help="How maps or tokens become rows.")
 @json_option
 def command(
     a: Path, b: Path, words: tuple[str, ...], sampling: Literal["positions", "flatten", "pool"] | None, as_json: bool
 ) -> None:
-    """Measure how similar the activations in A and B are: of the same samples, in the same order.
+    """Measure how similar the activations in A and B are. Both must be of the same samples, in the same order.
 
     A (the sender) and B (the receiver) are files of `seamripper activations`, or .npy files: rows (n, d), tokens
     (n, t, d) or maps (n, c, h, w). The last two need --sampling.

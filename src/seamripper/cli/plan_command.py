@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @engine_option
 @json_option
 def command(study: Path, store: Path | None, engine: str, as_json: bool) -> None:
-    """Say what STUDY.toml would run: jobs by kind, about how long they take, and what is done already."""
+    """Show what STUDY.toml would run: jobs by kind, roughly how long they take, and what is already done."""
     from seamripper.experiment import store_of
     from seamripper.experiment.engines import Terms
 
@@ -56,11 +56,14 @@ def _show(planned: Plan, folder: Path) -> None:
         )
         return
     guess = (
-        f"; a guess for {', '.join(planned.guessed)}, as none was timed yet" if planned.guessed else ", as timed here"
+        f"; a guess for {', '.join(planned.guessed)}, because no such job was timed yet"
+        if planned.guessed
+        else ", judged by the jobs timed here"
     )
     print(f"about {duration(planned.seconds)} of work for one worker{guess}")
     helpers = sum(counts[kind]["jobs"] for kind in ("activations", "pass") if kind in counts)
     if helpers:
         print(
-            f"{helpers} of the jobs do once what others share (activations, parts of a pass); they are let go of after"
+            f"{helpers} of the jobs compute what others share (activations, parts of a pass); their files are removed "
+            "afterwards"
         )

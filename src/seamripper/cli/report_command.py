@@ -19,15 +19,15 @@ INCOMPLETE = 1
 @click.option("--figures", "folder_out", type=FOLDER,
               help="Write the figures into this folder too, one file each.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(["png", "pdf", "svg"]), default="png", show_default=True,
-              help="Of the figures.")  # fmt: skip
-@click.option("--experiment", help="Of this experiment (default: the one that was run last).")
+              help="Format of the figures.")  # fmt: skip
+@click.option("--experiment", help="The experiment to report on (default: the one that was run last).")
 @json_option
 def command(
     folder: Path, out: Path | None, folder_out: Path | None, format_: str, experiment: str | None, as_json: bool
 ) -> None:
     """Write the report of the study kept in STORE: one HTML file that opens offline and is safe to mail.
 
-    Exit code 1 says that tensors of the store are gone or damaged, and what is drawn from them is missing.
+    Exit code 1 means that tensors of the store are missing or damaged, so that whatever is drawn from them is missing.
     """
     from seamripper.experiment.reading import Reading
     from seamripper.report import figures, report

@@ -29,20 +29,21 @@ SOME_FAILED = 1
 @click.command("reproduce", cls=WordCommand)
 @click.argument("word", metavar="PAPER[/ITEM]")
 @click.option("--profile", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
-              help="quick: two cores, minutes. paper: the authors' sizes.")  # fmt: skip
+              help="quick: minutes on two cores. paper: the authors' sizes.")  # fmt: skip
 @store_option
 @engine_option
-@click.option("--docs", type=FILE, help="Also write it as Markdown to this file, figures beside it (needs matplotlib).")
+@click.option("--docs", type=FILE,
+              help="Also write a Markdown page to this file, figures beside it (needs matplotlib).")  # fmt: skip
 @click.option("--measured", type=FILE,
               help="Also write to this JSON file how long each item took: `seamripper papers` reads it.")  # fmt: skip
 @retry_option
 @quiet_option
 @json_option
 def command(word: str, docs: Path | None, measured: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
-    """Reproduce a paper, or one of its tables and figures. Stop it, kill it, run it again: it goes on.
+    """Reproduce a paper, or one of its tables and figures. Stop or kill it and run it again: it continues.
 
-    Each item ends in the paper's claims, restated as checks: reproduced, not reproduced, or not decided at this size.
-    Exit code 1 says that some jobs failed, not that a claim did.
+    Each item ends with the paper's claims, restated as checks: reproduced, not reproduced, or not decided at this size.
+    Exit code 1 means that some jobs failed, not that a claim failed.
     """
     from seamripper.papers import choose, reproduce
     from seamripper.papers.page import save, save_docs, save_measured

@@ -24,8 +24,8 @@ _WORDS = ("key", "sampling", "experiment", "state")
 @click.command("results")
 @store_argument
 @click.option("--to", "path", type=FILE, help="Write a .csv or .parquet file.")
-@click.option("--experiment", help="Of this experiment alone (default: of all in the store).")
-@click.option("--figure", "figures", multiple=True, help="These figures alone: top1, agreement … Repeatable.")
+@click.option("--experiment", help="Only this experiment (default: all in the store).")
+@click.option("--figure", "figures", multiple=True, help="Only these figures: top1, agreement … Repeatable.")
 @json_option
 def command(folder: Path, path: Path | None, experiment: str | None, figures: tuple[str, ...], as_json: bool) -> None:
     """Show the results kept in STORE, one row per figure with its interval and n, or write them to a file.
@@ -37,7 +37,9 @@ def command(folder: Path, path: Path | None, experiment: str | None, figures: tu
     with sr.Store(folder) as store:
         if path is not None:
             if figures:
-                raise click.UsageError("--figure is for the screen: a file has every figure, to be chosen from later.")
+                raise click.UsageError(
+                    "--figure is for the screen only: a file has every figure, and you can choose among them later."
+                )
             n = export(store, path, experiment)
             print_json({"file": str(path), "rows": n}) if as_json else print(f"{n} rows written to {path}")
             return
@@ -63,7 +65,7 @@ def _show(folder: Path, rows: list[Row]) -> None:
         left=len(used),
     )
     if len(rows) > _ROWS:
-        print(f"and {len(rows) - _ROWS} more: --to results.csv has all of them, --figure top1 fewer")
+        print(f"and {len(rows) - _ROWS} more: --to results.csv writes all of them, --figure top1 shows fewer")
 
 
 def _short(row: Row) -> Row:

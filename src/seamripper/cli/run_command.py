@@ -32,15 +32,15 @@ SOME_FAILED = 1
 @store_option
 @engine_option
 @retry_option
-@click.option("--shard", help="I/N: the I-th of N parts, from 0, for machines that share the folder.")
+@click.option("--shard", help="I/N: run part I of N, counted from 0, for machines that share the folder.")
 @quiet_option
 @json_option
 def command(
     study: Path, store: Path | None, engine: str, shard: str | None, *, retry_failed: bool, quiet: bool, as_json: bool
 ) -> None:
-    """Run STUDY.toml: what is not done yet, on all cores or on a Ray cluster. Stop it, kill it, run it again.
+    """Run what is not done yet of STUDY.toml, on all cores or on a Ray cluster. Stop or kill it and run it again.
 
-    Exit code 1 says that some jobs failed; the others were done, and `seamripper status` tells why they did.
+    Exit code 1 means that some jobs failed. The others were done; `seamripper status` says why the failed ones failed.
     """
     experiment = sr.Experiment.read(study)
     choices = {"engine": registry_of("engines").make(engine), "shard": shard, "retry_failed": retry_failed}
@@ -59,9 +59,11 @@ def _sentence(summary: Summary) -> str:
     if summary.before:
         words.append(f"{summary.before} were done before")
     if summary.elsewhere:
-        words.append(f"{summary.elsewhere} by another run meanwhile")
+        words.append(f"{summary.elsewhere} were done by another run meanwhile")
     if summary.failed:
-        words.append(f"{len(summary.failed)} failed (seamripper status {summary.store} tells why; --retry-failed)")
+        words.append(
+            f"{len(summary.failed)} failed (seamripper status {summary.store} says why; --retry-failed runs them again)"
+        )
     if summary.blocked:
-        words.append(f"{summary.blocked} need one that failed")
+        words.append(f"{summary.blocked} depend on a job that failed")
     return f"{'; '.join(words)}\nresults: seamripper results {summary.store}"

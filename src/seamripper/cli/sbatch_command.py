@@ -16,17 +16,17 @@ from seamripper.cli.output import print_json
 @click.command("sbatch")
 @study_argument
 @click.option("--shards", type=click.IntRange(min=1), required=True,
-              help="Tasks of the array, each a part of the study.")  # fmt: skip
+              help="Number of tasks in the array; each runs one part of the study.")  # fmt: skip
 @store_option
 @click.option("--time", type=click.IntRange(min=1), default=60, show_default=True, help="Minutes per task.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-              help="Of sbatch: partition=cpu, mem=8GB, cpus_per_task=4, account=… Repeatable.")  # fmt: skip
+              help="Options of sbatch: partition=cpu, mem=8GB, cpus_per_task=4, account=… Repeatable.")  # fmt: skip
 @click.option("--out", type=FILE, help="The script (default: STUDY.sbatch).")
 @json_option
 def command(study: Path, shards: int, store: Path | None, out: Path | None, as_json: bool, **slurm: Any) -> None:
-    """Write a script for `sbatch` that runs STUDY.toml as an array, for clusters that have nothing else.
+    """Write a script for `sbatch` that runs STUDY.toml as a job array, for clusters that offer nothing else.
 
-    The tasks share one store: `seamripper status STORE` says how they stand, at any time.
+    The tasks share one store: `seamripper status STORE` shows their progress at any time.
     """
     from seamripper.experiment import store_of
     from seamripper.experiment.shard import sbatch
@@ -46,4 +46,4 @@ def command(study: Path, shards: int, store: Path | None, out: Path | None, as_j
     if as_json:
         print_json({"file": str(path), "shards": shards, "store": str(folder)})
         return
-    print(f"written to {path}; now: sbatch {path}\nhow it stands: seamripper status {folder}")
+    print(f"written to {path}; now: sbatch {path}\nprogress: seamripper status {folder}")

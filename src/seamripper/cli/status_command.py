@@ -15,10 +15,10 @@ from seamripper.cli.output import duration, print_json, print_table
 
 @click.command("status")
 @store_argument
-@click.option("--tracebacks", is_flag=True, help="Show where failed jobs failed.")
+@click.option("--tracebacks", is_flag=True, help="Show the tracebacks of failed jobs.")
 @json_option
 def command(folder: Path, tracebacks: bool, as_json: bool) -> None:
-    """Say how the studies kept in STORE stand: done, running, failed and why, by which runs."""
+    """Show how far the studies in STORE are: what is done, running or failed (and why), and in which runs."""
     from seamripper.experiment.reading import status
 
     with sr.Store(folder) as store:

@@ -29,17 +29,17 @@ from seamripper.errors import DataError
 @click.command("stitch", cls=WordCommand)
 @click.argument("sender")
 @click.argument("receiver")
-@click.option("--data", required=True, help="Train split: the stitch is fitted. Test split: it is scored.")
+@click.option("--data", required=True, help="The stitch is fitted on its train split and scored on its test split.")
 @matching_option()
 @stitch_option
 @click.option("--n", type=click.IntRange(min=2), default=10_000, show_default=True, help="Samples to fit on.")
 @click.option("--n-test", type=click.IntRange(min=2), help="Samples to score on (default: all).")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the stitch.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the stitch.")
 @freeze_option
 @click.option("--out", type=OutputPath(), help="Write the match to this file (.safetensors).")
 @json_option
 def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
-    """Stitch SENDER's front to RECEIVER's back, both given as MODEL@CUT, and score the whole.
+    """Stitch SENDER's front to RECEIVER's back, both given as MODEL@CUT, and score the joined network.
 
     Example: seamripper stitch colour-0.safetensors@layer2 digit-0.safetensors@layer2 --data mnist/correlated
     """
@@ -104,14 +104,14 @@ def _show(match: sr.Match, result: sr.Functional) -> None:
 def _figure(value: object) -> str:
     """A figure of a match; one that is no number says so in words: `falling`, for one, of too few steps."""
     if isinstance(value, float):
-        return "cannot be told" if math.isnan(value) else f"{value:.4g}"
+        return "cannot be determined" if math.isnan(value) else f"{value:.4g}"
     return str(value)
 
 
 def sentence(match: sr.Match, result: sr.Functional) -> str:
     """What the figures allow to be said, and what they do not."""
     if match.diverged:
-        return "The stitch has diverged, so that its scores tell nothing of the two networks."
+        return "The stitch has diverged, so its scores say nothing about the two networks."
     return (
         f"{result.in_words()} That a stitch works does not show that both networks use the same information: random "
         "and colour-only senders pass this test too."

@@ -15,15 +15,15 @@ PROBLEMS = 1
 
 @click.group("store")
 def command() -> None:
-    """Check or tidy the store of a study. Either can be interrupted and done again."""
+    """Check or tidy the store of a study. Both can be interrupted and run again."""
 
 
 @command.command("check")
 @store_argument
-@click.option("--mend", is_flag=True, help="Set what is damaged aside, for the next run to compute it anew.")
+@click.option("--mend", is_flag=True, help="Set damaged data aside, so that the next run computes it again.")
 @json_option
 def check_command(folder: Path, mend: bool, as_json: bool) -> None:
-    """Look at every result and every tensor of STORE. Exit code 1 says that something is wrong."""
+    """Check every result and every tensor of STORE. Exit code 1 means that something is wrong."""
     from seamripper.experiment.upkeep import check
 
     with progress(quiet=as_json) as watch:
@@ -31,8 +31,8 @@ def check_command(folder: Path, mend: bool, as_json: bool) -> None:
     if as_json:
         print_json({**vars(report), "problems": list(report.problems)})
     else:
-        print(f"{report.results} results and {report.tensors} tensors ({report.bytes / 1e6:.1f} MB) were looked at")
-        print("\n".join(report.problems) or "all of it is whole")
+        print(f"{report.results} results and {report.tensors} tensors ({report.bytes / 1e6:.1f} MB) were checked")
+        print("\n".join(report.problems) or "nothing is damaged")
     if report.problems:
         sys.exit(PROBLEMS)
 
@@ -41,7 +41,7 @@ def check_command(folder: Path, mend: bool, as_json: bool) -> None:
 @store_argument
 @json_option
 def gc_command(folder: Path, as_json: bool) -> None:
-    """Remove from STORE what nothing refers to: unused tensors, drafts, finished work, what was set aside."""
+    """Remove files that nothing in STORE refers to: unused tensors, drafts, finished work, and what was set aside."""
     from seamripper.experiment.upkeep import gc
 
     with progress(quiet=as_json) as watch:

@@ -16,18 +16,18 @@ from seamripper.cli.output import print_json, print_table, progress
 @click.argument("model")
 @click.option("--data", required=True, help="What to train on: mnist/digit, cifar10, folder:PATH …")
 @click.option("--training", type=Word("training", "seamripper.models:Training"),
-              help="Options of the usual training, '?epochs=8&lr=0.05&schedule=cosine', or another: "
-                   "'balogh?epochs=8'. The usual one is smith (SGD, epochs 4, lr 0.1, batch 128), for autoencoders "
-                   "autoencoder (Adam, epochs 25, lr 1e-4, batch 128).")  # fmt: skip
+              help="Options of the default training ('?epochs=8&lr=0.05&schedule=cosine'), or another training "
+                   "('balogh?epochs=8'). The default is smith (SGD, epochs 4, lr 0.1, batch 128); for autoencoders it "
+                   "is autoencoder (Adam, epochs 25, lr 1e-4, batch 128).")  # fmt: skip
 @click.option("--out", type=OutputPath(), required=True, help="The checkpoint to write (.safetensors).")
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--n", type=click.IntRange(min=2), help="Train on this many samples (default: all).")
-@click.option("--again", is_flag=True, help="Train anew even if the checkpoint is there.")
+@click.option("--again", is_flag=True, help="Train again even if the checkpoint exists.")
 @json_option
 def command(model: str, data: str, training: str | None, out: Path, as_json: bool, **options: Any) -> None:
-    """Train MODEL of the zoo (zoo:resnet18, zoo:resnet18?width=0.25 …), with Smith's settings unless told otherwise.
+    """Train MODEL of the zoo (zoo:resnet18, zoo:resnet18?width=0.25 …), with Smith's settings by default.
 
-    A run that was stopped goes on where it was. A checkpoint of another run is not written over, unless with --again.
+    A run that was stopped continues where it was. A checkpoint of another run is overwritten only with --again.
     """
     from seamripper.estimate import proportion
     from seamripper.models import Architecture, predict, training_for

@@ -34,7 +34,9 @@ class CellFiles:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as e:
-                raise FileError(f"{self.folder} cannot be made, where finished cells are kept: {e.strerror}.") from e
+                raise FileError(
+                    f"The folder {self.folder}, where finished cells are kept, cannot be made: {e.strerror}."
+                ) from e
 
     def read(self, made_from: Mapping[str, Any]) -> Estimate | None:
         """The score that was made from just this; None if there is none, or if its file is damaged."""
@@ -48,7 +50,7 @@ class CellFiles:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             whole = False
         if not whole:
-            self.announce(f"{path} is damaged: that cell is computed anew.")
+            self.announce(f"{path} is damaged: that cell is computed again.")
             return None
         return score
 

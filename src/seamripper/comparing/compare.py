@@ -36,10 +36,11 @@ from seamripper.models.running import versions
 def compare(request: Request) -> Comparison:
     """Every measure between the cuts of two models (by default behind each block), from one pass over the samples.
 
-    `direct_functional` and `task_functional` among the measures fill matrices by stitching, with a stitch from the
-    moments of the pass, and with one trained as `stitching` says; `all` does not stand for them. With a `folder` their
-    finished cells are kept there, and are not computed again. `announce` is called with the planned memory before the
-    pass; a pass that would not fit is refused. Tokens that are padding make no rows (see `seamripper.data.padding`).
+    The measures `direct_functional` and `task_functional` fill their matrices by stitching: the first with a stitch
+    from the moments of the pass, the second with one trained as `stitching` says. `all` does not include them. With a
+    `folder`, their finished cells are kept there and are not computed again. `announce` is called with the planned
+    memory before the pass; a pass that would not fit is refused. Tokens that are padding make no rows (see
+    `seamripper.data.padding`).
     """
     prepared = Prepared.of(request)
     prepared.require_memory(request.announce)

@@ -122,13 +122,13 @@ class Comparison:
         try:
             record = json.loads(path.read_bytes())
             if record.get("kind") != _KIND:
-                raise FileError(f"{path} is no comparison of seamripper's.")
+                raise FileError(f"{path} is not a comparison that seamripper wrote.")
             matrices = {name: _matrix(name, grid) for name, grid in record["matrices"].items()}
             return Comparison(tuple(record["senders"]), tuple(record["receivers"]), matrices, record["record"])
         except OSError as e:
             raise FileError(f"Could not read {path}: {e.strerror or e}.") from e
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-            raise FileError(f"{path} is damaged, or no comparison of seamripper's: {e}") from e
+            raise FileError(f"{path} is damaged, or not a comparison that seamripper wrote: {e}") from e
 
     def plot(self, measure: str | None = None) -> Figure:
         """The matrix of a measure (the first, if none is named), as a matplotlib figure: bright is similar.
@@ -136,7 +136,7 @@ class Comparison:
         Cells of two cuts with the same name are framed.
         """
         if not self.matrices:
-            raise MeasureError("This comparison has no matrix to be drawn: it was made with no measure.")
+            raise MeasureError("This comparison has no matrix to draw: it was made without measures.")
         return plot(self.grid(next(iter(self.matrices)) if measure is None else measure))
 
     def grid(self, measure: str) -> Grid:

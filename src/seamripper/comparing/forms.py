@@ -86,8 +86,8 @@ def _require_tokens(cuts: Sequence[Cut], sampling: Sampling, padded: int) -> Non
     other = next((c for c in cuts if c.layout == "nchw" or (c.layout == "ntd" and c.shape[0] != padded)), None)
     if other is not None:
         raise MeasureError(
-            f"Some of the {padded} tokens of the samples are padding, and {other} has other positions, so it cannot be "
-            "told which of them count. Leave that cut out, or give samples without padding."
+            f"Some of the {padded} tokens of the samples are padding, and {other} has other positions, so it is not "
+            "known which of them count. Leave that cut out, or give samples without padding."
         )
 
 
@@ -104,7 +104,7 @@ def _form(cut: Cut, sampling: Sampling, alike: bool) -> RowForm:
         return RowForm(cut, cut.width, (cut.shape[0], 1), "tokens")
     if cut.prefix > 5:
         raise MeasureError(
-            f"The {cut.shape[0]} tokens of {cut.name!r} come from no square grid, so they have no positions in common "
+            f"The {cut.shape[0]} tokens of {cut.name!r} do not form a square grid, so they have no positions in common "
             "with the other cuts. Use the sampling 'pool'."
         )
     return RowForm(cut, cut.width, cut.grid, "grid")

@@ -84,8 +84,8 @@ class FunctionalMatrices:
         rule = self.rule
         if rule.sampling != "positions":
             raise MeasureError(
-                f"A stitch maps position by position, so {self.words[0]!r} goes with the sampling 'positions', but got "
-                f"{rule.sampling!r}. Use that one, or leave the functional matrices out."
+                f"A stitch maps position by position, so {self.words[0]!r} needs the sampling 'positions', but got "
+                f"{rule.sampling!r}. Use 'positions', or leave the functional matrices out."
             )
         with torch.no_grad():
             inputs = self.receivers.model.present(self.samples).batch(slice(0, 2))
@@ -235,16 +235,16 @@ class FunctionalMatrices:
         gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
         if not gap <= TOLERANCE:
             raise CutError(
-                f"Behind {column.half.cut.name!r} the receiver's back does not answer as the receiver on the first "
-                f"samples of {self.samples.name} (relative difference {gap:.1e}): its path depends on the values of "
-                "its inputs or on the size of the batch. Compare with receiver_cuts that leave this one out."
+                f"Behind {column.half.cut.name!r} the receiver's back does not give the receiver's answers on the "
+                f"first samples of {self.samples.name} (relative difference {gap:.1e}): its path depends on the values "
+                "of its inputs or on the size of the batch. Compare with receiver_cuts that leave this one out."
             )
 
     def _require_baseline(self) -> None:
         if not self.baseline.any():
             raise MeasureError(
-                f"The receiver gets none of the {len(self.held_out)} held-out samples right, so that no accuracy is "
-                "relative to its own. Choose data that it was trained for."
+                f"The receiver gets none of the {len(self.held_out)} held-out samples right, so no accuracy can be "
+                "given relative to its own. Choose data that it was trained for."
             )
 
     def _finished_cells(self, word: str) -> dict[tuple[int, int], Estimate]:
@@ -283,7 +283,8 @@ def fit_and_held_out(samples: Samples, rule: Rule) -> tuple[Samples, Samples]:
         least = (rule.folds - 1) * rule.batch + 2 if rule.batch > 1 else 2 * rule.folds
         raise MeasureError(
             f"A functional matrix is scored on the last of {rule.folds} folds, and {len(samples)} samples in batches "
-            f"of {rule.batch} leave it empty, or with one. Give at least {least}, a smaller batch, or fewer folds."
+            f"of {rule.batch} leave that fold with one sample or none. Give at least {least}, a smaller batch, or "
+            "fewer folds."
         )
     return samples.take(~last), samples.take(last)
 

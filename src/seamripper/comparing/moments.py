@@ -100,7 +100,9 @@ class CutMoments:
         """Take in what was accumulated elsewhere, by the same rule."""
         rules = [(m.senders, m.receivers, m.folds, m.products) for m in (self, other)]
         if rules[0] != rules[1]:
-            raise MeasureError("Moments merge only if they are of the same cuts, by one rule, in as many folds.")
+            raise MeasureError(
+                "Moments can be merged only if they have the same cuts, the same rule and the same number of folds."
+            )
         self._multiply()
         other._multiply()
         if not other.origins:

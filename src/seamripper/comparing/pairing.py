@@ -115,7 +115,7 @@ def _require_same_positions(x: Activations, y: Activations, names: tuple[str, st
     grids = [_positions(side) for side in (x, y)]
     if grids[0] != grids[1]:
         raise MeasureError(
-            f"Expected {names[0]} and {names[1]} to have the same positions, for a row at each, but they have "
+            f"Expected {names[0]} and {names[1]} to have the same positions, with one row at each, but they have "
             f"{grids[0]} and {grids[1]}. Use the sampling 'pool'."
         )
 

@@ -105,7 +105,9 @@ class SampleRows:
         """Take in the rows that come after these, by the same rule."""
         rules = [(s.senders, s.receivers, s.keep, s.folds, s.batch, s.seed) for s in (self, other)]
         if rules[0] != rules[1]:
-            raise MeasureError("Rows merge only if they are of the same cuts, by one rule, in as many folds.")
+            raise MeasureError(
+                "Rows can be merged only if they have the same cuts, the same rule and the same number of folds."
+            )
         self.settle()
         other.settle()
         self._sides.clear()

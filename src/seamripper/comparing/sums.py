@@ -108,7 +108,9 @@ class Sums:
     def merge(self, other: Sums) -> None:
         """Take in what was added up over the samples that come after these."""
         if self.plan != other.plan:
-            raise MeasureError("Sums merge only if they were made by one plan: the same cuts, measures and rule.")
+            raise MeasureError(
+                "Sums can be merged only if they were made by one plan: the same cuts, measures and rule."
+            )
         self.settle()
         other.settle()
         self.n += other.n

@@ -39,7 +39,7 @@ class ClusteredNoise(Control):
     """
 
     name = "clustered_noise"
-    about = "noise at the cut, one cluster per class: it knows the label and nothing of the input"
+    about = "noise at the cut, one cluster per class: it knows the label and nothing about the input"
     known = "nothing"
     draws = True
     least = {"radius": 0, "classes": 1, "n": 2}

@@ -18,7 +18,7 @@ class OtherSeed(Control):
     """
 
     name = "other_seed"
-    about = "a network trained like the receiver from another seed: the same information, learnt anew"
+    about = "a network trained like the receiver from another seed: the same information, learnt independently"
     known = "same"
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:

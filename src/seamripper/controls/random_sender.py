@@ -33,7 +33,7 @@ class RandomSender(Control):
     """
 
     name = "random_sender"
-    about = "the sender with every parameter and buffer drawn anew: it has learnt nothing"
+    about = "the sender with every parameter and buffer drawn again at random: it has learnt nothing"
     known = "nothing"
     draws = True
     least = {"seeds": 1}
@@ -49,7 +49,7 @@ class RandomSender(Control):
         """An untrained sender for each seed."""
         if not (case.looks and tensors_of(case.sender.model.module)):
             raise InapplicableError(
-                f"The sender ({case.sender.model.source}) is not a network, so it has no parameters to draw anew."
+                f"The sender ({case.sender.model.source}) is not a network, so it has no parameters to draw again."
             )
         for seed in self.seeds_from(case.seeds):
             sender, label = _draw_anew(case.sender, seed)
@@ -67,7 +67,7 @@ def _draw_anew(sender: Split, seed: int) -> tuple[Split, str]:
     try:
         new = split(untrained, sender.cut.name, sender.example, way=sender.way)
     except CutError as e:
-        raise InapplicableError(f"The sender, drawn anew, could not be cut where it was. {e}") from e
+        raise InapplicableError(f"With newly drawn weights, the sender could not be cut at the same place. {e}") from e
     return new, "untrained sender" + (f", with its own {', '.join(left)}" if left else "")
 
 

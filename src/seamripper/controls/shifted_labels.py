@@ -25,7 +25,7 @@ class ShiftedLabels(Control):
     """
 
     name = "shifted_labels"
-    about = "the receiver's own front, shown a sample of class i for one of class i + k"
+    about = "the receiver's own front, shown a sample of class i in place of one of class i + k"
     known = "nothing"
     of_sender = False
     least = {"k": 1}

@@ -60,8 +60,8 @@ class Flow:
             prefix = "before:" if name.startswith("before:") else ""
             choices = [f"{prefix}{bare}#{k + 1}" for k in range(self.repeated[bare])]
             raise CutError(
-                f"{bare!r} is called {self.repeated[bare]} times in one run, so its name alone is not a place. "
-                f"Say which call: {word_list(choices[:6], last='or')}."
+                f"{bare!r} is called {self.repeated[bare]} times in one run, so its name does not say which call to "
+                f"cut at. Say which call: {word_list(choices[:6], last='or')}."
             )
         if bare in self.never_called:
             raise CutError(f"{bare!r} is part of the model but was not called on the example, so it cannot be cut.")
@@ -244,8 +244,8 @@ def _two_runs(module: nn.Module, example: Inputs) -> tuple[Observation, Observat
         ) from e
     if not (first.finite and second.finite):
         raise CutError(
-            "The model's answer on the example holds NaN or Inf, so no two halves could be seen to make it. "
-            "Give an example like the inputs it was trained on."
+            "The model's answer on the example holds NaN or Inf, so it cannot be checked that two halves reproduce "
+            "it. Give an example like the inputs it was trained on."
         )
     return first, second
 

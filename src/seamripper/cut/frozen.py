@@ -64,10 +64,10 @@ def seal(models: Mapping[str, nn.Module], *, freeze: Freeze = "all") -> Iterator
         if changed:
             more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
             raise FrozenError(
-                f"The {role} was to stay frozen, but {word_list(changed[:4])}{more} changed while it was run. "
-                "A figure made with it would not be about the model you gave. Change the model's `forward` so that "
-                "it leaves itself alone in eval mode; statistics of batch normalisation that adapt on purpose are "
-                "allowed by freeze='weights'.",
+                f"The {role} should have stayed frozen, but {word_list(changed[:4])}{more} changed while it was run. "
+                "A result made with it would not be about the model you gave. Change the model's `forward` so that "
+                "it does not change the model in eval mode. If the statistics of batch normalisation are meant to "
+                "adapt, use freeze='weights'.",
                 changed=changed,
             )
 

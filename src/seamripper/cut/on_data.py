@@ -23,7 +23,7 @@ def views_of(samples: Samples | Paired, sender: Split, receiver: Split) -> Paire
     if pair.same and len(set(filter(None, made_by))) > 1:
         raise DataError(
             f"The sender wants {sender.model.wants} and the receiver {receiver.model.wants}: the same ids stand for "
-            "other words. Give each its own samples: Paired(sender=…, receiver=…)."
+            "different words. Give each its own samples: Paired(sender=…, receiver=…)."
         )
     views = Paired(sender.model.present(pair.sender), receiver.model.present(pair.receiver))
     alike = all(getattr(views.sender, name) == getattr(views.receiver, name) for name in VIEW)
@@ -59,7 +59,7 @@ def prove_halves(half: Split, samples: Samples, *, role: str, batch: int, activa
     except FAILURES as e:
         raise _not_whole(half, samples, role, f"could not be run on them ({first_line(e)})") from e
     if not close(answer, joined):
-        raise _not_whole(half, samples, role, f"answer otherwise than the model, by up to {_gap(answer, joined):.1e}")
+        raise _not_whole(half, samples, role, f"give other answers than the model, by up to {_gap(answer, joined):.1e}")
     half.proved.add(key)
 
 

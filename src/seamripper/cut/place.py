@@ -15,7 +15,7 @@ LAYOUTS: dict[int, Layout] = {2: "nd", 3: "ntd", 4: "nchw"}
 
 @dataclass(frozen=True)
 class Cut:
-    """A place where one tensor passes: its name, the shape of one sample there, and how the axes read.
+    """A place that a single tensor passes: its name, the shape of one sample there, and the meaning of its axes.
 
     `layout` is `nchw` (channels, then a map), `ntd` (tokens, then their width) or `nd` (a vector). `before` and `after`
     count the model's parameters on either side; `aliases` are other names of the very same value.

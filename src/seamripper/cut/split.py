@@ -90,8 +90,8 @@ class Split:
 def cuts(model: nn.Module | Model | str, example: Inputs | None = None) -> tuple[Cut, ...]:
     """Every legal cut of the model, in the order in which the model reaches them.
 
-    `example` is an input, of any batch size; a `Model` that knows its input shape needs none. One value that
-    several modules return (a stage, its last block) is word_list once; its other names stand in `aliases`.
+    `example` is an input, of any batch size; a `Model` that knows its input shape needs none. One value that several
+    modules return (a stage, its last block) is listed once; its other names are in `aliases`.
 
     >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> for cut in cuts(net, torch.zeros(1, 4)):
@@ -123,8 +123,9 @@ def split(
 ) -> Split:
     """Cut the model at `cut`: the output of the module of that name, or with `before:` its input.
 
-    By fx on the ancestors of the cut, else by hooks with the front stubbed; `way="export"` asks for a functionalised
-    export instead. A cut that something leaks around is refused with the names of what does.
+    The cut is made by torch.fx on the ancestors of the cut or, if that is not possible, by hooks with the front
+    stubbed; `way="export"` asks for a functionalised export instead. If anything leaks around the cut, the cut is
+    refused and the error names what leaks.
 
     >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> halves = split(net, "1", torch.zeros(1, 4))
@@ -136,7 +137,7 @@ def split(
         raise CutError(
             f"Expected argument `way` to be {word_list(('auto', *get_args(Way)), last='or')}, but got {way!r}."
         )
-    require(cut, (str, Cut), "cut", error=CutError, advice="`cuts(model)` lists those that there are.")
+    require(cut, (str, Cut), "cut", error=CutError, advice="`cuts(model)` lists the possible ones.")
     cut = cut.name if isinstance(cut, Cut) else cut
     known = as_model(model)
     example = example_of(known, example)
@@ -160,8 +161,8 @@ def split(
         return Split(frozen, flow.cut_at(spot), head.eval(), tail.eval(), name, example, context)
     if unseen:
         raise LeakError(
-            f"{cut!r} cannot be cut: something that autograd does not see (a detached value, a number read off a "
-            f"tensor, a choice made by one) goes around it. {' '.join(why)}"
+            f"{cut!r} cannot be cut: something that autograd does not see (a detached value, a number read from a "
+            f"tensor, a branch that depends on one) goes around it. {' '.join(why)}"
         )
     raise CutError(f"{cut!r} could not be cut. {' '.join(why)}")
 
@@ -205,7 +206,7 @@ def _verify(module: nn.Module, passing: Head, head: Head, tail: Tail, example: I
         # Both heads before the first tail: what a head leaves behind in the model is then of another batch.
         rows = [(batch, answer_of(module, batch), head(batch)) for batch in batches]
         if not all(torch.equal(activations, passing(batch)) for batch, _, activations in rows):
-            raise CutError("the head shows another value than passes there")
+            raise CutError("the head returns another value than the one that passes there")
         for batch, answer, activations in rows:
             version = version_of(activations)
             got = tail(activations, context_of(batch, every))

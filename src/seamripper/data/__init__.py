@@ -45,9 +45,9 @@ def load_data(
 ) -> Samples:
     """The "train" or "test" samples of a data set; `n` of them, if given.
 
-    `name` is a word that `datasets` knows: `mnist`, `mnist/digit`, `cifar10`, `folder:PATH` … `seed` draws the
-    `n` samples and whatever else is random about the set. `classes` keeps that many classes, the first ones, before
-    any samples are drawn; `options` are the set's own. They may also stand in the name: `mnist/digit?size=32`.
+    `name` is a word that `datasets` knows: `mnist`, `mnist/digit`, `cifar10`, `folder:PATH` … `seed` draws the `n`
+    samples and whatever else is random about the set. `classes` keeps that many classes, the first ones, before any
+    samples are drawn; `options` are the set's own. They may also be written in the name: `mnist/digit?size=32`.
 
     >>> few = load_data("digits/digit", "test", n=4)
     >>> few.name, few.shape, few.labels.tolist()
@@ -58,7 +58,7 @@ def load_data(
     """
     check_split(split)
     seed = check_seed(seed)
-    require(name, str, "name", error=DataError, advice="Images in a folder go by 'folder:PATH', say.")
+    require(name, str, "name", error=DataError, advice="Images in a folder, for example, are 'folder:PATH'.")
     if n is not None:
         n = require_whole(n, "n", least=1, error=DataError)
     chosen = datasets.make(name, **(options if classes is None else {**options, "classes": classes}))

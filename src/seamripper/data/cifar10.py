@@ -107,7 +107,7 @@ class Cifar10(DataSet):
     name: ClassVar[str] = "cifar10"
     about: ClassVar[str] = "photographs of ten kinds of things, 50,000 + 10,000 of 32x32"
     variants: ClassVar[dict[str, str]] = {
-        "stylised": "each with the Fourier amplitudes of another; shape tells, texture and colour do not",
+        "stylised": "each with the Fourier amplitudes of another; the shape gives the class, texture and colour do not",
     }
 
     variant: str = ""

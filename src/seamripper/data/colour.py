@@ -37,8 +37,8 @@ COLOURS = (
 """The colour of each class, as red, green, blue."""
 
 VARIANTS = {
-    "greyscale": "grey as they are, three equal channels; the shape tells",
-    "correlated": "white on the colour of the class; shape and colour tell the same",
+    "greyscale": "left in grey, three equal channels; the shape gives the class",
+    "correlated": "white on the colour of the class; both shape and colour give the class",
     "digit": "white on any colour, labelled by the shape",
     "colour": "the images of `digit`, labelled by the colour",
     "colour-only": "the colour of the class and nothing on it",

@@ -111,7 +111,7 @@ class FileSet(DataSet):
             if unknown:
                 raise DataError(
                     f"{root / 'test'} has classes that {root / 'train'} does not have: {word_list(unknown)}. "
-                    "The folders of both must bear the same names."
+                    "Both must have folders with the same names."
                 )
             return train, test, classes
         if (root / "train").is_dir() and _folders(root / "train"):
@@ -130,11 +130,11 @@ class FileSet(DataSet):
         listing = [(folder.name, path) for folder in _folders(root) for path in self._inside(folder)]
         if loose and listing:
             raise DataError(
-                f"{root} has {self.files} beside folders of {self.files} ({loose[0].name}). Put them into a folder, "
-                "or away."
+                f"{root} has both {self.files} and folders of {self.files} (loose: {loose[0].name}). Move the loose "
+                "ones into a folder, or elsewhere."
             )
         if not loose and not listing:
-            raise DataError(f"{root} has no {self.files}, nor folders of {self.files} ({', '.join(self.endings)}).")
+            raise DataError(f"{root} has neither {self.files} nor folders of {self.files} ({', '.join(self.endings)}).")
         return listing or [("", path) for path in loose]
 
     def _inside(self, root: Path) -> list[Path]:

@@ -49,8 +49,8 @@ def tokens_that_count(inputs: Inputs) -> Tensor | None:
     if mask.dim() != 2 or (mask.is_floating_point() and bool((mask < 0).any())):
         raise DataError(
             f"Expected `{MASK}` to be 1 for a token that counts and 0 for padding, of shape (samples, tokens), but got "
-            f"{tuple(mask.shape)} with values from {float(mask.min()):g} to {float(mask.max()):g}. It must tell which "
-            "tokens count: give a mask of that form, as tokenizers do."
+            f"{tuple(mask.shape)} with values from {float(mask.min()):g} to {float(mask.max()):g}. The mask must say "
+            "which tokens count: give one of that form, as tokenizers do."
         )
     counts = mask != 0
     return None if bool(counts.all()) else counts

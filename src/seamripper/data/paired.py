@@ -18,7 +18,7 @@ from seamripper.errors import DataError
 
 @dataclass(frozen=True)
 class Paired:
-    """Two sets of as many samples: the sender is shown one of them, the receiver the other. Most often they are one.
+    """Two sets of equally many samples, one for the sender and one for the receiver. Usually they are the same set.
 
     Name, labels and ids of the pair are the receiver's.
 

@@ -29,11 +29,11 @@ Inputs: TypeAlias = Tensor | dict[str, Tensor]
 class Samples:
     """Inputs, labels and ids of a data set, with one row per sample.
 
-    Pixels may be kept as bytes: `batch` turns them into floats, (x / 255 − mean) / std, so sixty thousand
-    colour images take 141 MB and not 564. Of pixels that are floats `range` says what black and white are. A model with
-    an input contract is shown pictures its own way, whatever `mean` and `std` say: these are for models that have none,
-    and `size` and `dtype` are how it is done. `labels` is int64; `ids` is int64, and unique within a data set over all
-    its splits, so that no sample is fitted on and scored on.
+    Pixels may be kept as bytes: `batch` turns them into floats, (x / 255 − mean) / std, so sixty thousand colour images
+    take 141 MB instead of 564. If pixels are floats, `range` gives the values of black and white. A model with an input
+    contract gets pictures as its contract says, whatever `mean` and `std` are: these are for models without a contract.
+    `size` and `dtype` are how a contract is met. `labels` is int64; `ids` is int64, and unique within a data set over
+    all its splits, so that no sample is used both to fit and to score.
 
     >>> pixels = torch.tensor([[[[0, 255]]], [[[255, 0]]]], dtype=torch.uint8)
     >>> two = Samples("toy", pixels, torch.tensor([0, 1]), torch.arange(2), classes=2, mean=0.5, std=0.5)
@@ -53,7 +53,7 @@ class Samples:
     source: str = "memory"
     """Where the bytes came from, in words that a result can repeat."""
     range: tuple[float, float] | None = None
-    """Of pictures that are floats: the values of black and white."""
+    """For pictures that are floats: the values of black and white."""
     ready: bool = False
     """Whether every model takes them just as `batch` gives them, whatever its input contract says."""
     size: tuple[int, int] | None = None
@@ -64,7 +64,7 @@ class Samples:
     tokenizer: str | None = None
     """What made the token ids, where that is known."""
     assumed: bool = False
-    """Whether nobody has said `mean` and `std`, so that a model that has no input contract is shown a guess."""
+    """Whether `mean` and `std` were not given, so that a model without an input contract is shown a guess."""
 
     def __post_init__(self) -> None:
         self._require_kinds()

@@ -188,7 +188,7 @@ def _unpack(name: str, payload: bytes) -> bytes:
 
 def _require_small(size: int, name: str) -> None:
     if size > LIMIT:
-        raise DataError(f"{name} is larger than {LIMIT:,} bytes, and no file that is wanted here is")
+        raise DataError(f"{name} is larger than {LIMIT:,} bytes, which is more than any file that is wanted here")
 
 
 def _download(url: str) -> bytes:
@@ -212,7 +212,7 @@ def _run(*words: str, cwd: str) -> bytes:
             command, cwd=cwd, env=plain, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE
         )
     except subprocess.TimeoutExpired as e:
-        raise DataError(f"{Path(tool).name} did not come back within {_PATIENCE} s") from e
+        raise DataError(f"{Path(tool).name} did not finish within {_PATIENCE} s") from e
     if done.returncode:
         raise DataError(_reason(done.stderr.decode(errors="replace")) or f"exit code {done.returncode}")
     return done.stdout

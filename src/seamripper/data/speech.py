@@ -175,7 +175,7 @@ def audio_bytes(ogg: bytes) -> bytes:
     bodies, start = [], 0
     while start < len(ogg):
         if ogg[start : start + 4] != b"OggS" or len(ogg) < start + 27:
-            raise DataError("gave a clip that is no Ogg file")
+            raise DataError("gave a clip that is not an Ogg file")
         body = start + 27 + ogg[start + 26]
         end = body + sum(ogg[start + 27 : body])
         bodies.append(ogg[body:end])

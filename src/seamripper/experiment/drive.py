@@ -92,11 +92,11 @@ def run(
     announce: Callable[[str], None] = lambda _: None,
     watch: Callable[[Standing], None] = lambda _: None,
 ) -> Summary:
-    """Carry out what is not done yet; the results are in the store, `seamripper.Store(…)`.
+    """Run the jobs that are not done yet; the results are in the store, `seamripper.Store(…)`.
 
     It may be stopped or killed at any moment and started again: nothing that was finished is done twice. A second run
-    on the same store shares the work. `shard` is a part of the work, "0/4" for the first of four, on machines that
-    share nothing but the folder. A job that fails keeps its error as its result, and does not stop the others.
+    on the same store shares the work. `shard` runs only a part of the work, "0/4" the first of four, on machines that
+    share only the folder. If a job fails, its error is kept as its result and the other jobs go on.
     """
     experiment = as_experiment(experiment)
     engine = engines.make(engine or "local")
@@ -331,7 +331,7 @@ class _Driver:
             return
         # A process that nobody killed has ended itself.
         itself = how.startswith("exit code")
-        hint = "Does its code end the process, by os._exit say?" if itself else "Is there enough memory for it?"
+        hint = "Does its code end the process, for example by os._exit?" if itself else "Is there enough memory for it?"
         message = f"{_TRIES} workers died over this job, the last was {how}. {hint}"
         record = {"error": "WorkerDied", "message": message, "traceback": ""}
         self._enter(Result(key, job.kind, "failed", record, started=time.time()))

@@ -105,8 +105,8 @@ class Expansion:
             pairs = list(_pairs(self.nets(sender), self.nets(receiver), part.pairing))
             if not pairs:
                 raise ExperimentError(
-                    f"No seeds of {sender!r} and {receiver!r} meet by pairing = {part.pairing!r}: 'matched' joins "
-                    "equal seeds, 'others' different ones, 'all' every two."
+                    f"No seeds of {sender!r} and {receiver!r} are joined by pairing = {part.pairing!r}: 'matched' "
+                    "joins equal seeds, 'others' joins different ones, 'all' joins every two."
                 )
             yield from pairs
 
@@ -152,8 +152,8 @@ class Expansion:
         for word, (matching, _) in matchings.items():
             if "weights" in part.freeze and matching["name"] != "task":
                 raise ExperimentError(
-                    f"freeze = 'weights' goes with the matching 'task', and {word!r} is {matching['name']!r}: put it "
-                    f"into {what} of its own."
+                    f"freeze = 'weights' works only with the matching 'task', and {word!r} is {matching['name']!r}: "
+                    f"put it into {what} of its own."
                 )
         ways = []
         for (word, (matching, first)), (said, (stitch, second)), freeze, seed in itertools.product(

@@ -32,9 +32,10 @@ class Resources(Table):
 class Experiment(Table):
     """A study: read from TOML with `Experiment.read`, or built in Python. It is a frozen value.
 
-    Beside the fields below it has one for each part of a study, `stitch`, `audit` and so on: a tuple of the parts of
-    that kind, written `[[stitch]]` in TOML. `threads` is how many threads a job computes with. It is part of the
-    result, as sums that are added up in another order differ in the last digits; how many jobs run at once is not.
+    Besides the fields below it has one for each part of a study, `stitch`, `audit` and so on: a tuple of the parts of
+    that kind, written `[[stitch]]` in TOML. `threads` is how many threads a job computes with. It is part of what
+    decides the result, because sums that are added up in another order differ in the last digits; how many jobs run at
+    once is not.
     """
 
     name: Annotated[str, Field(pattern=r"^[\w][\w .-]*$")]
@@ -46,7 +47,7 @@ class Experiment(Table):
     """Matchings under names of the study's own: `fast = "task?epochs=4"`."""
     resources: Resources = Resources()
     folder: str = "."
-    """The folder that file names of the description count from: that of the TOML file."""
+    """The folder that relative file names start from: that of the TOML file."""
     file: Annotated[str, Field(exclude=True, repr=False)] = ""
     """The TOML file itself, for messages."""
 
@@ -85,7 +86,7 @@ class Experiment(Table):
         network = self.models[name]
         if network.load is not None:
             if seed:
-                raise ExperimentError(f"The model {name!r} is loaded and has no seeds: ask for {name!r} alone.")
+                raise ExperimentError(f"The model {name!r} is loaded and has no seeds: ask for just {name!r}.")
             return network, (None,)
         if not seed:
             return network, network.seeds
@@ -98,7 +99,7 @@ class Experiment(Table):
         """The samples of a part: its own, or those of the experiment."""
         chosen = self.data if own is None else own
         if chosen is None:
-            raise ExperimentError(f"Expected {what} to have `data`, or the experiment, but neither has.")
+            raise ExperimentError(f"Expected {what} or the experiment to have `data`, but neither has.")
         if isinstance(chosen, Data):
             return chosen
         # A name alone takes the numbers from the experiment's.

@@ -151,7 +151,7 @@ def open_own(path: Path) -> int:
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
     os.close(file)
-    raise OSError(f"{path} is no regular file")
+    raise OSError(f"{path} is not a regular file")
 
 
 class Line(NamedTuple):
@@ -262,7 +262,7 @@ class Journals:
             why = str(e)
         raise StoreError(
             f"The result {line.header['key'][:12]} in the journal {line.journal} of {self.folder.parent} cannot be "
-            f"read: {why}. Run the study again: the result is computed anew."
+            f"read: {why}. Run the study again: the result is then computed again."
         )
 
     def _file(self, name: str) -> int:

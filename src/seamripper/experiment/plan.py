@@ -152,9 +152,9 @@ class Plan:
 
 
 def plan(experiment: Experiment | str | os.PathLike[str], store: Store | str | os.PathLike[str] | None = None) -> Plan:
-    """What running the experiment on this store would do; without one, as if nothing had been done yet.
+    """What running the experiment on this store would do; without a store, as if nothing had been done yet.
 
-    Nothing is written down but what words mean, and that only in a store that is open for writing.
+    Planning writes down only what the words of the study refer to, and only in a store that is open for writing.
     """
     experiment = as_experiment(experiment)
     if isinstance(store, (str, os.PathLike)):

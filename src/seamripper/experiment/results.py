@@ -62,7 +62,7 @@ def rows_of(kind: str, record: Mapping[str, Any], key: str) -> list[Row]:
     except (ArithmeticError, AttributeError, ExperimentError, LookupError, TypeError, ValueError) as e:
         raise StoreError(
             f"The record of the result {key[:12]} cannot be read as that of a job {kind!r}: {type(e).__name__}: {e}. "
-            "`seamripper store check --mend` takes it back, and the next run makes it anew."
+            "`seamripper store check --mend` withdraws it, and the next run computes it again."
         ) from e
     return rows
 

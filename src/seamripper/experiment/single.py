@@ -100,7 +100,9 @@ def keep(
     with Store(folder, write=True, name=new_run(name)) as store:
         earlier = store.experiments().get(name)
         if earlier is not None and not earlier.get("single"):
-            raise StoreError(f"The store {folder} has a study called {name!r}, which stays: choose another folder.")
+            raise StoreError(
+                f"The store {folder} already has a study called {name!r}, which is not replaced: choose another folder."
+            )
         description = {"name": name, "about": about, "single": True}
         store.runs.begin(name, {**provenance(), "engine": "this process"}, started=started)
         try:

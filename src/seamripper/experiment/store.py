@@ -56,10 +56,10 @@ _MADE_BY = "give one that `seamripper run`, `demo`, `audit --out FOLDER` or `com
 
 
 class Store:
-    """An open store: `with Store("runs/study", write=True) as store`. Any number of runs may write, and any may read.
+    """An open store: `with Store("runs/study", write=True) as store`. Any number of runs may write and read.
 
-    What is read is the store as it was when it was opened, or when `refresh` was called last. With `write` the folder
-    is made if it is not there, unless `make` says otherwise; `name` is the name of the run that writes.
+    Reading shows the store as it was when it was opened, or when `refresh` was last called. With `write` the folder is
+    made if it is not there, unless `make` says otherwise; `name` is the name of the run that writes.
     """
 
     def __init__(
@@ -252,12 +252,14 @@ class Store:
             with os.fdopen(open_own(path), "rb") as file:
                 line = file.read()
         except OSError as e:
-            raise StoreError(f"What an experiment asks for cannot be read: {path}: {e.strerror or e}.") from e
+            raise StoreError(
+                f"The file that says what an experiment asks for cannot be read: {path}: {e.strerror or e}."
+            ) from e
         parts = open_line(line)
         if parts is None or not parts[1].keys() >= {"name", "description"}:
             raise StoreError(
-                f"What an experiment asks for is not as it was written in {path}. Run its study again, which writes "
-                "the file anew; no result is lost."
+                f"The file that says what an experiment asks for was changed or damaged: {path}. Run its study again, "
+                "which writes the file again; no result is lost."
             )
         return parts[1], lambda: record_of(line, parts[2])
 
@@ -293,7 +295,7 @@ def _require_store(folder: Path, *, make: bool) -> None:
         _require_format(folder)
     elif folder.is_dir() and not all(path.name.startswith(f".{STORE}.") for path in folder.iterdir()):
         wanted = "choose a folder that is new or empty" if make else _MADE_BY
-        raise StoreError(f"{folder} is no store of seamripper's, and not empty: {wanted}.")
+        raise StoreError(f"{folder} is not a store of seamripper, and it is not empty: {wanted}.")
     elif not make:
         raise StoreError(f"There is no store at {folder}.{files_beside(folder)}")
     else:

@@ -31,7 +31,7 @@ class Table(BaseModel):
             super().__init__(**given)
         except ValidationError as e:
             _, sentence = mistake(e, given, type(self))
-            raise ExperimentError(f"{type(self).__name__} cannot be made so: {sentence}") from e
+            raise ExperimentError(f"{type(self).__name__} cannot be made from these values: {sentence}") from e
 
     # As pydantic's RootModel does: nested tables are then validated together, and an error says where it is.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]

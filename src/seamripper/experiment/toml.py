@@ -52,7 +52,7 @@ def read_toml(path: Path, kind: type[M]) -> M:
         if key in record:
             line = line_of(text, (key,))
             raise ExperimentError(
-                f"{path}, line {line}: there is no key {key!r}: names of files count from the file's own folder."
+                f"{path}, line {line}: there is no key {key!r}: file names are relative to the folder of this file."
             )
     description = {"name": path.stem, **record, "folder": str(path.resolve().parent), "file": str(path)}
     try:

@@ -54,14 +54,14 @@ def check(folder: str | os.PathLike[str], *, mend: bool = False, watch: Watcher 
 
 
 def _advice(store: Store) -> str:
-    return f"`seamripper store check {store.folder} --mend` sets it aside, and the next run computes it anew."
+    return f"`seamripper store check {store.folder} --mend` sets it aside, and the next run computes it again."
 
 
 def _set_tensor_aside(store: Store, name: str, results: Iterable[Result]) -> str:
     """Set a tensor aside and take back the results that it is part of."""
     store.tensors.set_aside(name)
     store.forget([result.key for result in results if name in result.tensors.values()])
-    return "It was set aside, and the next run computes it anew."
+    return "It was set aside, and the next run computes it again."
 
 
 def _check_journals(store: Store, mend: bool) -> list[str]:

@@ -93,7 +93,7 @@ class Worker:
             if samples.fingerprint != fingerprint:
                 raise ExperimentError(
                     f"The samples of {at['name']} ({at['split']}) are not those that the experiment was planned with: "
-                    "their files were changed. Run it again, and it is planned anew."
+                    "their files were changed. Run it again, and it will be planned again."
                 )
             return samples
 
@@ -113,8 +113,8 @@ class Worker:
             model = load(at["load"])
             if identity_of(model) != which["loaded"]:
                 raise ExperimentError(
-                    f"{at['load']} is not the model that the experiment was planned with: its file was changed. "
-                    "Run it again, and it is planned anew."
+                    f"{at['load']} is not the model that the experiment was planned with: its file was changed. Run it "
+                    "again, and it will be planned again."
                 )
             return replace(model, source=at["said"])
 

@@ -68,7 +68,7 @@ class ClassMapping(Matching):
         if bool(alone.any()):
             raise DataError(
                 f"Class {int(theirs.labels[alone][0])} of {theirs.name} is paired with class {int(classes[alone][0])} "
-                f"of {pair.name}, of which there is no sample here. Give a label_map, or more samples."
+                f"of {pair.name}, and there is no sample of that class here. Give a label_map, or more samples."
             )
         return classes
 
@@ -98,7 +98,7 @@ def _require_images(problem: Problem) -> None:
         answer = problem.receiver.answer(inputs)
     if not isinstance(inputs, Tensor) or answer.shape != inputs.shape:
         raise MatchError(
-            "The matching 'class_mapping' is for receivers that answer with images such as they are given, as "
+            "The matching 'class_mapping' is for receivers that answer with images like those they are given, as "
             f"autoencoders do: this one is given {shape_text(problem.fit.receiver.shape)} and answers with "
             f"{shape_text(answer.shape[1:])}. Take 'embedding_mapping', which needs no answer, or 'task'."
         )

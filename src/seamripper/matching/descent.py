@@ -72,9 +72,9 @@ def train_layer(
     # A loss of exactly 0 has no gradient because there is nothing left to learn.
     if not has_gradient and any(losses):
         raise MatchError(
-            f"In {total} steps no gradient reached the stitch, so that it was not trained at all: the receiver's "
-            "layers behind the cut pass none, as quantised layers do, and ReLUs that are off for every sample. Use the "
-            "matching 'direct', which needs no gradient, or start from it with init='direct'."
+            f"In {total} steps no gradient reached the stitch, so it was not trained at all: the receiver's layers "
+            "behind the cut block the gradient, as quantised layers do, and ReLUs that are off for every sample. Use "
+            "the matching 'direct', which needs no gradient, or start from it with init='direct'."
         )
     if not all_finite(layer):
         raise divergence("The stitch's weights stopped being finite", step=total, total=total, lr=rate)
@@ -105,11 +105,12 @@ def ending(start: float, end: float, *, lr: float) -> str:
     """The status of a training by its loss before and after.
 
     >>> ending(2.3, 0.1, lr=0.1), ending(2.3, 4.8e30, lr=0.1)
-    ('ok', 'diverged: the loss rose from 2.3 to 4.8e+30. Try a smaller learning rate, say lr=0.01')
+    ('ok', 'diverged: the loss rose from 2.3 to 4.8e+30. Try a smaller learning rate, for example lr=0.01')
     """
     if end > _ROSE * start:
         return (
-            f"{DIVERGED}: the loss rose from {start:.4g} to {end:.4g}. Try a smaller learning rate, say lr={lr / 10:g}"
+            f"{DIVERGED}: the loss rose from {start:.4g} to {end:.4g}. Try a smaller learning rate, for example "
+            f"lr={lr / 10:g}"
         )
     if end < start:
         return "ok"
@@ -151,7 +152,7 @@ def falling(losses: Sequence[float]) -> float:
 def divergence(what: str, *, step: int, total: int, lr: float) -> DivergedError:
     """The error of a run whose loss is no number any more."""
     return DivergedError(
-        f"{what} at step {step} of {total}, with learning rate {lr:g}. Try a smaller one, say lr={lr / 10:g}.",
+        f"{what} at step {step} of {total}, with learning rate {lr:g}. Try a smaller one, for example lr={lr / 10:g}.",
         step=step,
         lr=lr,
     )

@@ -37,10 +37,10 @@ class Functional:
     other baseline of Smith et al. 2025; None where its data is not known.
 
     Three figures need no labels: `agreement` is the share of samples on which stitched network and receiver give the
-    same answer, of which `agreement_chance` would be had by chance (Cohen 1960); `kl` the mean divergence
-    KL(receiver ‖ stitched) of their answers, in nats; `top5_overlap` the mean share of five classes that are among
-    the first five of both. They are what is left where accuracies are `unreadable`. `chance` is what naming the most
-    frequent class at all times would give.
+    same answer (`agreement_chance` is the share expected by chance, Cohen 1960); `kl` is the mean divergence
+    KL(receiver ‖ stitched) of their answers, in nats; `top5_overlap` is the mean share of five classes that are among
+    the first five of both. Only these can be used where accuracies are `unreadable`. `chance` is the accuracy of always
+    naming the most frequent class.
     """
 
     top1: Estimate
@@ -61,14 +61,15 @@ class Functional:
     def unreadable(self) -> str | None:
         """Why accuracies say nothing here; None if they do.
 
-        A receiver that does no better than chance was not made for these labels, or there are too few samples to see
-        that it was: then no network can be said to do as well as it.
+        If the receiver does no better than chance, it was not made for these labels, or there are too few samples to
+        see that it was. Then it means nothing if another network does as well.
         """
         if self.receiver_here.low > self.chance:
             return None
         return (
             f"the receiver itself reaches {self.receiver_here} on the labels of {self.data}, where chance is "
-            f"{self.chance:.3f}: they are not those of its task, or {self.n} samples are too few to see that they are"
+            f"{self.chance:.3f}: the labels are not those of its task, or {self.n} samples are too few to see that "
+            "they are"
         )
 
     def in_words(self) -> str:
@@ -77,13 +78,13 @@ class Functional:
             top5 = "" if self.top5_overlap is None else f", the first five classes overlap by {self.top5_overlap}"
             kl = "" if self.kl is None else f", and the divergence KL is {self.kl} nats"
             return (
-                f"Accuracy is unreadable: {self.unreadable}. What can be read is how far the stitched network gives "
-                f"the receiver's own answers: it agrees in {self.agreement} (by chance "
+                f"Accuracy is unreadable: {self.unreadable}. What can be read is how often the stitched network gives "
+                f"the receiver's own answers: it agrees on {self.agreement} of the samples (by chance "
                 f"{self.agreement_chance:.3f}){top5}{kl}."
             )
         if self.penalty.high - self.penalty.low > 2 * TELLING:
             return (
-                f"{self.n} samples are too few to tell a difference of {TELLING:g}: the stitched network loses "
+                f"{self.n} samples are too few to detect a difference of {TELLING:g}: the stitched network loses "
                 f"{_points(self.penalty)} against the receiver alone."
             )
         if self.penalty.high < 0:
@@ -118,8 +119,8 @@ def evaluate(
 ) -> Functional:
     """Score the match on `samples`; `own` are samples of the task that the receiver was made for.
 
-    What is known of the receiver need not be found again: its answers to the samples, as `answers_of` gives them, and
-    its accuracy on its own task in the place of `own`.
+    What is already known about the receiver need not be computed again: pass its answers to the samples, as
+    `answers_of` returns them, as `receiver`, and its accuracy on its own task in place of `own`.
     """
     advice = "`match` finds one, and `Match.load` reads one from a file."
     require(match, Match, "match", error=MatchError, advice=advice)
@@ -262,5 +263,5 @@ def _require_unseen(match: Match, samples: Paired) -> None:
         raise DataError(
             f"{seen} of the {len(samples)} samples of {samples.name} are among those that the stitch was fitted on "
             f"({fit['n']} of {fit['name']}). Score on others: fit and score on different samples. "
-            "(Samples of one data set are told apart by their ids.)"
+            "(Samples of one data set are identified by their ids.)"
         )

@@ -47,7 +47,7 @@ _NOTHING = Findings("nothing to find: the stitch has no parameters")
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A stitch, how it was found, and how that ended; call it as the stitched network.
+    """A stitch, how it was found, and with what outcome; calling it runs the stitched network.
 
     `status` is "ok" or says what was unusual; `figures` are the matching's own (residuals, rank, losses); `made_from`
     is all that decided the result: data, seeds, fingerprints and versions; `fitted` are the ids of the samples that the
@@ -83,7 +83,7 @@ class Match:
 
     @property
     def diverged(self) -> bool:
-        """Whether training has ruined the stitch, so that its scores tell nothing of the two networks."""
+        """Whether training has ruined the stitch, so that its scores say nothing about the two networks."""
         return self.status.startswith(DIVERGED)
 
     @property
@@ -106,8 +106,8 @@ class Match:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the match, and both models' weights, to one safetensors file.
 
-        The file loads by its name alone where the models' architectures can be built again from what they were asked
-        for by ("zoo:resnet18", "timm:…", "torchvision:…"); others must be given to `Match.load`.
+        `Match.load` needs nothing but the file if the models' architectures can be built again from their sources
+        ("zoo:resnet18", "timm:…", "torchvision:…"); other models must be passed to it.
         """
         tensors = {f"stitch.{k}": v for k, v in self.layer.state_dict().items()}
         tensors |= {f"curve.{k}": v for k, v in self.curves.items()} | {"fitted": self.fitted}
@@ -187,9 +187,10 @@ def match(
 ) -> Match:
     """Find a stitch from the sender's cut to the receiver's on the samples `fit`.
 
-    A `Paired` shows the sender other samples than the receiver. Both models are frozen, and fingerprinted before and
-    after. `held_out` serves the residuals that a matching reports; without it, the matchings that solve or regress hold
-    out a fifth of `fit`, drawn by the seed. Tokens that are padding count nowhere (see `seamripper.data.padding`).
+    With a `Paired`, the sender is shown other samples than the receiver. Both models are frozen, and fingerprinted
+    before and after. `held_out` are samples for the residuals that a matching reports; without them, the matchings that
+    solve or regress hold out a fifth of `fit`, drawn by the seed. Tokens that are padding are left out everywhere (see
+    `seamripper.data.padding`).
     """
     require_split(sender, "sender")
     require_split(receiver, "receiver")
@@ -227,7 +228,7 @@ def _require_freeze(freeze: Freeze, matching: Matching) -> None:
     if freeze not in get_args(Freeze):
         raise MatchError(f"Expected freeze to be {word_list(get_args(Freeze), last='or')}, but got {freeze!r}.")
     if freeze == "weights" and not isinstance(matching, Task):
-        raise MatchError(f"freeze='weights' goes with the matching 'task', not with {matching.name!r}.")
+        raise MatchError(f"freeze='weights' works only with the matching 'task', not with {matching.name!r}.")
 
 
 def _place(half: Split) -> str:
@@ -244,7 +245,7 @@ def build_layer(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
         theirs, own = (half.head(half.example).dtype for half in (sender, receiver))
     if theirs != own:
         raise MatchError(
-            f"The sender computes in {theirs} and the receiver in {own}. Bring both to one: model.float()."
+            f"The sender computes in {theirs} and the receiver in {own}. Convert both to the same type: model.float()."
         )
     return stitch.build(sender.cut, receiver.cut).to(theirs)
 
@@ -346,7 +347,7 @@ def _half(
     if given is None and not _buildable(record["recipe"]):
         raise FileError(
             f"{path} was made with a {role} that seamripper cannot build by itself ({record['source']}): "
-            f"give it, Match.load(path, {role}=model)."
+            f"pass it, Match.load(path, {role}=model)."
         )
     if isinstance(given, nn.Module):
         given = Model(given, record["source"])

@@ -34,7 +34,7 @@ _WHERE = {"memory": "in memory", "disk": "on disk"}
 
 @dataclass(frozen=True)
 class Task(Matching):
-    """Train the stitch alone, by gradient through the frozen tail, on labelled samples (Bansal 2021; all four papers).
+    """Train only the stitch, by gradients through the frozen tail, on labelled samples (Bansal 2021; all four papers).
 
     The sender's activations are computed once and reused over all epochs, in memory or on disk by size; with
     augmentation (`flip_crop`) they cannot be, and the head runs at each step. `label_map[i]` is the class that samples
@@ -179,8 +179,8 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
     if answer.dim() != 2:
         raise DataError(
             f"Expected the receiver to answer with a score for each class, but its answer has shape "
-            f"{tuple(answer.shape[1:])} a sample, so there is no accuracy. "
-            "'direct' and 'regression' match without labels."
+            f"{tuple(answer.shape[1:])} per sample, so there is no accuracy. 'direct' and 'regression' match without "
+            "labels."
         )
     if int(labels.max()) >= answer.shape[1] or int(labels.min()) < 0:
         raise DataError(

@@ -21,8 +21,8 @@ SHAPE = frozenset[Transformation]({"translation", "scaling", "orthogonal", "perm
 
 DIRECT, TASK = "direct_functional", "task_functional"
 FUNCTIONAL: dict[str, str] = {
-    DIRECT: "Relative accuracy of the two networks joined by least squares, on samples that were not fitted on.",
-    TASK: "Relative accuracy of the two networks joined by a stitch trained on the task, from the direct one on.",
+    DIRECT: "Relative accuracy of the two networks joined by least squares, on samples that were not used to fit.",
+    TASK: "Relative accuracy of the two networks joined by a stitch trained on the task, starting from the direct one.",
 }
 """The matrices that `compare` fills by stitching the models, with a line on each: no measure may have their names."""
 

@@ -14,7 +14,7 @@ from seamripper.measures.pair import Pair, Side
 
 @dataclass(frozen=True, kw_only=True)
 class CKNNA(OfCosines):
-    """Centred kernel nearest-neighbour alignment: CKA over those pairs that are neighbours in both (Huh et al. 2024).
+    """Centred kernel nearest-neighbour alignment: CKA over pairs that are neighbours on both sides (Huh et al. 2024).
 
     A(K, L) / √(A(K, K) A(L, L)) with A(K, L) = Σᵢⱼ αᵢⱼ (Kᵢⱼ − meanₗ Kᵢₗ) (Lᵢⱼ − meanₗ Lᵢₗ), where K and L hold the
     cosines of the rows (inner products at unit length), the means are over all samples, and αᵢⱼ is 1 if j ≠ i is among

@@ -59,7 +59,7 @@ def _chords(side: Side, metric: Metric, who: str) -> Tensor:
         return F.pdist(side.matrix)
     lengths = F.pdist(_unit_rows(side, metric, who))
     if bool(lengths.max() <= 8 * side.grain):
-        raise MeasureError(f"The {metric} distance tells nothing here: the {who}'s rows all point the same way.")
+        raise MeasureError(f"The {metric} distance says nothing here: the {who}'s rows all point the same way.")
     return lengths
 
 

@@ -109,5 +109,5 @@ def unit_centred(matrix: Tensor, who: str, *, debiased: bool) -> Tensor:
     result = u_centre(matrix) if debiased else centre(matrix)
     norm: Tensor = torch.linalg.matrix_norm(result)
     if bool(norm <= _ROUNDING * torch.linalg.matrix_norm(matrix)):
-        raise MeasureError(f"There is nothing to compare: the {who}'s rows are all as far from one another.")
+        raise MeasureError(f"There is nothing to compare: the {who}'s rows are all equally far from one another.")
     return result / norm

@@ -87,7 +87,7 @@ class Side:
 
         `grain` is their rounding where it is coarser than their type's.
         """
-        require(rows, Tensor, name, error=MeasureError, advice="torch.as_tensor(rows) makes one of an array.")
+        require(rows, Tensor, name, error=MeasureError, advice="torch.as_tensor(rows) makes one from an array.")
         if rows.dim() != 2:
             raise MeasureError(f"Expected {name} to be rows of numbers (n, columns), but got {tuple(rows.shape)}.")
         if not bool(torch.isfinite(rows).all()):
@@ -253,7 +253,7 @@ class Pair:
     def of(cls, x: Tensor, y: Tensor, *, fold_of: Tensor | None = None) -> Pair:
         """The pair of two sets of rows of the same samples in the same order."""
         for name, rows in (("x", x), ("y", y)):
-            require(rows, Tensor, name, error=MeasureError, advice="torch.as_tensor(rows) makes one of an array.")
+            require(rows, Tensor, name, error=MeasureError, advice="torch.as_tensor(rows) makes one from an array.")
             if rows.dim() != 2:
                 raise MeasureError(f"Expected {name} to be rows of numbers (n, columns), but got {tuple(rows.shape)}.")
         if len(x) != len(y):

@@ -12,7 +12,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class PermutationProcrustes(Measure):
-    """Procrustes distance with permutations for rotations (Williams et al. 2021): are the same *units* there?
+    """Procrustes distance with permutations instead of rotations (Williams et al. 2021): are the same *units* there?
 
     min over permutations P of ‖X P / ‖X‖ − Y / ‖Y‖‖ = √(2 − 2 m / (‖X‖ ‖Y‖)) for X, Y centred and scaled as a whole to
     Frobenius norm 1; m is the greatest sum of Sxy = Xᵀ Y over a one-to-one assignment of columns. Never less than

@@ -12,7 +12,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True, kw_only=True)
 class RankSimilarity(OfNeighbours):
-    """Rank similarity: do the neighbours that a sample has in both come in the same order (Wang et al. 2020)?
+    """Rank similarity: do the neighbours that a sample has on both sides come in the same order (Wang et al. 2020)?
 
     For a sample with the neighbours N ∩ M in common, of ranks rⱼ in x and sⱼ in y (1 is the nearest),
     Σⱼ 2 / ((1 + |rⱼ − sⱼ|) (rⱼ + sⱼ)), divided by the most it could be, 1 + 1/2 + … + 1/|N ∩ M|; 0 if there are none

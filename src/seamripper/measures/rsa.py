@@ -70,7 +70,9 @@ class RSA(Measure):
     def _triangle(self, side: Side, who: str) -> Tensor:
         between = chords(side, self.rdm, who)
         if bool(between.max() - between.min() <= 8 * side.grain * between.max()):
-            raise MeasureError(f"{self.label} is not defined here: the {who}'s rows are all as far from one another.")
+            raise MeasureError(
+                f"{self.label} is not defined here: the {who}'s rows are all equally far from one another."
+            )
         if self.compare == "pearson":
             return distances(side, self.rdm, who)
         return recall(side, ("ranks", self.rdm), lambda: _twice_ranks(between))

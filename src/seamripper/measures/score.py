@@ -27,7 +27,7 @@ def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interva
     >>> print(score(LinearCKA(), Pair.of(x, x[:, :2])))
     0.710 [0.488, 0.931]
     """
-    require(pair, Pair, "pair", error=MeasureError, advice="Make one of rows of the same samples: Pair.of(x, y).")
+    require(pair, Pair, "pair", error=MeasureError, advice="Make one from rows of the same samples: Pair.of(x, y).")
     measure = measures.make(measure)
     if measure.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
         # Once for all folds: a flattened map has 65,536 columns.

@@ -43,7 +43,7 @@ class SVCCA(Measure):
         if k + m > pair.n - 1:
             raise MeasureError(
                 f"{self.label} keeps {k} directions of the sender and {m} of the receiver, and {pair.n} centred "
-                f"samples have {pair.n - 1} in all, so that some would agree by force. Give at least {k + m + 1} "
+                f"samples have {pair.n - 1} in all, so some of them would have to agree. Give at least {k + m + 1} "
                 f"samples, or keep fewer: dims={max(1, (pair.n - 1) // 2)} or less."
             )
         return float(pair.correlations_within(k, m).mean())

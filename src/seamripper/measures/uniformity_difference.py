@@ -75,15 +75,15 @@ class UniformityDifference(Difference):
         if n < 2:
             raise MeasureError(
                 f"{self.label} is not defined here: it needs two rows or more that are not zero, but {n} of the "
-                f"{name}'s are so."
+                f"{name}'s rows are not zero."
             )
         apart = self._apart(rows)
         if self.pairs == "distinct":
             return apart - math.log(n * (n - 1))
         if apart - math.log(n) < math.log(_LEAST):
             raise MeasureError(
-                f"{self.label} says nothing here: the {name}'s rows are so far apart that it is −log n whatever they "
-                "are. Use rows='unit' or pairs='distinct'."
+                f"{self.label} says nothing here: the {name}'s rows are so far apart that its value is −log n whatever "
+                "the rows are. Use rows='unit' or pairs='distinct'."
             )
         return float(np.logaddexp(apart, math.log(n))) - 2 * math.log(n)
 

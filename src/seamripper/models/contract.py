@@ -120,9 +120,9 @@ def view_for(wants: InputContract | None, samples: Samples, *, who: str, dtype: 
         return _tokens(wants, samples, who)
     if not samples.pictures:
         raise DataError(
-            f"{who} wants {wants}, but {samples.name} holds {_contents(samples)}. If they are pictures, say what their "
-            "black and white are, Samples(…, range=(0.0, 1.0)); if they are as the model wants them already, say "
-            "ready=True."
+            f"{who} wants {wants}, but {samples.name} holds {_contents(samples)}. If they are pictures, give the "
+            "values of black and white, Samples(…, range=(0.0, 1.0)); if they already are as the model wants them, "
+            "give ready=True."
         )
     channels = {len(wants.mean), len(wants.std)} - {1}
     if channels and channels != {samples.shape[0]}:
@@ -140,7 +140,7 @@ def _tokens(wants: InputContract, samples: Samples, who: str) -> Samples:
     if samples.tokenizer not in (None, wants.tokenizer):
         raise DataError(
             f"{who} wants {wants}, but {samples.name} was made by the tokenizer {samples.tokenizer}: the same ids "
-            "stand for other words. Tokenize it as the model wants it."
+            "stand for different words. Tokenize it as the model wants it."
         )
     return samples
 

@@ -36,7 +36,7 @@ _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model",
 class HuggingFace(ModelSource):
     """A model of transformers in float32, its bare body or with the `head` asked for, never with a cache."""
 
-    name, about = "hf", "one of transformers', from a folder or by its name; all but its head is in its config.json"
+    name, about = "hf", "a model of transformers, from a folder or by name; config.json has all but its head"
     head: str | None = None
     pretrained: bool = True
 
@@ -92,7 +92,7 @@ class HuggingFace(ModelSource):
         lacking = [key for key in new if key.startswith(body) and "pooler" not in key]
         if lacking:
             raise CheckpointError(
-                f"The files of {self.label} lack {len(lacking)} of the weights that its config.json speaks of, first "
+                f"The files of {self.label} lack {len(lacking)} of the weights that its config.json asks for, first "
                 f"{lacking[0]}: is it the folder of another model?"
             )
         return module, new

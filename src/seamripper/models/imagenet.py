@@ -85,9 +85,9 @@ class ImageNet(OpenSource):
             )
         for key in changed_options(self).keys() - {"model", "input"}:
             raise ModelError(
-                f"imagenet:{self.model} is one network with its own weights and has no option but input: got {key!r}. "
-                f"For the architecture with other options or weights take {WEIGHTS[self.model].architecture!r} and "
-                "change those."
+                f"imagenet:{self.model} is one network with its own weights and its only option is input, but got "
+                f"{key!r}. For the architecture with other options or weights take "
+                f"{WEIGHTS[self.model].architecture!r} and change those."
             )
 
     @property

@@ -34,8 +34,8 @@ def load(
 
     In every spec but a checkpoint's, `input=3x32x32` gives the shape of one input. Where models have no weights of
     their own, `weights=FILE` loads a state dict, and an untrained model is drawn from `seed=N` (default 0). `weights`
-    and `input` can be arguments as well. Nothing in a file of weights is ever run. PyTorch's global generator is left
-    as it was.
+    and `input` can also be given as arguments. Nothing in a file of weights is ever run. PyTorch's global generator is
+    left as it was.
 
     >>> model = load("zoo:lenet?channels=1")
     >>> model.input, model.classes
@@ -43,7 +43,7 @@ def load(
     >>> model.example().shape
     torch.Size([2, 1, 28, 28])
     """
-    advice = "A model goes by a word: load('zoo:resnet18')."
+    advice = "A model is given by name: load('zoo:resnet18')."
     require(spec, (str, os.PathLike), "spec", error=ModelError, advice=advice)
     spec = os.fspath(spec)
     given = _shape(input)
@@ -76,8 +76,8 @@ def _for_input(model: Model, shape: tuple[int, ...]) -> Model:
             )
         if len(shape) != 3 or shape[0] != channels:
             raise ModelError(
-                f"Expected input to be the shape of an image of {channels} channels, as {model.source} takes them, "
-                f"({channels}, 64, 64) for example, but got {shape}."
+                f"Expected input to be the shape of an image of {channels} channels, as {model.source} takes them, for "
+                f"example ({channels}, 64, 64), but got {shape}."
             )
     if wants is not None and wants.size is not None and len(shape) == 3:
         wants = replace(wants, size=(shape[1], shape[2]))
@@ -91,7 +91,7 @@ def _shape(input: object) -> tuple[int, ...] | None:
     if isinstance(input, str):
         sizes = input.split("x")
         if not all(size.isdecimal() and int(size) > 0 for size in sizes):
-            raise ModelError(f"Expected input to be sizes joined by x, 3x32x32 for example, but got {input!r}.")
+            raise ModelError(f"Expected input to be sizes joined by x, for example 3x32x32, but got {input!r}.")
         return tuple(map(int, sizes))
     require(input or None, (tuple, list), "input", error=ModelError, advice="(3, 32, 32), for example.")
     return tuple(require_whole(size, "each size of input", least=1, error=ModelError) for size in input)  # type: ignore[attr-defined]

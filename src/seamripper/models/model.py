@@ -45,7 +45,8 @@ class Model:
         require(self.source, str, "the source of a model", error=ModelError)
         if self.input is not None and not all(isinstance(size, int) and size >= 1 for size in self.input):
             raise ModelError(
-                f"Expected `input` of {self.source} to be sizes of at least 1, (3, 32, 32) say, but got {self.input!r}."
+                f"Expected `input` of {self.source} to be sizes of at least 1, for example (3, 32, 32), but got "
+                f"{self.input!r}."
             )
         if self.classes is not None and not (isinstance(self.classes, int) and self.classes >= 1):
             raise ModelError(f"Expected {self.source} to have at least 1 class, but got classes = {self.classes!r}.")
@@ -54,7 +55,7 @@ class Model:
         return f"Model(source={short(self.source, 120)!r}, input={self.input}, classes={self.classes})"
 
     def present(self, samples: Samples) -> Samples:
-        """The samples as this model wants them; an error that names both sides if they cannot be brought to that."""
+        """The samples as this model wants them; if they cannot be converted, the error names both sides."""
         weights = next((p for p in self.module.parameters() if p.is_floating_point()), None)
         dtype = None if weights is None or weights.dtype == torch.float32 else weights.dtype
         shown = view_for(self.wants, samples, who=self.source, dtype=dtype)
@@ -86,8 +87,8 @@ class Model:
         shape = input or self.input or (None if vocabulary is None else (_TOKENS,))
         if shape is None:
             raise ModelError(
-                f"The shape of one input of {self.source} is not known, so no example can be made: give it, "
-                "input=(3, 32, 32) for example."
+                f"The shape of one input of {self.source} is not known, so no example can be made. Give it, for "
+                "example input=(3, 32, 32)."
             )
         require_whole(n, "n", least=1, error=ModelError)
         for size in shape:

@@ -20,7 +20,7 @@ from seamripper.models.source import literals
 class Timm(Library):
     """A model of timm, untrained or with its default weights."""
 
-    name, about = "timm", "one of timm's"
+    name, about = "timm", "a model of timm"
 
     def build(self) -> Model:
         """The network, with what its weights are said to want."""

@@ -20,7 +20,7 @@ from seamripper.models.weights import load_weights
 class Torchvision(Library):
     """A classifier of torchvision, untrained or with its default weights."""
 
-    name, about = "torchvision", "one of torchvision's"
+    name, about = "torchvision", "a model of torchvision"
 
     def build(self) -> Model:
         """The network, with what its weights are said to want."""

@@ -52,10 +52,10 @@ def train(
     and dropout. The global generator is left as it was. The same build of torch with the same number of
     threads gives the same bits.
 
-    With `out`, the model is saved there (.safetensors) and, after every epoch, the training itself beside it,
-    as OUT.partial.safetensors. A run that was killed goes on from there and ends with the very same weights.
-    A partial file of another job is passed over and replaced; a finished model of the same job is returned as
-    it is; a finished model of another job is refused. `resume=False` looks at none of them and starts anew.
+    With `out`, the model is saved there (.safetensors) and, after every epoch, the training itself beside it, as
+    OUT.partial.safetensors. A run that was killed goes on from there and ends with the very same weights. A partial
+    file of another job is ignored and replaced; a finished model of the same job is returned as it is; a finished model
+    of another job is refused. `resume=False` ignores all of them and starts again.
 
     >>> pixels = torch.zeros(8, 1, 28, 28)
     >>> toy = Samples("toy", pixels, torch.arange(8) % 2, torch.arange(8), classes=2)
@@ -234,8 +234,8 @@ def _finished_model(path: Path, job: dict[str, Any]) -> Model:
     differing = [key for key, value in job.items() if held.get(key) != value]
     if differing:
         raise FileError(
-            f"{path} already holds something else than this training (not the same: {', '.join(differing)}). "
-            "Give another name, or resume=False (--again) to replace it."
+            f"{path} already holds something other than this training (what differs: {', '.join(differing)}). Give "
+            "another name, or resume=False (--again) to replace it."
         )
     path.with_suffix(".partial.safetensors").unlink(missing_ok=True)
     return load_checkpoint(path)

@@ -76,7 +76,7 @@ class Training:
         return replace(cls(**_PRESETS[preset]), **read_options(options, cls, f"training {preset!r}", error=ModelError))
 
     def build(self, parameters: Iterable[nn.Parameter], *, fused: bool = False) -> torch.optim.Optimizer:
-        """The optimiser over these parameters; a `fused` one is faster, and rounds otherwise."""
+        """The optimiser over these parameters; a `fused` one is faster, and rounds differently."""
         parameters, decay = list(parameters), self.weight_decay
         if self.optimiser == "sgd":
             return torch.optim.SGD(parameters, self.lr, self.momentum, weight_decay=decay, fused=fused or None)

@@ -21,7 +21,7 @@ _WRAPPERS = ("state_dict", "model_state_dict", "model")
 _SHOWN = 3
 _WHOLE = (torch.int16, torch.int32, torch.int64)
 """Not int8 and uint8: libraries that quantise keep packed weights in these, and unpack them as they compute."""
-_SAVE = "Where it was made, save the weights alone: torch.save(model.state_dict(), FILE)."
+_SAVE = "Where it was made, save only the weights: torch.save(model.state_dict(), FILE)."
 
 
 def read_weights(path: str | os.PathLike[str]) -> dict[str, Tensor]:

@@ -18,7 +18,7 @@ from seamripper.report.story import Story, story_of
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """An experiment of a store and what came of it so far: `Run.open("runs/study")` shows itself in a notebook."""
+    """An experiment of a store and its results so far: `Run.open("runs/study")` displays itself in a notebook."""
 
     reading: Reading = field(repr=False)
 

@@ -50,5 +50,5 @@ def _part_sections(run: Reading) -> Iterator[Section]:
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as e:
             raise StoreError(
                 f"The part {name!r} cannot report on its results: {type(e).__name__}: {e}. `seamripper results` has "
-                "their figures; `seamripper store check --mend` takes back records that are damaged."
+                "their figures; `seamripper store check --mend` withdraws records that are damaged."
             ) from e

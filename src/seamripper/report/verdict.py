@@ -230,7 +230,10 @@ def _few_networks(results: Sequence[Result]) -> str:
     rests = "Each verdict rests" if len(few) == len(seeds) else f"The verdict on {few[0]} rests"
     rests = "It rests" if len(seeds) == 1 else rests
     if least < 2:
-        return f"{rests} on one pair of trained networks: another training seed may differ, and intervals do not say."
+        return (
+            f"{rests} on one pair of trained networks: another training seed may differ, and the intervals do not "
+            "cover that."
+        )
     if least < 5:
         return f"{rests} on {least} pairs of training seeds: intervals over so few say little."
     return ""
@@ -253,7 +256,7 @@ def _of_stitches(run: Reading, stitches: Sequence[Result]) -> Headline:
     # Of several stitch seeds the median, as the best of them is the best by luck.
     best = sorted(alike, key=_top1)[(len(alike) - 1) // 2]
     verdict, works = _compared_with_receiver(best, seeds=len(alike), several=len(settings) > 1)
-    verdict += " Whether both use the same information, accuracy does not tell, and there is no audit here."
+    verdict += " Accuracy does not show whether both use the same information, and there is no audit here."
     figures = [
         (f"accuracy, {best.pair} at {best.cut}", over(alike, "top1")),
         ("accuracy of the receiver alone", over(alike, "receiver_here")),
@@ -276,7 +279,7 @@ def _unreadable(run: Reading, question: str, stitches: Sequence[Result]) -> Head
     result, who = best.record["result"], f"{best.pair} at {best.cut}"
     agreement = Estimate.from_record(result["agreement"])
     verdict = (
-        f"Accuracy is unreadable: {result['unreadable']}. What can be read is how far the receiver's own answers are "
+        f"Accuracy is unreadable: {result['unreadable']}. What can be read is how often the receiver's own answers are "
         f"given: {who} gives them on {agreement.value:.0%} of the samples, {result['agreement_chance']:.0%} by chance."
     )
     figures = [(f"agreement with the receiver, {who}", agreement)]
@@ -298,7 +301,7 @@ def _compared_with_receiver(best: Result, *, seeds: int, several: bool) -> tuple
     lost, works = f"{100 * penalty.value:.1f} percentage points", relative.value >= 0.8
     who = f"{best.pair} at {best.cut}" + (f" (the median of {seeds} stitch seeds)" if seeds > 1 else "")
     if str(best.record.get("status", "")).startswith("diverged"):
-        return f"The stitch of {who} has diverged, so that its scores tell nothing of the two networks.", False
+        return f"The stitch of {who} has diverged, so its scores say nothing about the two networks.", False
     if math.isnan(relative.value) or not penalty.has_interval:
         accuracy = Estimate.from_record(result["top1"]).describe(note=False)
         return f"{who} reaches {accuracy}; there is no accuracy of the receiver to compare it with.", True

@@ -16,7 +16,7 @@ from seamripper.stitches.positions import Policy, not_square, resize_map, to_map
 
 @dataclass(frozen=True, kw_only=True)
 class ResampleTokens(Stitch):
-    """The square of tokens, resized (bilinear) to the receiver's square, then y = W x + b a token.
+    """The square of tokens, resized (bilinear) to the receiver's square; then y = W x + b at every token.
 
     `cls` says how the receiver's CLS token is made. Where neither side has one it has no effect; where only
     the sender has one, `learn`, `pool` and `drop` all leave it out.

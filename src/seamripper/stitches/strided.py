@@ -15,7 +15,7 @@ from seamripper.stitches.linear import PatchLayer, PositionwiseLayer
 
 @dataclass(frozen=True, kw_only=True)
 class Strided(Stitch):
-    """Down: a convolution with kernel = stride = ratio. Up: nearest upsampling by it, then a 1×1 one.
+    """Down: a convolution with kernel = stride = ratio. Up: nearest upsampling by the ratio, then a 1×1 convolution.
 
     Hernandez et al. 2022. The ratio of the two grids is a whole number, for each axis its own, in one
     direction for both; with a ratio of 1 this is a 1×1 convolution. Downwards a row is a patch of ratio ×

@@ -94,8 +94,8 @@ class EnergyDetector(Detector):
         if in_training >= _ENOUGH:
             return ""
         return (
-            " But the detector tells even the auxiliary activations of its training from native ones with AUROC "
-            f"{in_training:.3f} only: train it for more epochs, or give other auxiliary samples."
+            " But the detector tells even the auxiliary activations of its training from native ones with an AUROC of "
+            f"only {in_training:.3f}: train it for more epochs, or give other auxiliary samples."
         )
 
     def features(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:

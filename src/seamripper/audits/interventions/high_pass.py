@@ -27,7 +27,7 @@ class HighPass(Intervention):
     """
 
     name, kind = "high_pass", "image"
-    about = "fine detail alone, on mid-grey"
+    about = "only fine detail, on mid-grey"
     between = {"cutoff": (0, math.inf)}
 
     cutoff: float = 1.0

@@ -39,7 +39,7 @@ class _WorkerProcess:
 
 @dataclass(eq=False)
 class Local(Engine):
-    """So many processes side by side, each with `threads` threads; by default as many as there are cores for.
+    """Runs `workers` processes in parallel, each with `threads` threads; by default as many as the cores allow.
 
     One thread each is best for studies of small networks: on two cores, two workers of one thread took 26.7 s for 24
     stitches, one worker of two threads 32.9 s (`benchmarks/study_workers.py`).

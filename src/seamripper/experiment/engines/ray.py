@@ -30,7 +30,7 @@ _PROBE, _KNOCK = 60.0, 5.0
 
 @dataclass(eq=False)
 class Ray(Engine):
-    """A cluster at `address` (or `RAY_ADDRESS`); where there is none, Ray on this machine, which no other one reaches.
+    """A cluster at `address` (or `RAY_ADDRESS`); without one, Ray on this machine, which no other machine can reach.
 
     A place takes `threads` CPUs and the experiment's share of a GPU; `workers` limits how many there are.
     """
@@ -126,8 +126,8 @@ class Ray(Engine):
             where = f"at {address}" if address else "on this machine"
             why = (str(e).splitlines() or [type(e).__name__])[0].rstrip(".")
             raise ExperimentError(
-                f"There is no Ray cluster to be had {where}: {why}. Start one (`ray start --head`), or leave "
-                "the engine's `address` and RAY_ADDRESS out to use Ray on this machine."
+                f"No Ray cluster could be reached {where}: {why}. Start one (`ray start --head`), or leave the "
+                "engine's `address` and RAY_ADDRESS out to use Ray on this machine."
             ) from e
         self._connected = True
 
@@ -142,8 +142,8 @@ class Ray(Engine):
         if not ipaddress.ip_address(place).is_loopback:
             self._ray.shutdown()
             raise ExperimentError(
-                f"Ray {self._ray.__version__} cannot be kept to this machine: it would listen on {place}, and run the "
-                "code of whoever reaches it. Start a cluster that is safe there, and give its address, --engine "
+                f"Ray {self._ray.__version__} cannot be restricted to this machine: it would listen on {place} and run "
+                "code from anyone who reaches it. Start a cluster that is safe there, and give its address, --engine "
                 "'ray?address=HOST:PORT'; or use --engine local."
             )
 

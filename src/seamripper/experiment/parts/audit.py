@@ -427,9 +427,9 @@ def _distribution_section(audits: Sequence[Result]) -> Section:
     figures: list[Figure] = [Lines("OOD AUROC by cut", places, tuple(series), "AUROC", bounds=(0.0, 1.0))]
     figures += [bins for audit in audits[:_HISTOGRAMS] if (bins := _histogram(audit)) is not None]
     text = (
-        "How well a detector tells stitched activations from the receiver's own on the same inputs: an AUROC of "
-        "0.5 says that it cannot, 1 that it always can. Controls with the same information say what a stitch does "
-        "by itself."
+        "How well a detector tells stitched activations from the receiver's own on the same inputs: an AUROC of 0.5 "
+        "means that it cannot, 1 that it always can. Controls with the same information show what a stitch does by "
+        "itself."
     )
     title = "Are stitched activations like native ones?"
     return Section("distribution", title, text, tuple(figures), place=50)

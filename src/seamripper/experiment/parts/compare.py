@@ -173,9 +173,9 @@ class ComparePart(Pairs, Part):
         }
         text = (
             "Each cell compares a cut of the sender (row) with one of the receiver (column). All similarities share "
-            "one scale, and so do all distances, on which alike is bright too; cells of the same name are framed. "
-            "Intervals are over samples: they say nothing about other training seeds. Choose a cell to see every "
-            "measure of that pair."
+            "one scale, and so do all distances; on both scales similar is bright. Cells of two cuts with the same "
+            "name are framed. Intervals are over samples: they say nothing about other training seeds. Choose a cell "
+            "to see every measure of that pair."
         )
         if comparisons:
             yield Section("matrices", "How similar the layers are", text, tuple(figures), switches, details, place=40)

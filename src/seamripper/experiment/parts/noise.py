@@ -135,8 +135,8 @@ def require_no_images(word: str, matching: Mapping[str, Any]) -> None:
     """
     if matching["name"] != "task" or matching["init"] == "direct":
         raise ExperimentError(
-            f"The matching {word!r} goes by what the receiver makes of images, and in a [[noise]] there are none: take "
-            "'task', from init = 'random' or 'identity'."
+            f"The matching {word!r} depends on what the receiver makes of images, and a [[noise]] has none: take "
+            "'task', with init = 'random' or 'identity'."
         )
 
 

@@ -52,7 +52,7 @@ _WHOSE = {"own": "of the receiver's own test images ", "input": "of what is show
 
 
 class PicturesPart(Pairs, Part):
-    """Images of every pair at every cut, by every matching: of `n` test samples, and of what becomes of them.
+    """Images for every pair, cut and matching: `n` test samples, and what the stitched network makes of them.
 
     Of a receiver that answers with images, an autoencoder, they are the stitched network's answers (Smith et al. 2025,
     figure 4). Of another one they are what arrives at its cut, where that is an image: `layer2 -> before:conv1`
@@ -223,8 +223,9 @@ def require_mapping(matching: str) -> None:
     """Refuse a matching that goes by what both networks make of one sample, where each has samples of its own."""
     if matching not in MAPPINGS:
         raise ExperimentError(
-            f"The matching {matching!r} goes by what both networks make of the same samples, and with `receiver_data` "
-            "each has its own: take 'class_mapping' or 'embedding_mapping' for these [[pictures]]."
+            f"The matching {matching!r} depends on what both networks make of the same samples, and with "
+            "`receiver_data` each has its own samples: take 'class_mapping' or 'embedding_mapping' for these "
+            "[[pictures]]."
         )
 
 

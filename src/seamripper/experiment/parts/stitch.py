@@ -42,7 +42,7 @@ _LOSSES = 8
 
 
 class StitchPart(Joining, Pairs, Part):
-    """Stitches of every pair; and the same with every control.
+    """Stitches of every pair, and the same with every control.
 
     `rank` asks for the numerical rank at the receiver's first layer behind the cut, of what arrives there by the
     stitch, and of the receiver's own activations.

@@ -16,7 +16,7 @@ _CIRCUMSTANCES = ("seconds", "versions")
 
 
 class TrainPart(Part):
-    """Train an architecture on samples; a training that was killed goes on behind its last whole epoch.
+    """Train an architecture on samples; a training that was killed continues after its last complete epoch.
 
     Content: `architecture`, `training`, `seed`, `data` and `test` (fingerprints), `n`, `threads`. The tensor `model` is
     a checkpoint that `seamripper.load` reads.
