@@ -55,7 +55,7 @@ def test_noise_is_never_called_the_same() -> None:
         one.sender, case.receiver, one.fit, one.test, matching=planted.QUICK, conflict=planted.CONFLICT, **FEW
     )
     assert found.conclusion == NOISE
-    assert "does not look at the inputs" in found.skipped["conflict"]
+    assert "does not see the inputs" in found.skipped["conflict"]
     assert "random_sender" in found.skipped
 
 

@@ -124,7 +124,9 @@ def test_activations_that_never_vary_have_no_distribution() -> None:
 
 
 def test_too_few_neighbours_are_refused() -> None:
-    with pytest.raises(InapplicableError, match=r"k = 10 and there are 9\. Give more to fit on, or a smaller k"):
+    with pytest.raises(
+        InapplicableError, match=r"k = 10 and there are 9\. Give more samples to fit on, or a smaller k"
+    ):
         Reference.of(normal(9, 2), torch.zeros(9)).nearest(normal(3, 2), 10)
 
 

@@ -63,7 +63,10 @@ def test_what_was_done_is_not_done_again(case: Case, halves) -> None:
     ("words", "said"),
     [
         ("clustered_nois", r"There is no control 'clustered_nois': did you mean 'clustered_noise'"),
-        ("clustered_noise?radius=wide", r"Expected radius of the control 'clustered_noise' to be a number, but got"),
+        (
+            "clustered_noise?radius=wide",
+            r"Expected radius of the control 'clustered_noise' to be a number of at least 0, but got",
+        ),
         ("clustered_noise?radii=0.5", r"The control 'clustered_noise' has no option 'radii': did you mean 'radius'"),
         ("shuffled?k=1", r"The control 'shuffled' has no option 'k': It has none"),
         ("shifted_labels?k=0", r"Expected k of the control 'shifted_labels' to be a whole number of at least 1"),

@@ -168,7 +168,7 @@ def test_a_word_means_a_network_and_its_seeds(word: str, seeds: tuple[int | None
         ("digit/-1", "The model 'digit' has no seed '-1': it has 0, 1, 12."),
         ("digit/0/1", "The model 'digit' has no seed '0/1': it has 0, 1, 12."),
         ("digit/one", "The model 'digit' has no seed 'one': it has 0, 1, 12."),
-        ("theirs/0", "The model 'theirs' is loaded and has no seeds: ask for 'theirs' alone."),
+        ("theirs/0", "The model 'theirs' is loaded and has no seeds: ask for just 'theirs'."),
     ],
 )
 def test_a_word_that_means_no_network(word: str, message: str) -> None:

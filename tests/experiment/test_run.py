@@ -382,7 +382,7 @@ def test_ctrl_c_gives_claims_back_and_says_how_to_go_on(tmp_path: Path) -> None:
     driver.send_signal(signal.SIGINT)
     _, said = driver.communicate(timeout=120)
     assert driver.returncode == 130
-    assert "goes on where it was" in said
+    assert "it continues where it was" in said
     with Store(tmp_path / "s") as store:
         assert store.runs.claims() == {}
         assert store.runs.living() == []

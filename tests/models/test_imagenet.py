@@ -379,7 +379,7 @@ def test_it_can_be_kept_as_a_checkpoint(tmp_path: Path) -> None:
         ("imagenet:mobilenet_v3", "There are no ImageNet weights for 'mobilenet_v3': did you mean 'mobilenet_v2'"),
         ("imagenet:resnet18", "did you mean 'resnet50'"),
         ("imagenet:qqq", "there are: efficientnet_lite0, efficientnet_lite1,"),
-        ("imagenet:", "Say which model after 'imagenet:'"),
+        ("imagenet:", "The model source 'imagenet' needs a model: 'imagenet:MODEL'."),
         ("imagnet:resnet50", "For 'imagnet', did you mean 'imagenet'?"),
         ("imagenet:resnet50?width=0.5", "its only option is input, but got 'width'"),
         ("imagenet:resnet50?classes=10", "take 'zoo:resnet50?classes=1000&form=keras&normalise=caffe'"),

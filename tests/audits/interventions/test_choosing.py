@@ -56,7 +56,7 @@ def test_options_are_read(make: Any) -> None:
         ("xyz", "There is no intervention 'xyz': there are: channel_swap, "),
         ("low_pass?cutof=2", "no option 'cutof': did you mean 'cutoff'"),
         ("channel_swap?order=rgb", "Expected order .* to be 'gbr', 'brg' or 'bgr', but got 'rgb'"),
-        ("patch_shuffle?grid=2.5", "Expected grid .* to be a whole number, but got '2.5'"),
+        ("patch_shuffle?grid=2.5", "Expected grid .* to be a whole number of at least 2, but got '2.5'"),
         ("greyscale?x=1", "no option 'x': It has none"),
     ],
 )
