@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from seamripper.errors import ModelError
 from seamripper.models.running import use_seed
@@ -104,10 +105,24 @@ architectures: Registry[Architecture] = Registry(
 """Every network of the zoo by name. A checkpoint names one, so a Python file can never be one."""
 
 
+class _NothingDrawn(TorchFunctionMode):
+    """Weights are made, and nothing is drawn for them.
+
+    On the device "meta" torch would draw by its Python references, and import the whole of its compiler for that.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run the function, unless it draws."""
+        given = kwargs or {}
+        if getattr(func, "__name__", "").endswith(("normal_", "uniform_")):
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
+
+
 @functools.cache
 def _bytes(architecture: Architecture) -> int:
     """The bytes of a network's weights, counted on a device that has none."""
-    with torch.device("meta"):
+    with torch.device("meta"), _NothingDrawn():
         return sum(tensor.nbytes for tensor in architecture.make().state_dict().values())
 
 
