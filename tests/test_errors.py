@@ -122,6 +122,7 @@ def makers(text: str) -> set[str]:
     return {f.name for f in functions if f.returns is not None and ast.unparse(f.returns) in TREE}
 
 
+@pytest.mark.slow
 def test_everything_raised_on_purpose_is_of_the_tree() -> None:
     fine = TREE.keys() | {name for text in sources().values() for name in makers(text)}
     others = {(file, name) for file, text in sources().items() for name in raised(text) if name not in fine}
@@ -136,6 +137,7 @@ def test_planted_raises_are_seen() -> None:
     assert makers("def a() -> DataError: ...\ndef b() -> ValueError: ...\ndef c(): ...") == {"a"}
 
 
+@pytest.mark.slow
 def test_every_class_of_the_tree_is_used() -> None:
     text = "\n".join(text for file, text in sources().items() if file != "errors.py")
     made = {

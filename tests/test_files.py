@@ -79,6 +79,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file.safetensors"]
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_half_way(tmp_path: Path) -> None:
     """In a process that may write 64 kB a file: what was written of the rest is gone again."""
     path = tmp_path / "file.safetensors"

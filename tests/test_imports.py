@@ -130,6 +130,7 @@ def intrusions(text: str, module: str, *, package: bool = False) -> list[tuple[s
     return found
 
 
+@pytest.mark.slow
 def test_no_package_imports_another_ones_private_module() -> None:
     read = [pair for path, module, package in files() for pair in intrusions(path.read_text(), module, package=package)]
     assert read == []

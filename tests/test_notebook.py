@@ -379,6 +379,7 @@ def test_the_more_similar_the_darker_whatever_the_direction() -> None:
     assert shades("distance") == ["0.54", "0.04"]
 
 
+@pytest.mark.slow
 def test_a_large_comparison_stays_short() -> None:
     cell = Estimate(0.25, 0.2, 0.3, 5, "rows")
     names = tuple(f"{HOSTILE}.{k}" for k in range(60))

@@ -130,6 +130,7 @@ def told_of_a_full_disk(command: list[str], folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_limit_on_the_size_of_a_file_is_told_before_the_pass(tmp_path: Path) -> None:
     told_of_a_full_disk([sys.executable, "-c", TOO_MUCH, str(tmp_path), "limited"], tmp_path)
 

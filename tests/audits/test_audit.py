@@ -37,6 +37,7 @@ def audited(cue: str, seed: int = 1, **more: Any) -> Audited:
     )
 
 
+@pytest.mark.slow
 def test_the_same_and_another_information_are_told_apart() -> None:
     memo: dict[str, Any] = {}
     same, other = (audited(cue, memo=memo) for cue in ("first", "second"))

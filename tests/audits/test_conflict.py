@@ -103,6 +103,7 @@ def put(sender: Split, *, audit: Conflict | None = None, controls: Any = ("self"
 CONFLICT = cues(300, agree=False, first_id=20_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [(), ("first",)])
 def test_the_conflict_set_tells_whom_the_sender_follows(others: tuple[str, ...]) -> None:
     more = {"others": tuple(network(cue, 5) for cue in others), "controls": ("self", "other_seed", "random_sender")}

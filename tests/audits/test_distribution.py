@@ -152,6 +152,7 @@ def test_without_a_control_chance_is_the_measure(change: str | None, answer: str
 # ---- a case as it comes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["vectors", "maps"])
 def test_a_trained_stitch_is_scored_seed_by_seed(make: Any, kind: Any) -> None:
     evidence = Evidence(make.case(kind, seeds=(0, 1, 2)), controls=("self",))

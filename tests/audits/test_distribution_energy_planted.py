@@ -39,6 +39,7 @@ def verdict(layout: Layout, of: Case, monkeypatch: pytest.MonkeyPatch, outliers:
     return Distribution(detector="energy").put(Evidence(of, controls=("self",)))
 
 
+@pytest.mark.slow
 def test_native_energies_go_down_and_auxiliary_ones_up() -> None:
     told = trained("nd", "both").about["in_training"]
     assert told["native"] < -15
@@ -47,6 +48,7 @@ def test_native_energies_go_down_and_auxiliary_ones_up() -> None:
     assert trained("nd", "both").doubt == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_an_identity_is_the_receivers_own(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict(layout, case(layout, receiver(layout)), monkeypatch)
@@ -76,6 +78,7 @@ def test_a_change_is_seen(layout: Layout, change: str, monkeypatch: pytest.Monke
 # ---- with the paper's outliers, which are of auxiliary inputs alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [change for change in CHANGES if change != "scaled"])
 def test_maps_are_seen_as_in_the_paper(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict("nchw", case("nchw", sender("nchw", changes("nchw")[change]), n=100), monkeypatch, "inputs")
@@ -83,6 +86,7 @@ def test_maps_are_seen_as_in_the_paper(change: str, monkeypatch: pytest.MonkeyPa
     assert found.observed.value > 0.6
 
 
+@pytest.mark.slow
 def test_vectors_made_larger_are_taken_for_usual_and_not_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict("nd", case("nd", sender("nd", changes("nd")["scaled"])), monkeypatch, "inputs")
     assert found.observed.value < 0.2

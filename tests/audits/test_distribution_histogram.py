@@ -62,6 +62,7 @@ def test_the_outermost_bins_take_what_lies_beyond() -> None:
     assert infinite["controls"]["other"] == [1, *[0] * 38, 1]
 
 
+@pytest.mark.slow
 def test_only_the_first_seed_is_counted(make: Any) -> None:
     audit = Distribution(n=60, reference=60)
     one, two = (audit.put(Evidence(make.case(seeds=seeds), controls=("self",))) for seeds in ((0,), (0, 1)))

@@ -17,6 +17,7 @@ def test_an_identity_is_the_receivers_own(layout: Layout) -> None:
     assert (found.answer, found.p, found.effect.value) == ("no", 1.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_activations_of_other_images_are_the_receivers_own(layout: Layout) -> None:
     other = case(layout, receiver(layout), test=other_images(layout, 1500))

@@ -172,6 +172,7 @@ def test_a_sample_cannot_give_itself_away() -> None:
     assert 0.35 < told.auroc < 0.65
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [3, 300])
 def test_what_cannot_be_told_is_at_chance_and_what_can_is_not(d: int) -> None:
     null = [two_sample_scores(normal(100, d, seed=2 * i), normal(100, d, seed=2 * i + 1)).auroc for i in range(10)]

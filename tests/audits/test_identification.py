@@ -175,6 +175,7 @@ def test_two_architectures_leave_the_receiver_alone(case, evidence, make) -> Non
     assert found.sentence.endswith("most measures give a layer and itself the best score by definition.")
 
 
+@pytest.mark.slow
 def test_stitching_within_a_network_is_not_trivial(case, evidence, make) -> None:
     """Balogh & Jelasity's point: a trained stitch need not find a layer most like itself."""
     other = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 3))

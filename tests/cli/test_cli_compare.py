@@ -55,6 +55,7 @@ def test_tables_files_and_a_report_are_made(run: Run, pair: tuple[str, str], tmp
     assert cells(ran.out) == [[f"{value:.3f}" for value in row] for row in expected]
 
 
+@pytest.mark.slow
 def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str]) -> None:
     ran = run("compare", *pair, *DATA, "-m", "linear_cka", "-m", "mutual_knn", "--json")
     assert ran.code == 0
@@ -170,6 +171,7 @@ def test_functional_matrices(run: Run, pair: tuple[str, str], tmp_path: Path) ->
     assert len(list((tmp_path / "run" / "cells").iterdir())) == 8
 
 
+@pytest.mark.slow
 def test_progress_is_told_where_no_terminal_is(
     run: Run, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def broken(tmp_path: Path, register: Callable[[Paper], Paper]) -> Paper:
     return register(paper(tmp_path, bad, good))
 
 
+@pytest.mark.slow
 def test_failed_jobs_are_told_with_exit_code_1_and_stop_nothing(run: Any, broken: Paper, tmp_path: Path) -> None:
     found = run("reproduce", "nobody2020", "--engine", "local?workers=1")
     assert found.code == 1

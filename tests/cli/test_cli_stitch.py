@@ -27,6 +27,7 @@ def pair(networks: dict[str, Path]) -> tuple[str, str]:
     return f"{networks['colour']}@layer2", f"{networks['digit']}@layer2"
 
 
+@pytest.mark.slow
 def test_the_table_tells_what_the_stitched_network_can_do(run: Run, pair: tuple[str, str]) -> None:
     ran = run("stitch", *pair, "--data", "digits/correlated", "--matching", "task", "--out", "match.safetensors")
     assert ran.code == 0
@@ -41,6 +42,7 @@ def test_the_table_tells_what_the_stitched_network_can_do(run: Run, pair: tuple[
     assert "That a stitch works does not show that both networks use the same information" in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", ["task", "direct", "regression", "embedding_mapping"])
 def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str], matching: str) -> None:
     ran = run(

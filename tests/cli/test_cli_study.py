@@ -113,6 +113,7 @@ def test_quiet_says_nothing(run: Any, study: Path) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_plain_lines_of_progress_where_no_terminal_looks(started: Any, study: Path, tmp_path: Path) -> None:
     # The last two jobs wait until a line was seen that tells of them.
     seen = tmp_path / "seen"
@@ -184,6 +185,7 @@ def test_a_damaged_tensor_that_nothing_needs_is_mended_too(run: Any, tmp_path: P
     assert run("results", "s", "--json").json == before
 
 
+@pytest.mark.slow
 def test_the_script_for_sbatch_runs_every_shard(run: Any, study: Path, tmp_path: Path) -> None:
     said = run("sbatch", "study.toml", "--shards", 2, "--time", 30, "--set", "partition=cpu", "--set", "mem=4GB")
     assert said.code == 0

@@ -99,6 +99,7 @@ def test_the_record_has_the_rule(found: sr.Comparison) -> None:
     assert [len(record["ranks"][side]) for side in ("sender", "receiver")] == [3, 2]
 
 
+@pytest.mark.slow
 def test_a_model_and_itself() -> None:
     module = net(0)
     calls = []
@@ -111,6 +112,7 @@ def test_a_model_and_itself() -> None:
             assert same["opd"].values[k][k] == pytest.approx(0.0, abs=tolerance)
 
 
+@pytest.mark.slow
 def test_products_in_float32_move_scores_in_the_sixth_digit_at_most() -> None:
     asked = [m for m in choose_measures(["moments"]) if m.name != "numerical_rank"]
     found = {
@@ -192,6 +194,7 @@ def test_flattened_maps_are_measured_by_their_rows() -> None:
     assert (got.n, got.rule["sampling"]) == (50, "flatten")
 
 
+@pytest.mark.slow
 def test_networks_of_different_kinds() -> None:
     """A CNN's maps against a ViT's tokens, which lose their CLS, and pooled."""
     vit = Architecture.parse("zoo:vit_tiny?size=16&patch=4&classes=4").build(seed=0)

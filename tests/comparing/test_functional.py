@@ -111,6 +111,7 @@ def stitched(words: str = DIRECT, *, samples: Samples | None = None, **more: Any
 # ---- the direct matrix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimise", [True, False])
 def test_a_direct_cell_is_what_match_and_evaluate_give(optimise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rule, matched = Rule(batch=16, folds=3, optimise=optimise), counted(monkeypatch, functional, "match")
@@ -335,6 +336,7 @@ def stopping(word: str, after: int) -> Callable[[Progress], None]:
     return watch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "work"), [(DIRECT, "solve_stitch"), (TASK, "match")])
 def test_a_run_that_was_stopped_goes_on(word: str, work: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = stitched(word, receiver_cuts=["a", "c"])

@@ -72,6 +72,7 @@ def test_a_part_that_there_is_not_is_refused() -> None:
             ready.add_to(Sums(ready.plan), part=part, parts=parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["positions", "pool"])
 def test_lanes_come_to_what_one_lane_does(sampling: str) -> None:
     threads = torch.get_num_threads()
@@ -112,6 +113,7 @@ def test_the_plain_way_and_too_little_room_leave_one_lane(monkeypatch: pytest.Mo
         torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 def test_a_lane_that_fails_ends_the_others_and_is_told() -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(2)

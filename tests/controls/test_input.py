@@ -62,6 +62,7 @@ def test_a_vector_is_of_at_most_8_by_8_pixels(make, maps: Case) -> None:
     assert one.sender.cut.shape == (3 * 5 * 8,)
 
 
+@pytest.mark.slow
 def test_tokens_are_fed_from_a_map(make, maps: Case) -> None:
     images = make.images(24, side=32)
     vit = make.halves(load("zoo:vit_tiny?patch=8&size=32&classes=4"), "blocks.1", images)

@@ -36,6 +36,7 @@ def gradient(tail: Any, activations: Tensor) -> Tensor:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cut"), EACH)
 def test_answers_are_within_the_tolerance_and_nothing_else_is_touched(name: str, cut: str) -> None:
     known = case(name)
@@ -71,6 +72,7 @@ def in_double(known: Case) -> Case:
     return Case(copy.deepcopy(known.module).double(), known.example.double(), lambda n: known.batch(n).double())  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cut"),
     [
@@ -183,6 +185,7 @@ def test_a_norm_is_folded_only_into_a_convolution_that_it_alone_follows() -> Non
 # pools_first
 
 
+@pytest.mark.slow
 def test_only_a_tail_that_sees_nothing_but_averages_pools_first() -> None:
     pools = {
         (name, cut): fast(split(case(name).module, cut, case(name).example)).pools_first
@@ -308,6 +311,7 @@ def test_an_in_place_function_behind_the_cut_overwrites_nothing() -> None:
     assert activations._version == version
 
 
+@pytest.mark.slow
 def test_a_tail_that_cannot_be_traced_stays_plain() -> None:
     for name, cut in [("ChoosesInBack", "b"), ("ChoosesInside", "middle"), ("bert", "bert.encoder.layer.0")]:
         halves = split(case(name).module, cut, case(name).example)

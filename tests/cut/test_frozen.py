@@ -72,6 +72,7 @@ def odd_net() -> Net:
     return net
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["fx", "hooks", "export"])
 def test_a_model_is_as_it_was_after_it_was_cut_and_its_halves_were_used(way: Any) -> None:
     net = odd_net()

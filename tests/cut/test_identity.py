@@ -17,6 +17,7 @@ LIST = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIST)
 def test_an_identity_stitch_is_the_model(name: str) -> None:
     known = case(name)

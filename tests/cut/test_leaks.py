@@ -159,6 +159,7 @@ def outputs(known: Case) -> Iterator[tuple[str, int, Any, Any]]:
 PLANTED = {cls.__name__: planted(cls()) for cls in (Skip, InputSkip, TwoSkips, Chunks, NoSkip)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "vit_tiny", *PLANTED])
 def test_the_list_agrees_with_autograds_taint_at_every_module_output(name: str) -> None:
     known = PLANTED[name] if name in PLANTED else case(name)
@@ -516,6 +517,7 @@ def around(wiring: Wiring, cut: int) -> set[str]:
     return {"the input" if value == 0 else f"layers.{value - 1}" for value in crossing}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(wirings(), st.data())
 def test_random_wiring_agrees_with_reachability(wiring: Wiring, data: st.DataObject) -> None:

@@ -22,6 +22,7 @@ SOME = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(SOME))
 def test_each_cut_shows_what_its_own_head_shows(name: str) -> None:
     known = case(name)
@@ -33,6 +34,7 @@ def test_each_cut_shows_what_its_own_head_shows(name: str) -> None:
         assert values.shape[1:] == cut.shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["narrow_resnet", "resnet18", "vgg19", "mobilenet_v2", "short_vit"])
 def test_the_fused_way_is_the_plain_one_within_the_tolerance(name: str) -> None:
     """Also where a ReLU in place would overwrite a cut's value, as behind vgg19's features.0."""

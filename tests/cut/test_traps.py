@@ -30,6 +30,7 @@ def copied(known: Case) -> dict[str, Tensor]:
 # 1. A crossing value is not always a leak.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_1_constants_and_expressions_of_parameters_are_computed_again(way: Way) -> None:
     known = case("short_vit")
@@ -104,6 +105,7 @@ class InPlace(Parts):
         return self.head(g)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["auto", "hooks", "export"])
 def test_2_in_place_operations_are_kept(way: Any) -> None:
     known = planted(InPlace())
@@ -149,6 +151,7 @@ def test_2_fx_refuses_a_head_that_shows_the_value_as_it_was() -> None:
     assert split(known.module, "a", known.example).head(known.batch(5)).min() < 0
 
 
+@pytest.mark.slow
 def test_2_the_model_that_was_wrong_by_2e_2_is_right_by_export() -> None:
     known = case("swin")
     halves = split(known.module, "before:layers.0.blocks.1.norm2", known.example, way="export")
@@ -277,6 +280,7 @@ def test_5_one_module_under_two_names_is_one_module() -> None:
 # 6. A trace shares its leaves with the model, and freezes `training` as it was.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_6_the_statistics_of_the_users_model_are_not_those_of_the_halves(way: Way) -> None:
     known = case("narrow_resnet")

@@ -33,6 +33,7 @@ SPREAD = {
 """Large models, at cuts of every kind; `before:` names are the values between the modules."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cut"), [(name, cut) for name, some in SPREAD.items() for cut in some])
 def test_large_models_at_a_spread_of_cuts(name: str, cut: str) -> None:
     known = case(name)
@@ -44,6 +45,7 @@ def test_large_models_at_a_spread_of_cuts(name: str, cut: str) -> None:
 # The three ways
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "way"),
     [
@@ -63,6 +65,7 @@ def test_small_models_at_every_cut_by_a_named_way(name: str, way: Way) -> None:
         assert_apart(known, halves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cut"),
     [("resnet18", "layer2"), ("resnet18", "before:layer3.1.relu#2"), ("vgg19", "features.20"),
@@ -77,6 +80,7 @@ def test_hooks_on_large_models(name: str, cut: str) -> None:
     assert_apart(known, halves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cut"),
     [

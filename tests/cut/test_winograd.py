@@ -45,6 +45,7 @@ def test_it_is_used_where_it_is_right_and_pays(conv, size, expected):
         assert torch.allclose(graph(maps), plain, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_fused_heads_use_it_and_say_how_far_they_are():
     net = Architecture.parse("zoo:resnet18?stem=3x3").build(seed=0).eval()
     some = heads(net, ["layer3.1", "layer4.1"], torch.randn(2, 3, 32, 32), optimise=True)

@@ -217,6 +217,7 @@ def test_many_seeds_of_a_network_are_counted_too() -> None:
         graph_of(study(network={"seeds": tuple(range(10**6))}))
 
 
+@pytest.mark.slow
 def test_equal_seeds_are_not_sought_among_all() -> None:
     """Of 20,000 seeds on each side 20,000 pairs meet: looking at every two would take minutes."""
     many = study(network={"seeds": tuple(range(20_000))})

@@ -173,6 +173,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_file_that_was_changed_makes_other_jobs_of_those_that_use_it(study: Path, what: str) -> None:
     memo: dict[str, Any] = {}

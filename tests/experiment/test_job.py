@@ -30,6 +30,7 @@ def names(jobs: Any) -> list[str]:
 # ---- keys
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.text(max_size=3), VALUES, max_size=4))
 def test_the_order_of_keys_is_no_part_of_a_content(content: dict[str, Any]) -> None:

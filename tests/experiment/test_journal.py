@@ -191,6 +191,7 @@ def test_a_writer_that_is_killed_has_written_whole_lines(tmp_path: Path, started
         assert len(journals.damage) <= turn
 
 
+@pytest.mark.slow
 def test_any_number_may_read_while_others_write(tmp_path: Path, started: Callable[..., Any]) -> None:
     """Without a lock; each reader sees whole lines and nothing else, two writers to one file included."""
     path = tmp_path / "journals" / "one.jsonl"

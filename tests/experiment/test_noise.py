@@ -40,6 +40,8 @@ from seamripper.experiment.worker import Worker
 from seamripper.matching import Direct, Task
 from seamripper.report.appendix import all_figures
 
+pytestmark = pytest.mark.slow
+
 STUDY = """
 [data]
 name = "digits/digit"

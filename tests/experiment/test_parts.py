@@ -22,6 +22,8 @@ from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Matched, Worker
 from seamripper.matching import Direct, Task
 
+pytestmark = pytest.mark.slow
+
 STUDY = """
 [data]
 name = "digits/correlated"

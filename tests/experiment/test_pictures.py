@@ -34,6 +34,8 @@ from seamripper.experiment.worker import Worker
 from seamripper.matching import ClassMapping, Direct, Task
 from seamripper.models import predict
 
+pytestmark = pytest.mark.slow
+
 STUDY = """
 [data]
 name = "digits/digit"

@@ -87,6 +87,7 @@ def test_shards_are_the_same_as_one_run(
     assert [one.did for one in retried] == [1, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_real_study_in_shards(finished: Path, rows: Callable[[Path], list[Any]], tmp_path: Path) -> None:
     """Trainings that both parts need are done once; results and tensors come out as those of one run, to the bit."""
     path, store = tmp_path / "study.toml", tmp_path / "store"
@@ -153,6 +154,7 @@ def test_jobs_that_shards_share_are_done_once_though_they_run_side_by_side(
     assert len(called()) == 12
 
 
+@pytest.mark.slow
 def test_helpers_stay_while_another_shard_needs_them_and_go_with_the_last(finished: Path, tmp_path: Path) -> None:
     path, store = tmp_path / "study.toml", Path(shutil.copytree(finished / "store", tmp_path / "store"))
     # Two stitches that begin at the same place share its activations; they are in different shards.

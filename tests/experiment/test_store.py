@@ -322,6 +322,7 @@ def test_a_run_elsewhere_that_has_fallen_silent_is_taken_over(
 # ---- what may befall a store ----
 
 
+@pytest.mark.slow
 def test_a_truncated_tensor_is_set_aside_and_recomputed_with_a_line_that_says_so(
     real: Path, rows: Callable[[Path], list[Any]]
 ) -> None:
@@ -414,6 +415,7 @@ def test_a_limit_on_files_stops_a_study_with_a_sentence(
     assert (more.before, more.did) == (before, 23 - before)
 
 
+@pytest.mark.slow
 def test_a_full_disk_in_the_middle_of_a_training_is_no_failure_of_the_job(
     real: Path, disk: Callable[..., Path], rows: Callable[[Path], list[Any]]
 ) -> None:

@@ -138,6 +138,7 @@ def jobs(folder: Path, text: str, kind: str = "stitch") -> list[Job]:
 # ---- of an installed package
 
 
+@pytest.mark.slow
 def test_a_part_is_a_table_of_a_study_from_toml_to_its_rows(installed: Path) -> None:
     study = read(installed, '[[count]]\nwords = ["one", "three"]\ntimes = 2\n')
     assert [title for title, _ in study.parts()] == ["the 1st [[count]]"]
@@ -151,6 +152,7 @@ def test_a_part_is_a_table_of_a_study_from_toml_to_its_rows(installed: Path) -> 
     assert run(again, installed / "store").did == 0
 
 
+@pytest.mark.slow
 def test_a_part_brings_its_own_section_of_the_report(installed: Path) -> None:
     run(read(installed, '[[count]]\nwords = ["one", "three"]\n'), installed / "store", engine="local?workers=1")
     shown = page(installed / "store")
@@ -266,6 +268,7 @@ def test_a_class_of_the_users_file_counts_by_its_bytes(tmp_path: Path, line: str
     assert keys[0] == keys[2] != keys[1]
 
 
+@pytest.mark.slow
 def test_classes_of_the_users_file_do_the_work(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
     more = "stitches = ['mine.py:MyStitch']\nmatchings = ['mine.py:MyMatching?haste=2']\n"

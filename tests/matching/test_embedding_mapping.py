@@ -102,6 +102,7 @@ def test_finds_a_planted_map_and_who_belongs_to_whom(make) -> None:
     assert torch.equal(torch.cdist(sent, own).argmin(1), order.argsort())
 
 
+@pytest.mark.slow
 def test_clusters_are_taken_onto_those_of_their_size(make) -> None:
     """Clouds of 10, 20 and 30 on both sides: by their sizes alone it is known which belongs to which."""
     labels = torch.arange(3).repeat_interleave(torch.tensor([10, 20, 30]))

@@ -141,6 +141,7 @@ def test_a_network_of_the_zoo_can_be_a_third_partys(installed: Path) -> None:
     assert recipe_of(sr.load("zoo:theirs?width=8")) == Architecture.parse("theirs", width=8).spec
 
 
+@pytest.mark.slow
 def test_third_partys_models_on_the_command_line(installed: Path) -> None:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "seamripper", *words]
@@ -157,6 +158,7 @@ def test_third_partys_models_on_the_command_line(installed: Path) -> None:
     assert [8, 26, 26] in [cut["shape"] for cut in json.loads(cuts.stdout)["cuts"]]
 
 
+@pytest.mark.slow
 def test_third_partys_models_in_a_study(installed: Path) -> None:
     (installed / "study.toml").write_text(STUDY)
     study = sr.Experiment.read(installed / "study.toml")

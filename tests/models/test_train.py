@@ -66,6 +66,7 @@ def test_the_digits_of_scikit_learn_are_learnt() -> None:
     assert accuracy(model.module, held) > 0.85
 
 
+@pytest.mark.slow
 def test_an_autoencoder_learns_to_reconstruct(blobs: Samples) -> None:
     training = replace(Training.make("autoencoder"), lr=1e-3, batch=32, epochs=8)
     model = train("autoencoder", blobs, training=training)

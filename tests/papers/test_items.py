@@ -64,6 +64,7 @@ def test_the_experiment_is_one_and_is_called_like_its_item(item: Item, profile: 
     json.dumps(experiment.model_dump(mode="json"), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES)
 @each_item
 def test_the_experiment_becomes_jobs_all_of_them_different(item: Item, profile: Any) -> None:

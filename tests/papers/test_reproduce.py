@@ -124,6 +124,7 @@ def test_time_adds_up_where_there_was_more_to_do(tmp_path: Path) -> None:
     assert kept == {"seconds": {"table-1": more.seconds, "fig-3": other.seconds}}, "those of other items stay"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_goes_on_and_its_time_counts(tmp_path: Path) -> None:
     slow = item(tmp_path, "table-1", ("Table 1",), (100, 101))
 

@@ -243,6 +243,7 @@ def test_auto_fits_and_keeps_the_contract_on_random_cuts(source: Cut, target: Cu
     check_linear(layer, source, target)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(p=sizes, q=sizes, make=st.sampled_from([lambda d: maps(d, 2, 3), lambda d: tokens(5, d), vector]))
 def test_constrained_stitches_on_random_widths(p: int, q: int, make: Callable[[int], Cut]) -> None:
