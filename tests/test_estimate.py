@@ -53,6 +53,7 @@ def test_paired_matches_a_plain_bootstrap(name: str) -> None:
     assert found.n == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_paired_covers_the_truth(name: str) -> None:
     rng = np.random.default_rng(2)

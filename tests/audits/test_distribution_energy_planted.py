@@ -55,6 +55,7 @@ def test_an_identity_is_the_receivers_own(layout: Layout, monkeypatch: pytest.Mo
     assert (found.observed.value, found.answer, found.p, found.effect.value) == (0.5, "no", 1.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_activations_of_other_images_are_the_receivers_own(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict(layout, case(layout, receiver(layout), test=other_images(layout, 600)), monkeypatch)

@@ -133,6 +133,7 @@ def test_resamples_in_blocks_are_those_at_once(monkeypatch: pytest.MonkeyPatch) 
     assert told.p_values() == pytest.approx(p, abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     # Paired normal scores with a shift: AUROC = Φ(shift / √2).
     rng, held = np.random.default_rng(0), 0

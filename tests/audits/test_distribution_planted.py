@@ -31,6 +31,7 @@ def test_activations_of_other_images_are_the_receivers_own(layout: Layout) -> No
     assert found.controls["self"][0].value == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen(layout: Layout, change: str) -> None:

@@ -87,6 +87,7 @@ def test_samples_held_out_are_not_said_to_be_fitted_on(run: Run, pair: tuple[str
     assert "residual_held_out" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", ["task", "direct", "regression", "embedding_mapping"])
 def test_a_written_match_is_the_same_network(run: Run, pair: tuple[str, str], matching: str) -> None:
     few = SOLVED if matching == "direct" else FEW

@@ -63,6 +63,7 @@ def found() -> sr.Comparison:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear_cka", "cca_mean"])
 @pytest.mark.parametrize("i", range(3))
 @pytest.mark.parametrize("j", range(2))
@@ -207,6 +208,7 @@ def test_networks_of_different_kinds() -> None:
         assert got.score("linear_cka", "layer1", "blocks.0").n == n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["positions", "pool", "flatten"])
 def test_the_order_in_which_samples_come_does_not_matter(sampling: str) -> None:
     """Data may be sorted by class: folds, minibatches and kept rows go by the samples' ids."""

@@ -46,6 +46,7 @@ def by_files(ready: Prepared, parts: int, folder: Path) -> Sums:
     return first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
 @pytest.mark.parametrize("sampling", ["positions", "pool", "flatten"])
 def test_parts_come_to_what_one_pass_does(parts: int, sampling: str, tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def test_gradients_agree_in_float64(name: str, cut: str) -> None:
 # What was done, and what it says
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cut", "steps"),
     [

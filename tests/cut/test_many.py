@@ -48,6 +48,7 @@ def test_the_fused_way_is_the_plain_one_within_the_tolerance(name: str) -> None:
     assert not any(values.requires_grad for values in fused(known.batch(2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "names"),
     [

@@ -100,6 +100,7 @@ def test_export_when_asked_for(name: str, cut: str) -> None:
     assert_apart(known, halves)
 
 
+@pytest.mark.slow
 def test_without_asking_fx_comes_first_then_hooks_and_never_export() -> None:
     for name, cut, way in [("lenet", "pool1", "fx"), ("bert", "bert.encoder.layer.0", "hooks")]:
         known = case(name)

@@ -138,6 +138,7 @@ def test_what_a_run_was_made_with_is_written_down(tmp_path: Path) -> None:
     assert len(attempt["key"]) == 64
 
 
+@pytest.mark.slow
 def test_progress_tells_of_jobs_done_running_and_left(tmp_path: Path) -> None:
     seen: list[Any] = []
     code = "import time\ndef f(k):\n    time.sleep(0.15)\n    return {'k': k}\n"

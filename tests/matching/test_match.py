@@ -102,6 +102,7 @@ def test_the_record_is_json_and_says_what_it_was_made_from(make, pair, stitched:
 # ---- to a file and back ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("freeze", ["all", "weights"])
 @pytest.mark.parametrize("stitch", ["affine", "bn_affine", "orthogonal", "low_rank"])
 def test_zoo_models_load_by_name_alone(make, tmp_path: Path, stitch: str, freeze: str) -> None:
@@ -113,6 +114,7 @@ def test_zoo_models_load_by_name_alone(make, tmp_path: Path, stitch: str, freeze
     same(Match.load(tmp_path / "match.safetensors"), found, make.images(20, seed=3).batch(slice(None)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stitch", ["identity", "affine", "bn_affine", "conv", "orthogonal"])
 def test_loading_leaves_the_global_generator_alone(make, tmp_path: Path, stitch: str) -> None:
     fit = make.images(20)

@@ -280,6 +280,7 @@ def test_the_global_generator_is_left_alone(make, augment: str) -> None:
 # ---- optimised tails ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stitch", ["affine", "bn_affine", "low_rank"])
 @pytest.mark.parametrize("cut", ["layer1", "layer3", "layer4"])
 def test_an_optimised_tail_gives_the_same_result(make, cut: str, stitch: str) -> None:

@@ -398,6 +398,7 @@ def violators() -> Iterator[tuple[Measure, str]]:
     yield from ((CentresInPlace(), "inputs"), (SpoilsThePair(), "inputs"), (SpoilsMoments(), "inputs"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("measure", "clause"), list(violators()), ids=str)
 def test_a_planted_violator_fails_its_clause_and_no_other(measure: Measure, clause: str) -> None:
     broken = [finding for finding in check(measure) if not finding.passed]

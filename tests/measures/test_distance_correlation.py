@@ -52,6 +52,7 @@ def test_in_loops(p: int, q: int) -> None:
     assert DistanceCorrelation(debiased=True).value(Pair.of(x, y)) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_of_normal_variables(rho: float) -> None:
     # Theorem 7 of the paper gives dCor² of two normal variables of correlation ρ.

@@ -41,6 +41,7 @@ def test_distances_are_made_once_a_side(monkeypatch: pytest.MonkeyPatch) -> None
     assert made == [20, 20, 20]
 
 
+@pytest.mark.slow
 def test_what_is_kept_goes_with_its_side() -> None:
     one = side(0)
     value = weakref.ref(recall(one, "a", lambda: torch.ones(3)))

@@ -76,6 +76,7 @@ def test_an_autoencoder_learns_to_reconstruct(blobs: Samples) -> None:
     assert float(error) < 2 * model.record["losses"][-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "architecture",
     [
@@ -167,6 +168,7 @@ def test_what_the_record_keeps(blobs: Samples) -> None:
 # Stopped and resumed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("architecture", "training"),
     [

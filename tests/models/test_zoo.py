@@ -57,6 +57,7 @@ def assert_same_network(ours: nn.Module, theirs: nn.Module, x: Tensor) -> None:
         assert torch.equal(ours.eval()(x), theirs(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["resnet18", "resnet34", "resnet50"])
 def test_resnets_are_torchvisions(name: str) -> None:
     models = import_torchvision().models

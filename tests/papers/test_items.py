@@ -74,6 +74,7 @@ def test_the_experiment_becomes_jobs_all_of_them_different(item: Item, profile: 
     assert len(set(told)) == len(told) > 5
 
 
+@pytest.mark.slow
 @each_item
 def test_both_profiles_ask_the_same_questions(item: Item) -> None:
     quick, paper = ({(job.kind, labels.get("receiver")) for job, labels in jobs_of(SMITH.experiment(item, profile))}

@@ -94,7 +94,7 @@ def serving() -> Iterator[Callable[..., RunServer]]:
 
     def start(folder: Path, **more: Any) -> RunServer:
         server = RunServer(folder, **{"port": 0, **more})
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.002})
         thread.start()
         servers.append((server, thread))
         return server
