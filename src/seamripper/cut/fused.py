@@ -1,13 +1,8 @@
 """Fusing: a traced, frozen network computed the way that is fastest on this machine.
 
-`fuse` is the whole interface; its caller holds the result to the plain network. It takes four steps: it folds
-batch normalisation into the convolutions, puts Winograd's method in place of 3 × 3 convolutions on small maps where
-that pays, writes ReLU and max pooling so that they keep NaN, and lets TorchScript freeze and fuse the rest.
-
-What the steps buy, as CPU time of a forward pass of 32 images against the plain network with hooks (medians of passes
-taken in turn): on ResNet-18 with a 3 × 3 stem and images of 32 × 32, folding 0.95, with TorchScript 0.88, with Winograd
-0.84, with both 0.78; on ResNet-18 and images of 28 × 28, folding 0.97, with TorchScript 0.78, with Winograd 0.94, with
-both 0.78.
+`fuse` is the whole interface; its caller holds the result to the plain network. It takes three steps: it folds
+batch normalisation into the convolutions, writes ReLU and max pooling so that they keep NaN, and lets TorchScript
+freeze and fuse the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +18,6 @@ from torch.nn import functional as F
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from seamripper.cut.values import probes
-from seamripper.cut.winograd import use_winograd
 
 _RELU_CALLS = (torch.relu, torch.relu_, F.relu, F.relu_)
 _POOL_CALLS = (F.max_pool2d, torch.max_pool2d)
@@ -32,7 +26,6 @@ _POOL_CALLS = (F.max_pool2d, torch.max_pool2d)
 def fuse(graph: fx.GraphModule, example: Tensor) -> Callable[..., tuple[Tensor, ...]]:
     """The same function, faster; the graph is changed on the way."""
     fold_norms(graph)
-    use_winograd(graph, example)
     keep_not_finite(graph)
     with warnings.catch_warnings():
         # TorchScript is deprecated, and still the only one that fuses a frozen network within a second.
