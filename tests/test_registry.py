@@ -377,3 +377,15 @@ def test_an_entry_point_that_fails_is_listed_and_breaks_nothing(installed: Path)
 def test_without_the_package_there_is_none() -> None:
     assert "mine" not in stitches
     assert not stitches.broken
+
+
+def test_members_of_a_group_are_made_only_if_it_is_asked_for() -> None:
+    asked: list[str] = []
+
+    def everything() -> list[Any]:
+        asked.append("all")
+        return [measures.make("opd"), measures.make("linear_cka")]
+
+    assert [choice.label for choice in measures.many("opd", {"all": everything})] == ["opd"]
+    assert not asked
+    assert [choice.label for choice in measures.many("all", {"all": everything})] == ["opd", "linear_cka"]

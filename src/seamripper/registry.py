@@ -12,7 +12,7 @@ import inspect
 import math
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -156,12 +156,17 @@ class Registry(Mapping[str, Any], Generic[T]):
             made = entry(**taken, **options)
             return with_options(made, read_options(written, entry, what, error=self.error, fixed=fixed))  # type: ignore[no-any-return]
 
-    def many(self, choices: Iterable[T | str] | T | str, groups: Mapping[str, Iterable[T]] | None = None) -> list[T]:
-        """The choices that these words mean, each once. Commas separate words; a group's word is all its members."""
+    def many(
+        self, choices: Iterable[T | str] | T | str, groups: Mapping[str, Callable[[], Iterable[T]]] | None = None
+    ) -> list[T]:
+        """The choices that these words mean, each once. Commas separate words; a group's word is all its members.
+
+        The members of a group are made only if its word is among the choices.
+        """
         chosen: dict[Any, T] = {}
         for choice in self.several(choices):
             group = groups.get(choice) if groups and isinstance(choice, str) else None
-            for member in [self._make(choice, {}, groups or ())] if group is None else group:
+            for member in [self._make(choice, {}, groups or ())] if group is None else group():
                 self._require_same(chosen.setdefault(getattr(member, "label", member), member), member)
         return list(chosen.values())
 

@@ -196,7 +196,7 @@ audits: Registry[Audit] = Registry(Audit, "seamripper.audits", what="audit", err
 
 def chosen_audits(choices: Iterable[Audit | str] | Audit | str) -> tuple[Audit, ...]:
     """The audits that these words name; `all` is every one of them."""
-    chosen = audits.many(choices, {"all": [cls() for cls in audits.values()]})
+    chosen = audits.many(choices, {"all": lambda: [cls() for cls in audits.values()]})
     return tuple({audit.name: audit for audit in chosen}.values())
 
 

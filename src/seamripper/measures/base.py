@@ -6,6 +6,7 @@ import abc
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 from seamripper.errors import MeasureError
@@ -154,11 +155,14 @@ def choose_measures(choices: Iterable[Measure | str] | Measure | str) -> tuple[M
     >>> [measure.label for measure in choose_measures("linear_cka,linear_cka")]
     ['linear_cka']
     """
-    variants = [variant for cls in measures.values() for variant in cls.variants()]
-    groups = {"all": variants}
-    for need in ("moments", "batches", "rows"):
-        groups[need] = [measure for measure in variants if measure.claims.needs == need]
+    groups = {need: partial(_variants, need) for need in ("all", "moments", "batches", "rows")}
     return tuple(measures.many(choices, groups))
+
+
+def _variants(need: str) -> list[Measure]:
+    """Every measure in every variant that has a name of its own, or those that are computed from what is needed."""
+    variants = [variant for cls in measures.values() for variant in cls.variants()]
+    return [measure for measure in variants if need in ("all", measure.claims.needs)]
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,14 @@ def chosen_interventions(
     choices: Iterable[Intervention | str] | Intervention | str, samples: Samples
 ) -> tuple[Intervention, ...]:
     """The interventions that these words name; `default` is all of them for this kind of inputs, `none` is none."""
-    words, groups = interventions.several(choices), dict[str, list[Intervention]]()
+    words = interventions.several(choices)
     if "none" in words:
         if len(words) > 1:
             raise AuditError("Expected interventions to be 'none' or a list of others, but got both.")
         return ()
-    if "default" in words:
+
+    def usual() -> list[Intervention]:
         kind = kind_of(samples)
-        groups["default"] = [cls() for cls in interventions.values() if cls.kind == kind]
-    return tuple(interventions.many(words, groups))
+        return [cls() for cls in interventions.values() if cls.kind == kind]
+
+    return tuple(interventions.many(words, {"default": usual}))
