@@ -23,6 +23,8 @@ class DecidedCell:
     status: Status
     words: str
     clause: Clause
+    gap: Estimate
+    """What the check is about: the difference, or the value itself if the check is of single seeds."""
 
     @property
     def summary(self) -> tuple[str, Status, str]:
@@ -41,20 +43,19 @@ class DecidedCell:
     @property
     def learning(self) -> bool:
         """Whether training had not ended, so that a figure is a lower bound."""
-        return self.value.lower_bound or (isinstance(self.against, Estimate) and self.against.lower_bound)
+        return _learning(self.value, self.against)
 
     @property
     def seeds(self) -> int:
         """How many seeds its interval is over; 1 if it has none, or one over samples."""
-        gap = _gap(self.clause, self.value, self.against)
-        return gap.n if gap.unit == "seeds" and gap.has_interval and gap.n else 1
+        return self.gap.n if self.gap.unit == "seeds" and self.gap.has_interval and self.gap.n else 1
 
     def with_seeds(self, n: int) -> DecidedCell:
         """The cell as so many seeds would decide it, if value and deviation stay; as it is, if it has an answer."""
         if self.status != OPEN or not 1 < self.seeds < n:
             return self
-        gap = with_units(_gap(self.clause, self.value, self.against), n)
-        return replace(self, status=CHECKS[self.clause.check].decide(gap, self.clause.slack))
+        status = CHECKS[self.clause.check].decide(with_units(self.gap, n), self.clause.slack)
+        return replace(self, status=status)
 
 
 def decided_cells(
@@ -67,19 +68,18 @@ def decided_cells(
     for clause in clauses:
         for labels in clause.select.cells():
             value, against = read_cell(clause, labels, results)
-            gap = _gap(clause, value, against)
-            if by_value and not gap.has_interval and not value.lower_bound:
-                gap = replace(gap, low=gap.value, high=gap.value)
             check = CHECKS[clause.check]
+            gap = value if check.of_seeds else difference(value, against)
+            if by_value and not gap.has_interval and not _learning(value, against):
+                gap = replace(gap, low=gap.value, high=gap.value)
             status, words = check.decide(gap, clause.slack), numbers(value, against, of_seeds=check.of_seeds)
             name = cell_name(labels, all_labels, names)
-            cells.append(DecidedCell(name, labels, value, against, status, words, clause))
+            cells.append(DecidedCell(name, labels, value, against, status, words, clause, gap))
     return cells
 
 
-def _gap(clause: Clause, value: Estimate, against: Estimate | float) -> Estimate:
-    """What the check of a clause is about."""
-    return value if CHECKS[clause.check].of_seeds else difference(value, against)
+def _learning(value: Estimate, against: Estimate | float) -> bool:
+    return value.lower_bound or (isinstance(against, Estimate) and against.lower_bound)
 
 
 def read_cell(clause: Clause, labels: Labels, results: Results) -> tuple[Estimate, Estimate | float]:

@@ -108,11 +108,10 @@ class PaperGrid:
             row = points.setdefault(cell[self.rows], {})
             row[cell[self.columns]] = results.find(self.select.figures, cell)
         across = self.select.axes[self.columns]
-        places = tuple(label_name(known, self.columns, place) for place in across)
         return Grid(
             self.title,
             tuple(label_name(known, self.rows, place) for place in points),
-            places,
+            tuple(label_name(known, self.columns, place) for place in across),
             tuple(points_at(across, row) for row in points.values()),
             self.scale,
             direction="value",

@@ -98,7 +98,7 @@ def _doubt(reproduction: Reproduction) -> str:
     """The strongest reason to doubt: what fails or depends on something, cannot be tested, or could not be read."""
     claims = [(report.item.name, claim) for report in reproduction.reports for claim in report.claims]
     doubtful = [(n, c) for n, c in claims if c.status.startswith("depends on") or (c.status == FAILS and not c.beyond)]
-    for name, claim in doubtful or [(n, c) for n, c in claims if c.status == UNTESTABLE]:
+    for name, claim in doubtful or [(n, c) for n, c in claims if c.status == UNTESTABLE and not c.beyond]:
         return f"{name}: “{claim.says}”: {claim.status} ({claim.figure})."
     for report in reproduction.reports:
         if report.reading is None:
@@ -109,17 +109,10 @@ def _doubt(reproduction: Reproduction) -> str:
 def _scoreboard(reproduction: Reproduction) -> Iterator[Section]:
     """One row per claim of the paper."""
     columns = ("the paper says", "where", "ours", "status", "if it is open: why, and what would decide it")
+    claims = [(r, claim) for r in reproduction.reports for claim in r.claims if not claim.beyond]
     rows = tuple(
-        (
-            claim.claim.says,
-            claim.claim.where or report.item.name,
-            claim.figure,
-            claim.status,
-            claim.notes(report.minutes),
-        )
-        for report in reproduction.reports
-        for claim in report.claims
-        if not claim.beyond
+        (c.claim.says, c.claim.where or report.item.name, c.figure, c.status, c.notes(report.minutes))
+        for report, c in claims
     )
     if rows:
         yield Section("scoreboard", "Scoreboard", "One row per claim.", (Sheet("Every claim", columns, rows),))
