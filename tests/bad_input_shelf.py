@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import seamripper as sr
 from in_process import InProcess
+from seamripper import papers
 from seamripper._files import load_tensors, save_tensors
 from seamripper.controls import Case
 from seamripper.data import clustered_noise
@@ -282,6 +283,7 @@ def given() -> dict[str, Any]:
         **{name: getattr(sr, name) for name in sr.__all__},
         **{choice.__name__: choice for choice in (Case, Direct, Measure, Regression, Task, clustered_noise)},
         "measures": measures,
+        "papers": papers,
         "stitches": stitches,
         "torch": torch,
         "np": np,

@@ -922,6 +922,22 @@ _CALLS = [
     ("Run.open('nowhere')", "StoreError", "There is no store at nowhere"),
     ("Run.open('store', experiment='goood')", "StoreError", "did you mean 'good'"),
     ("Run.open('store', experiment=3)", "StoreError", "Expected experiment to be a word"),
+    # ---- papers
+    ("papers.Clause(papers.Select('top1'), 'better')", "ExperimentError", "check to be one of above, below"),
+    (
+        "papers.Gate('it is good', papers.Select('top1'), 'good')",
+        "ExperimentError",
+        "check of a gate to be one of above",
+    ),
+    ("papers.Gate('it is good', papers.Select('top1'), 'counts')", "ExperimentError", "but got 'counts'"),
+    ("papers.PaperGrid('Mine', papers.Select('top1'))", "ExperimentError", "Give both labels as tuples"),
+    ("papers.Finding('It is {so}.', '', '', ('It is',))", "ExperimentError", "'so' is none. Add it to `numbers`"),
+    ("papers.Finding('It is so.', '', '', 'It is')", "ExperimentError", "to be a tuple of how the sentences"),
+    (
+        "papers.Paper('mine', 'Mine', (), findings=(papers.Finding('It is so.', '', '', ('It is',)),))",
+        "ExperimentError",
+        "Expected one claim of mine to begin with 'It is'",
+    ),
 ]
 
 ROWS = [

@@ -255,6 +255,18 @@ def over_seeds(values: Sequence[float] | Mapping[Any, float], unit: str = "seeds
     return Estimate(mean, mean - half, mean + half, n, unit, by_unit)
 
 
+def with_units(estimate: Estimate, n: int) -> Estimate:
+    """An estimate over two seeds or more as it would be over n of them, with the same value and deviation.
+
+    >>> print(with_units(over_seeds([0.90, 0.92, 0.94]), 12))
+    0.920 [0.907, 0.933]
+    """
+    now = estimate.n or 2
+    ratio = _student(n - 1) / math.sqrt(n) / (_student(now - 1) / math.sqrt(now))
+    low, high = (estimate.value + ratio * (end - estimate.value) for end in (estimate.low, estimate.high))
+    return replace(estimate, low=low, high=high, n=n)
+
+
 def deviation_over_seeds(values: Sequence[float]) -> Estimate:
     """The standard deviation s over n seeds; its interval s √((n − 1) / χ²) is wide for few seeds.
 

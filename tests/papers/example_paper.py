@@ -1,14 +1,32 @@
 """The smallest complete paper: four items in one file. Copy it to write another.
 
-It is sizes (`SIZES`), an `Experiment` for each item, and claims as rows. Rules, tables, figures, planted results and
-where the quick profile departs from the paper are derived from these. Register `PAPER` under the entry point group
-`seamripper.papers`, and `seamripper reproduce example2021` runs it.
+It is sizes (`SIZES`), an `Experiment` for each item, claims with their gates as rows, and findings. Rules, tables,
+figures, planted results and where the quick profile departs from the paper are derived from these. Register `PAPER`
+under the entry point group `seamripper.papers`, and `seamripper reproduce example2021` runs it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
 from seamripper.experiment import Data, Experiment, Network, NoisePart, StitchPart
-from seamripper.papers import ALONE, TRAINED, Claim, Clause, Item, Paper, PaperPlot, PaperTable, Profile, Select, Size
+from seamripper.papers import (
+    ALONE,
+    TRAINED,
+    Claim,
+    Clause,
+    Finding,
+    Gate,
+    Item,
+    Paper,
+    PaperGrid,
+    PaperPlot,
+    PaperTable,
+    Profile,
+    Select,
+    Size,
+)
 
 # ---- what the items have in common: each size in the quick profile and in the paper's, and words for labels
 
@@ -35,7 +53,7 @@ def networks(own: Profile, *names: str) -> dict[str, Network]:
     return {n: Network(train=word, data=f"digits/{n}", training=own.training, seeds=own.seeds) for n in names}
 
 
-# ---- Table 1: a table of the paper's own numbers beside ours
+# ---- Table 1: a table of the paper's own numbers beside ours, and a gate: without it, nothing is said of the claim
 
 
 def stitches(own: Profile) -> Experiment:
@@ -50,6 +68,8 @@ def stitches(own: Profile) -> Experiment:
     )
 
 
+TRAINED_WELL = Gate("Digit itself has learnt digits", Select("accuracy", kind="train", model="digit"), "at least",
+                    bound=0.8)  # fmt: skip
 TABLE_1 = Item(
     "table-1",
     ("Table 1",),
@@ -57,7 +77,7 @@ TABLE_1 = Item(
     stitches,
     (
         Claim("Colour stitches into Digit at every cut", "Table 1", Select("top1", sender="colour", **INTO_DIGIT),
-              "no worse", ALONE, bound=0.01),
+              "no worse", ALONE, bound=0.01, gates=(TRAINED_WELL,)),
         Claim("Digit reaches 90 % at one cut or more", "Table 1", Select("top1", sender="digit", **INTO_DIGIT),
               "at least", bound=0.9, over="some"),
     ),
@@ -77,7 +97,16 @@ TABLE_1 = Item(
     NAMES,
 )  # fmt: skip
 
-# ---- Fig. 1: lines over cuts, the receiver alone as a baseline
+# ---- Fig. 1: lines over cuts, the receiver alone as a baseline; a matrix; and rows that are derived from others
+
+
+def ahead(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """For each seed, the share of cuts at which Colour is ahead of Digit."""
+    top1 = {(r["sender"], r["receiver_cut"], r["receiver_seed"]): r["value"] for r in rows if r["figure"] == "top1"}
+    for seed in sorted({seed for _, _, seed in top1}):
+        share = sum(top1["colour", cut, seed] > top1["digit", cut, seed] for cut in CUTS) / len(CUTS)
+        yield {"figure": "share_ahead", "value": share, "receiver_seed": seed}
+
 
 FIG_1 = Item(
     "fig-1",
@@ -87,6 +116,7 @@ FIG_1 = Item(
     (
         Claim("Colour is the better sender", "Fig. 1", Select("top1", sender="colour", **INTO_DIGIT), "above",
               Select(sender="digit")),
+        Claim("Colour is ahead at most cuts", "Fig. 1", Select("share_ahead"), "above", bound=0.5),
     ),
     (
         PaperPlot(
@@ -95,8 +125,10 @@ FIG_1 = Item(
             {"Digit alone": Select("receiver_here", kind="stitch", sender="digit", receiver="digit")},
             {"Colour": (0.99, 0.99, 1.0)},
         ),
+        PaperGrid("Fig. 1: the same as a matrix", Select("top1", sender=("colour", "digit"), **INTO_DIGIT), "sender"),
     ),
     names=NAMES,
+    derive=ahead,
 )  # fmt: skip
 
 # ---- Fig. 2: noise; an item that shows nothing of its own shows the figures of its claims
@@ -144,4 +176,16 @@ SECTION_5 = Item(
     names=NAMES,
 )  # fmt: skip
 
-PAPER = Paper("example2021", "An Example (Nobody 2021)", (TABLE_1, FIG_1, FIG_2, SECTION_5), SIZES)
+# ---- what the page begins with: each sentence in the wording that its claims support
+
+FINDINGS = (
+    Finding(
+        "Colour fits Digit wherever it is stitched into it, with an accuracy of {deep:.2f} at Stage 3.",
+        "Colour does not fit Digit everywhere: its accuracy is {deep:.2f} at Stage 3.",
+        "Whether Colour fits Digit is open; its accuracy is {deep:.2f} at Stage 3.",
+        ("Colour stitches into Digit", "Colour is the better sender"),
+        {"deep": ("table-1", Select("top1", sender="colour", **INTO_DIGIT).with_labels(receiver_cut="layer3"))},
+    ),
+)
+
+PAPER = Paper("example2021", "An Example (Nobody 2021)", (TABLE_1, FIG_1, FIG_2, SECTION_5), SIZES, findings=FINDINGS)

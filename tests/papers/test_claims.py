@@ -8,6 +8,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from seamripper.experiment import (
 )
 from seamripper.experiment.identity import Identities
 from seamripper.figures import Lines, Sheet, describe
-from seamripper.papers import COUNTS, PROFILES, Claim, Item, Paper, Range, Results, Select, Units, papers
+from seamripper.papers import COUNTS, PROFILES, Claim, Gate, Item, Paper, Range, Results, Select, Units, papers
 from seamripper.papers.checks import CHECKS
 from seamripper.papers.decisions import decide
 from seamripper.papers.items import ItemReading
@@ -78,6 +79,23 @@ def test_a_claim_is_left_open_where_intervals_do_not_decide(item: Item, claim: C
     units = any(isinstance(value, Units) for select in selects for value in select.labels.values())
     if not units and claim.over != "best" and claim.check != COUNTS:
         assert status(item, claim, profile, "one seed") == OPEN
+
+
+GATES = [(item, claim, gate) for paper in ALL for item in paper.items for claim in item.claims for gate in claim.gates]
+
+
+@pytest.mark.parametrize(("item", "claim", "gate"), GATES, ids=[f"{i.name}-{g.says[:40]}" for i, _, g in GATES])
+def test_a_claim_is_not_testable_in_a_world_in_which_a_gate_fails(item: Item, claim: Claim, gate: Gate) -> None:
+    for profile in (profile for profile in PROFILES if claim.clauses(profile)):
+        alone = replace(claim, gates=(gate,))
+        decided = decide(alone, Results(planted_rows(alone, "gates fail", profile)), item.names, profile)
+        assert decided
+        assert decided.status == "not testable here"
+        assert gate.says in decided.figure
+        assert any(letter.isdigit() for letter in decided.figure.partition(gate.says)[2])
+        rule = rule_of(alone, item.names, profile)
+        assert f" Testable if {gate.says}: " in rule
+        assert gate.bound == 0 or f"{gate.bound:g}" in rule
 
 
 @each_claim

@@ -54,12 +54,59 @@ def test_the_page_has_the_counts_and_every_claim(found: Reproduction) -> None:
 def test_the_page_has_tables_and_drawn_figures(found: Reproduction) -> None:
     text = page(found)
     assert text.count("<polyline") == 1
-    assert text.count('<table class="sortable">') == 5, (
-        "claims of both items, a table of each, and the cells of the first"
+    assert text.count('<table class="sortable">') == 7, (
+        "the scoreboard, claims of both items, a table of each, the cells of the first, and what is beyond the paper"
     )
     assert "<title>Lines by size, 1 to 3. Lines of accuracy by size." in text
-    assert "Where it departs from the paper: Smaller than any paper&#39;s." in text
-    assert [section.name for section in story(found).sections] == ["table-1", "fig-3"]
+    names = [section.name for section in story(found).sections]
+    assert names == ["scoreboard", "departures", "table-1", "fig-3", "beyond"]
+
+
+def test_the_scoreboard_has_a_row_for_each_claim_of_the_paper(found: Reproduction) -> None:
+    (sheet,) = story(found).sections[0].figures
+    assert isinstance(sheet, Sheet)
+    assert sheet.columns[:4] == ("the paper says", "where", "ours", "status")
+    assert [(row[0], row[1], row[3]) for row in sheet.rows] == [
+        ("The smaller, the better", "table-1", "reproduced"),
+        ("It is not so", "fig-3", "not reproduced"),
+        ("Who knows", "fig-3", "not decided at this size"),
+    ]
+
+
+def test_an_open_claim_says_on_the_page_what_would_decide_it_and_at_which_cost(tmp_path: Path) -> None:
+    near = [{"figure": "top1", "size": 1, "seed": seed, "value": 0.93 + 0.02 * (seed - 1)} for seed in range(3)]
+    base = [{"figure": "top1", "size": 2, "seed": seed, "value": 0.9} for seed in range(3)]
+    of = item(tmp_path, "table-1", ("Table 1",), (1, 2))
+    reading = of.read(Results([*near, *base]), "quick")
+    open_ = Reproduction(paper(tmp_path, of), "quick", tmp_path, (ItemReport(of, reading, 360.0, 6, minutes=6.0),))
+    words = "5 in place of 3 would decide it, if values and deviations stay (about 4.0 more minutes)."
+    assert words in page(open_)
+    assert words in markdown(open_)
+    assert words in open_.as_record()["items"][0]["claims"][0]["notes"]
+
+
+def test_departures_are_told_once(tmp_path: Path) -> None:
+    items = item(tmp_path, "table-1", ("Table 1",), (1, 2)), item(tmp_path, "fig-3", ("Fig. 3",), (1, 3))
+    whole = paper(tmp_path, *items)
+    for profile, smaller in (("quick", 1), ("paper", 0)):
+        reports = tuple(ItemReport(of, whole.read(of, Results(ROWS), profile), 1.0, 1) for of in items)
+        text = markdown(Reproduction(whole, profile, tmp_path, reports))
+        assert text.count("3 seeds (4 in the paper's profile)") == smaller
+        assert text.count("Smaller than any paper's.") == 1
+        assert "table-1, fig-3: Smaller than any paper's." in text
+
+
+def test_tables_of_items_are_folded_and_what_is_beyond_the_paper_stands_apart(found: Reproduction) -> None:
+    text = page(found)
+    assert text.count('<details class="folded">') == 2
+    assert text.count("<details") == text.count("</details>")
+    scoreboard, beyond = text.index('<section id="scoreboard">'), text.index('<section id="beyond">')
+    first = text.index('<details class="folded">')
+    assert scoreboard < first < beyond
+    assert "The smaller, the better, reversed" not in text[scoreboard:first]
+    lines = markdown(found).splitlines()
+    assert lines.index("## Beyond the paper") > lines.index("## Fig. 3")
+    assert "| question | answer | figure | rule |" in lines
 
 
 def test_hostile_names_are_escaped_wherever_they_stand(tmp_path: Path) -> None:

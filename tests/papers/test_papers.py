@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -14,7 +15,7 @@ from planted_paper import decided, item as planted_item, paper
 from planted_worlds import rows_of
 
 from seamripper.errors import ExperimentError, FileError
-from seamripper.figures import Sheet
+from seamripper.figures import Grid, Sheet
 from seamripper.papers import PROFILES, Item, Paper, Results, Size, choose, papers
 from seamripper.papers.decisions import claims_sheet
 from seamripper.papers.profiles import departures
@@ -220,6 +221,8 @@ def test_the_example_is_a_whole_paper(item: Item) -> None:
         assert len(reading.figures) == (len(item.shows) or len(item.claims))
         assert not any("–" in str(cell) for sheet in reading.figures if isinstance(sheet, Sheet) and item.shows
                        for row in sheet.rows for cell in row)  # fmt: skip
+        assert not any(math.isnan(cell.value) for grid in reading.figures if isinstance(grid, Grid)
+                       for row in grid.cells for cell in row)  # fmt: skip
         assert (profile == "quick") == any("in the paper's profile" in sentence for sentence in reading.departs)
 
 

@@ -76,7 +76,7 @@ def test_the_record_is_json_and_comes_back_the_same(made: Made) -> None:
         None,
     )
     assert [one["beyond"] for one in first["claims"]] == [False, True]
-    assert set(first["claims"][0]) == {"says", "rule", "status", "figure", "beyond"}
+    assert set(first["claims"][0]) == {"says", "rule", "status", "figure", "beyond", "notes"}
     assert {"python", "packages", "machine"} <= set(record["made"])
 
 

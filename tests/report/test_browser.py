@@ -333,10 +333,13 @@ def test_a_reproduction_opens_without_an_error_or_a_request_and_runs_no_name(
     assert one(browser, "#verdict").text == "Of 2 claims: 1 reproduced, 1 not reproduced."
     counted = [figure.text.split()[0] for figure in all_of(browser, ".headline dd")]
     assert counted == ["1", "1", "0"]
-    assert [section.get_attribute("id") for section in all_of(browser, "main > section")] == ["table-1"]
+    sections = [section.get_attribute("id") for section in all_of(browser, "main > section")]
+    assert sections == ["scoreboard", "departures", "table-1"]
     rows = [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in all_of(browser, "tbody tr")]
     assert rows[0][0] == "<script>document.title = 'ran'</script>"
-    assert rows[0][1] == "reproduced"
+    assert rows[0][3] == "reproduced"
+    assert not one(browser, "#table-1 svg").is_displayed(), "tables and figures of items are folded"
+    one(browser, "#table-1 details.folded > summary").click()
     assert len(all_of(browser, "#table-1 polyline")) == 2
     told = hovered(browser, all_of(browser, "#table-1 circle")[0])
     assert "mean over 3 seeds" in told

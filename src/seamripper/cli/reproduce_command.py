@@ -42,8 +42,8 @@ SOME_FAILED = 1
 def command(word: str, docs: Path | None, measured: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
     """Reproduce a paper, or one of its tables and figures. Stop or kill it and run it again: it continues.
 
-    Each item ends with the paper's claims, restated as checks: reproduced, not reproduced, or not decided at this size.
-    Exit code 1 means that some jobs failed, not that a claim failed.
+    Each item ends with the paper's claims, restated as checks: reproduced, not reproduced, not decided at this size,
+    or not testable here. Exit code 1 means that some jobs failed, not that a claim failed.
     """
     from seamripper.papers import choose, reproduce
     from seamripper.papers.page import save, save_docs, save_measured
@@ -78,3 +78,5 @@ def _print_report(report: ItemReport) -> None:
         print(f"  {'some jobs failed' if report.reading else 'could not be read'}: {report.trouble}")
     for claim in report.claims:
         print(f"  {claim.status}: {claim.says}\n      {claim.figure}")
+        if notes := claim.notes(report.minutes):
+            print(f"      {notes}")

@@ -172,7 +172,7 @@ def _grid(figure: Grid) -> Scene:
         marks.append(Mark("text", (at,), "tick", text=_short(name), anchor="end"))
         marks += [_cell(figure, i, j, (left + size * j, top + size * i), size) for j in range(len(figure.columns))]
     bottom = top + size * len(figure.rows) + 10
-    marks += _scale_bar(figure.scale, figure.direction, bottom)
+    marks += _scale_bar(figure, bottom)
     return Scene(max(left + size * len(figure.columns) + 8, 360), bottom + 36, tuple(marks))
 
 
@@ -195,8 +195,9 @@ def _cell(figure: Grid, i: int, j: int, corner: tuple[float, float], size: float
     )
 
 
-def _scale_bar(scale: tuple[float, float], direction: str, top: float) -> Iterator[Mark]:
+def _scale_bar(figure: Grid, top: float) -> Iterator[Mark]:
     """The colours of a scale with its ends, and what rows and columns are."""
+    scale, direction, (rows, columns) = figure.scale, figure.direction, figure.axes
     low, high = scale
     for k in range(41):
         colour = shade(low + (high - low) * k / 40, scale, reverse=direction == "distance")
@@ -204,7 +205,7 @@ def _scale_bar(scale: tuple[float, float], direction: str, top: float) -> Iterat
     words = {"similarity": "unlike → alike", "distance": "alike → unlike"}.get(direction, "low → high")
     yield Mark("text", ((48, top + 10),), "tick", text=f"{low:.2g}", anchor="end")
     yield Mark("text", ((204, top + 10),), "tick", text=f"{high:.2g}, {words}")
-    yield Mark("text", ((8, top + 30),), "axis", text="rows: sender's cuts, columns: receiver's cuts")
+    yield Mark("text", ((8, top + 30),), "axis", text=f"rows: {rows}, columns: {columns}")
 
 
 @_scene.register

@@ -77,6 +77,8 @@ class Grid:
     """What a switch chooses it by: measure, sampling, seed."""
     key: str = ""
     """Where a click on the cell in row i and column j opens something: the detail `KEY-i-j`."""
+    axes: tuple[str, str] = ("sender's cuts", "receiver's cuts")
+    """What rows and columns are."""
     kind: Literal["grid"] = "grid"
 
 
@@ -175,7 +177,10 @@ Figure = Lines | Grid | Histogram | Strip | Pictures | Sheet | Words
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page. `switches` are what its figures can be chosen by; `details` are what cells open."""
+    """A section of a page. `switches` are what its figures can be chosen by; `details` are what cells open.
+
+    Each line of its text is a paragraph.
+    """
 
     name: str
     title: str
@@ -185,6 +190,8 @@ class Section:
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     place: int = 100
     """Where it stands: a page has its sections in the order of their places. Those of seamripper have 10, 20 … 90."""
+    folded: bool = False
+    """Whether its figures are shown only when asked for."""
 
 
 _STRETCHES = 50

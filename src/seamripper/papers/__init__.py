@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from seamripper.errors import ExperimentError
 from seamripper.papers.checks import Variants
-from seamripper.papers.claims import COUNTS, Claim, Clause
+from seamripper.papers.claims import COUNTS, Claim, Clause, Gate
 from seamripper.papers.decisions import DecidedClaim
-from seamripper.papers.items import Item, ItemReading, Paper, PaperPlot, PaperTable
+from seamripper.papers.findings import Finding
+from seamripper.papers.items import Item, ItemReading, Paper, PaperGrid, PaperPlot, PaperTable
 from seamripper.papers.profiles import PROFILES, Profile, Size, with_options
 from seamripper.papers.reproduce import ItemReport, Reproduction, reproduce
 from seamripper.papers.results import ALONE, OWN, TRAINED, Range, Results, Select, Units
@@ -28,10 +29,13 @@ __all__ = [
     "Claim",
     "Clause",
     "DecidedClaim",
+    "Finding",
+    "Gate",
     "Item",
     "ItemReading",
     "ItemReport",
     "Paper",
+    "PaperGrid",
     "PaperPlot",
     "PaperTable",
     "Profile",

@@ -13,10 +13,12 @@ from typing import Literal
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate
 
-Status = Literal["reproduced", "not reproduced", "not decided at this size"]
+Status = Literal["reproduced", "not reproduced", "not decided at this size", "not testable here"]
 HOLDS: Status = "reproduced"
 FAILS: Status = "not reproduced"
 OPEN: Status = "not decided at this size"
+UNTESTABLE: Status = "not testable here"
+"""What becomes of a claim one of whose gates fails, whatever its own figures are."""
 Over = str | int
 Named = tuple[str, Status, str]
 """A cell by name, what came of its check, and the numbers that decided it."""

@@ -46,6 +46,34 @@ class Clause:
         """The number that stands against the cells, where no selection does."""
         return self.against if isinstance(self.against, (int, float)) else self.bound
 
+    @property
+    def slack(self) -> float:
+        """The bound as the check takes it: where it is what a value is compared with, it is no slack beside that."""
+        return self.bound if self.beside or CHECKS[self.check].of_seeds else 0.0
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What must hold over every cell of `select` for a claim to be testable at this size.
+
+    `says` completes "testable if": "the base network reaches 50 %". A cell without an interval is decided by its value.
+    """
+
+    says: str
+    select: Select
+    check: str
+    against: Against = None
+    bound: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.check not in CHECKS:
+            raise ExperimentError(f"Expected check of a gate to be one of {', '.join(CHECKS)}, but got {self.check!r}.")
+
+    @property
+    def claim(self) -> Claim:
+        """The gate as a claim: that it holds over every cell."""
+        return Claim(self.says, "", self.select, self.check, self.against, self.bound)
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -54,7 +82,8 @@ class Claim:
     `over` is "every", "some" (one or more), "most", a number (so many or more) or "best" (the best seed of all cells).
     `within` reads the cells along one label first: ("some", "receiver_cut") is one cut or more of each of the rest.
     `also` has further clauses. With `depends`, the question is whether the check depends on a variant. `answers` are
-    said in place of "reproduced" and "not reproduced". `beyond` marks a question that the paper does not ask.
+    said in place of "reproduced" and "not reproduced". `beyond` marks a question that the paper does not ask. `gates`
+    are what must hold for it to be testable: if one of them fails, nothing is said of the claim.
     """
 
     says: str
@@ -74,6 +103,7 @@ class Claim:
     ours: bool = True
     """Whether the bound is ours, as the paper gives none."""
     remark: str = ""
+    gates: tuple[Gate, ...] = ()
 
     @property
     def sentence(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,36 +9,12 @@ from typing import Any
 
 from seamripper.estimate import Estimate
 from seamripper.figures import Lines, Series, Sheet
-from seamripper.papers.checks import CHECKS, FAILS, HOLDS, Over, Status, best, combine, difference, numbers
-from seamripper.papers.claims import COUNTS, Claim, Clause
-from seamripper.papers.results import Labels, Results
+from seamripper.papers.cells import DecidedCell, decided_cells
+from seamripper.papers.checks import FAILS, HOLDS, OPEN, UNTESTABLE, Over, Status, best, combine
+from seamripper.papers.claims import COUNTS, Claim
+from seamripper.papers.outlook import Outlook, outlook_of
+from seamripper.papers.results import Results
 from seamripper.papers.rules import CUT, Names, cell_name, figure_name, label_name, rule_of
-
-
-@dataclass(frozen=True)
-class DecidedCell:
-    """A cell of a claim: its labels, its value, what stands against it, and what came of the check."""
-
-    name: str
-    labels: Labels
-    value: Estimate
-    against: Estimate | float
-    status: Status
-    words: str
-
-    @property
-    def summary(self) -> tuple[str, Status, str]:
-        """The cell as `combine` takes it."""
-        return self.name, self.status, self.words
-
-    @property
-    def row(self) -> tuple[Any, ...]:
-        """The cell as a row of a table."""
-        if isinstance(self.against, Estimate):
-            against, gap = str(self.against.as_share), str(difference(self.value, self.against))
-        else:
-            against, gap = f"{self.against:g}", "–"
-        return self.name or "–", str(self.value.as_share), against, gap, self.status
 
 
 @dataclass(frozen=True)
@@ -52,6 +27,10 @@ class DecidedClaim:
     figure: str
     cells: tuple[DecidedCell, ...] = field(default=(), repr=False)
     names: Names = field(default_factory=dict, repr=False)
+    outlook: Outlook | None = field(default=None, repr=False)
+    """Why it stays open, if it does, and what would decide it."""
+    remark: str = ""
+    """Which of its gates are open."""
 
     @property
     def says(self) -> str:
@@ -63,10 +42,23 @@ class DecidedClaim:
         """Whether the paper does not ask this."""
         return self.claim.beyond
 
-    def as_record(self) -> dict[str, Any]:
-        """The claim as JSON has it."""
+    @property
+    def outcome(self) -> Status:
+        """The status, whatever the claim's own answers are called; one that is neither of two answers is open."""
+        answers = self.claim.answers
+        if self.claim.depends is not None:
+            answers = f"depends on {self.claim.depends.what}", f"does not depend on {self.claim.depends.what}"
+        known: dict[str, Status] = dict(zip(answers, (HOLDS, FAILS), strict=True))
+        return UNTESTABLE if self.status == UNTESTABLE else known.get(self.status, OPEN)
+
+    def notes(self, minutes: float | None = None) -> str:
+        """Why it is open and what would decide it, and which gates are open; `minutes` are what its item takes."""
+        return " ".join(filter(None, (self.outlook.sentence(minutes) if self.outlook else "", self.remark)))
+
+    def as_record(self, minutes: float | None = None) -> dict[str, Any]:
+        """The claim as JSON has it; `minutes` are what its item takes."""
         names = ("says", "rule", "status", "figure", "beyond")
-        return {name: getattr(self, name) for name in names}
+        return {**{name: getattr(self, name) for name in names}, "notes": self.notes(minutes) or None}
 
     @property
     def sheet(self) -> Sheet:
@@ -103,47 +95,39 @@ def decide(claim: Claim, results: Results, names: Names, profile: str = "") -> D
         return None
     rule = rule_of(claim, names, profile)
     if claim.check == COUNTS:
-        return _decide_by_counts(claim, results, names, rule)
+        return _through_gates(_decide_by_counts(claim, results, names, rule), results)
+    ways = [claim.variant(value) for value in claim.depends.values] if claim.depends else [claim]
+    cells = [cell for way in ways for cell in decided_cells(way, results, names, profile)]
+    status, words = _combined(claim, cells, names)
+    outlook = outlook_of(cells, lambda some: _combined(claim, some, names)[0]) if status == OPEN else None
+    return _through_gates(DecidedClaim(claim, rule, status, words, tuple(cells), names, outlook), results)
+
+
+def _combined(claim: Claim, cells: Sequence[DecidedCell], names: Names) -> tuple[str, str]:
+    """What comes of all cells of a claim: its status or answer, and the numbers."""
+    named = [cell.summary for cell in cells]
     if claim.depends is not None:
-        ways = [_cells(claim.variant(value), results, names, profile) for value in claim.depends.values]
-        status, words = claim.depends.compare(*([cell.summary for cell in cells] for cells in ways))
-        return DecidedClaim(claim, rule, status, words, tuple(itertools.chain(*ways)), names)
-    cells = _cells(claim, results, names, profile)
+        half = len(cells) // 2
+        return claim.depends.compare(named[:half], named[half:])
     if claim.over == "best":
         status, words = best([cell.value for cell in cells], claim.bound)
-    elif claim.within is None:
-        status, words = combine([cell.summary for cell in cells], claim.over)
     else:
-        status, words = combine(list(_groups(cells, claim.within, names)), claim.over)
-    answer = dict(zip((HOLDS, FAILS), claim.answers, strict=True)).get(status, status)
-    return DecidedClaim(claim, rule, answer, words, tuple(cells), names)
+        status, words = combine(list(_groups(cells, claim.within, names)) if claim.within else named, claim.over)
+    return dict(zip((HOLDS, FAILS), claim.answers, strict=True)).get(status, status), words
 
 
-def _cells(claim: Claim, results: Results, names: Names, profile: str) -> list[DecidedCell]:
-    clauses = claim.clauses(profile)
-    all_labels = [labels for clause in clauses for labels in clause.select.cells()]
-    cells = []
-    for clause in clauses:
-        for labels in clause.select.cells():
-            value, against = read_cell(clause, labels, results)
-            check = CHECKS[clause.check]
-            # Where the bound is what a value is compared with, it is no slack beside that.
-            slack = clause.bound if clause.beside or check.of_seeds else 0.0
-            status = check.decide(value if check.of_seeds else difference(value, against), slack)
-            words = numbers(value, against, of_seeds=check.of_seeds)
-            cells.append(DecidedCell(cell_name(labels, all_labels, names), labels, value, against, status, words))
-    return cells
-
-
-def read_cell(clause: Clause, labels: Labels, results: Results) -> tuple[Estimate, Estimate | float]:
-    """The value of a cell, and what stands against it."""
-    value = results.of(clause.select.figures, labels)
-    others = [
-        results.of(s.figures or clause.select.figures, s.beside(labels, clause.select.axes)) for s in clause.beside
-    ]
-    if clause.at_rest:
-        value, others = replace(value, lower_bound=False), [replace(x, lower_bound=False) for x in others]
-    return value, max(others, key=lambda estimate: estimate.value) if others else float(clause.number)
+def _through_gates(decided: DecidedClaim, results: Results) -> DecidedClaim:
+    """The claim as its gates let it be: not testable if one of them fails, with a remark if one is open."""
+    words: dict[Status, list[str]] = {HOLDS: [], FAILS: [], OPEN: []}
+    for gate in decided.claim.gates:
+        cells = decided_cells(gate.claim, results, decided.names, "", by_value=True)
+        status, figures = combine([cell.summary for cell in cells], "every")
+        words[status].append(f"{gate.says} ({figures})")
+    if words[FAILS]:
+        reason = f"it does not hold that {' nor that '.join(words[FAILS])}"
+        return replace(decided, status=UNTESTABLE, figure=reason, outlook=None)
+    remark = f"It is open whether {' and whether '.join(words[OPEN])}." if words[OPEN] else ""
+    return replace(decided, remark=remark)
 
 
 def _groups(cells: Sequence[DecidedCell], within: tuple[Over, str], names: Names) -> Iterator[tuple[str, Status, str]]:

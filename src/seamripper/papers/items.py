@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,13 @@ from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError, FileError
 from seamripper.estimate import Estimate
 from seamripper.experiment import Experiment
-from seamripper.figures import Figure, Lines, Series, Sheet
+from seamripper.figures import Figure, Grid, Lines, Series, Sheet
 from seamripper.papers.claims import Claim
 from seamripper.papers.decisions import DecidedClaim, decide, points_at
+from seamripper.papers.findings import Finding
 from seamripper.papers.profiles import Profile, Sizes, departures, work
-from seamripper.papers.results import Results, Select
-from seamripper.papers.rules import Names, cell_name, figure_name, label_name
+from seamripper.papers.results import Results, Row, Select
+from seamripper.papers.rules import CUT, Names, cell_name, figure_name, label_name
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,59 @@ class PaperPlot:
 
 
 @dataclass(frozen=True)
+class PaperGrid:
+    """A matrix of a figure over two labels, which are axes of its selection: by default the cuts of both networks."""
+
+    title: str
+    select: Select
+    rows: str = "sender_cut"
+    columns: str = "receiver_cut"
+    caption: str = ""
+    scale: tuple[float, float] = (0, 1)
+
+    def __post_init__(self) -> None:
+        if set(self.select.axes) != {self.rows, self.columns}:
+            raise ExperimentError(
+                f"Expected the select of the grid {self.title!r} to have {self.rows} and {self.columns} as its axes, "
+                f"but it has {', '.join(self.select.axes) or 'none'}. Give both labels as tuples, and no other."
+            )
+
+    def draw(self, results: Results, names: Names) -> Grid:
+        """The matrix with the values of these results; a cell that they lack is empty."""
+        # Unless they have names of their own, the sender's cuts are called like the receiver's.
+        known = {"sender_cut": names.get(CUT, {}), **names}
+        points: dict[Any, dict[Any, Estimate | None]] = {}
+        for cell in self.select.cells():
+            row = points.setdefault(cell[self.rows], {})
+            row[cell[self.columns]] = results.find(self.select.figures, cell)
+        across = self.select.axes[self.columns]
+        return Grid(
+            self.title,
+            tuple(label_name(known, self.rows, place) for place in points),
+            tuple(label_name(known, self.columns, place) for place in across),
+            tuple(points_at(across, row) for row in points.values()),
+            self.scale,
+            direction="value",
+            caption=self.caption,
+            axes=(_axis_name(self.rows), _axis_name(self.columns)),
+        )
+
+
+def _axis_name(label: str) -> str:
+    return {"sender_cut": "sender's cuts", CUT: "receiver's cuts"}.get(label, label.replace("_", " "))
+
+
+@dataclass(frozen=True)
 class ItemReading:
     """What the results of an item say: its claims decided, tables and figures, and where it departs from the paper."""
 
     claims: tuple[DecidedClaim, ...]
     figures: tuple[Figure, ...]
     departs: tuple[str, ...] = ()
+    sizes: frozenset[str] = frozenset()
+    """The sizes of the profile that its experiment uses."""
+    results: Results | None = field(default=None, repr=False)
+    """The results, with the rows that were derived."""
 
     @property
     def cells(self) -> Sheet:
@@ -102,7 +150,8 @@ class Item:
 
     `experiment` describes the runs for a profile. An item that `shows` nothing of its own shows the figures of its
     claims. `departs` is where it departs from the paper in every profile. `pictures` are how the titles of the image
-    rows begin that are shown.
+    rows begin that are shown. `derive` computes further rows from the rows of all jobs that have a value; claims and
+    figures select them like any other.
     """
 
     name: str
@@ -110,10 +159,11 @@ class Item:
     about: str
     experiment: Callable[[Any], Experiment] = field(repr=False)
     claims: tuple[Claim, ...] = field(repr=False)
-    shows: tuple[PaperTable | PaperPlot, ...] = field(default=(), repr=False)
+    shows: tuple[PaperTable | PaperPlot | PaperGrid, ...] = field(default=(), repr=False)
     departs: tuple[str, ...] = field(default=(), repr=False)
     names: Names = field(default_factory=dict, repr=False)
     pictures: tuple[str, ...] = ()
+    derive: Callable[[Sequence[Row]], Iterable[Row]] | None = field(default=None, repr=False)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -126,13 +176,32 @@ class Item:
 
     def read(self, results: Results, profile: str) -> ItemReading:
         """The claims, tables and figures of these results."""
+        results = self._derived(results)
         decided = [decide(claim, results, self.names, profile) for claim in self.claims]
         claims = tuple(claim for claim in decided if claim is not None)
         figures: list[Figure] = [row.draw(results, self.names) for row in self.shows]
         if not self.shows:
             figures += [claim.lines or claim.sheet for claim in claims if claim.cells]
         figures += [p for start in self.pictures for p in results.pictures if p.title.startswith(start)]
-        return ItemReading(claims, tuple(figures))
+        return ItemReading(claims, tuple(figures), results=results)
+
+    def _derived(self, results: Results) -> Results:
+        """The results with the rows that are derived from them."""
+        if self.derive is None:
+            return results
+        try:
+            rows = list(self.derive([row for row in results.rows if row.get("value") is not None]))
+            nameless = [row for row in rows if not {"figure", "value"} <= row.keys()]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as e:
+            raise ExperimentError(
+                f"The rows of {self.name} that are derived could not be computed ({type(e).__name__}: {e}): some jobs "
+                "have failed or were not run. `seamripper status` on the store tells which."
+            ) from e
+        if nameless:
+            raise ExperimentError(
+                f"Expected every row that {self.name} derives to have a figure and a value, but got {nameless[0]}."
+            )
+        return replace(results, rows=[*results.rows, *rows])
 
 
 def _word(title: str) -> str:
@@ -146,13 +215,29 @@ def _word(title: str) -> str:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its items, the sizes of its profiles, and the record of how long the items took."""
+    """A paper: its items, the sizes of its profiles, the record of how long the items took, and what is found."""
 
     name: str
     title: str
     items: tuple[Item, ...]
     sizes: Sizes = field(default_factory=dict, repr=False)
     measured: Path | None = field(default=None, repr=False)
+    findings: tuple[Finding, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        says = [claim.says for item in self.items for claim in item.claims]
+        names = [item.name for item in self.items]
+        for finding in self.findings:
+            for start in finding.claims:
+                n = sum(sentence.startswith(start) for sentence in says)
+                if n != 1:
+                    raise ExperimentError(
+                        f"Expected one claim of {self.name} to begin with {start!r}, as the finding {finding.holds!r} "
+                        f"rests on it, but {n} do."
+                    )
+            for item, _ in finding.numbers.values():
+                if item not in names:
+                    raise ExperimentError(f"{self.name} has no item {item!r}: {did_you_mean(item, names)}")
 
     @property
     def about(self) -> str:
@@ -173,14 +258,19 @@ class Paper:
 
     def read(self, item: Item, results: Results, profile: str) -> ItemReading:
         """What the results of an item say, with where it departs from the paper."""
-        return replace(item.read(results, profile), departs=self.departures(item, profile))
+        reading, sizes = item.read(results, profile), self._sizes(item, profile)
+        return replace(reading, departs=self.departures(item, profile), sizes=sizes)
 
     def departures(self, item: Item, profile: str) -> tuple[str, ...]:
         """Where an item departs from the paper: by the sizes that its experiment uses, and in every profile."""
+        smaller = departures(self.sizes, self._sizes(item, profile)) if profile != "paper" else ""
+        return (*((smaller,) if smaller else ()), *item.departs)
+
+    def _sizes(self, item: Item, profile: str) -> frozenset[str]:
+        """The sizes that the experiment of an item uses."""
         used = Profile(profile, self.sizes)
         item.experiment(used)
-        smaller = departures(self.sizes, used.used) if profile != "paper" else ""
-        return (*((smaller,) if smaller else ()), *item.departs)
+        return frozenset(used.used)
 
     def seconds(self, item: Item, profile: str) -> float | None:
         """About how long an item takes on two cores: measured, or for the paper's sizes estimated from them."""

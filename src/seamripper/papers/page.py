@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from seamripper._files import atomic
 from seamripper.estimate import Estimate
-from seamripper.figures import Figure, Lines, Section, Sheet, describe
-from seamripper.papers.checks import FAILS, HOLDS, OPEN
+from seamripper.figures import Figure, Grid, Lines, Section, Sheet, describe
+from seamripper.papers.checks import FAILS, HOLDS, OPEN, UNTESTABLE
 from seamripper.papers.decisions import claims_sheet
+from seamripper.papers.profiles import departures
 from seamripper.papers.reproduce import ItemReport, Reproduction
 from seamripper.report.html import cell, lay_out
 from seamripper.report.paper import write_figures
@@ -61,9 +63,14 @@ def page(reproduction: Reproduction) -> str:
 
 
 def story(reproduction: Reproduction, *, cells: bool = True) -> Story:
-    """What the page says: how many claims hold, then item by item; with `cells`, every cell of the claims."""
-    paper = reproduction.paper
-    sections = tuple(_section(report, cells=cells) for report in reproduction.reports)
+    """What the page says: findings, the scoreboard, departures, items, and what goes beyond the paper.
+
+    With `cells`, an item has every cell of its claims.
+    """
+    paper, findings = reproduction.paper, reproduction.findings
+    first = [Section("findings", "What is found here", "\n".join(findings), ())] if findings else []
+    items = [_section(report, cells=cells) for report in reproduction.reports]
+    sections = (*first, *_scoreboard(reproduction), *_departures(reproduction), *items, *_beyond(reproduction))
     return Story(paper.name, f"{paper.title}, profile {reproduction.profile}", _headline(reproduction), sections)
 
 
@@ -78,24 +85,61 @@ def command(reproduction: Reproduction) -> str:
 
 
 def _headline(reproduction: Reproduction) -> Headline:
-    counts, order = reproduction.counts, (HOLDS, FAILS, OPEN)
+    counts, order = reproduction.counts, (HOLDS, FAILS, OPEN, UNTESTABLE)
     total = sum(counts.values())
     words = ", ".join(f"{counts[status]} {status}" for status in order if counts[status])
-    figures = tuple((status, Estimate(float(counts[status]), note=f"of {total} claims")) for status in order)
+    shown = [status for status in order if counts[status] or status != UNTESTABLE]
+    figures = tuple((status, Estimate(float(counts[status]), note=f"of {total} claims")) for status in shown)
     verdict = f"Of {total} claims: {words}." if total else "No claim could be decided."
     return Headline(f"Does {reproduction.paper.title} hold up?", verdict, figures, _doubt(reproduction))
 
 
 def _doubt(reproduction: Reproduction) -> str:
-    """The strongest reason to doubt: the first claim that fails or depends on something, or what could not be read."""
-    for report in reproduction.reports:
-        for claim in report.claims:
-            if claim.status.startswith("depends on") or (claim.status == FAILS and not claim.beyond):
-                return f"{report.item.name}: “{claim.says}”: {claim.status} ({claim.figure})."
+    """The strongest reason to doubt: what fails or depends on something, cannot be tested, or could not be read."""
+    claims = [(report.item.name, claim) for report in reproduction.reports for claim in report.claims]
+    doubtful = [(n, c) for n, c in claims if c.status.startswith("depends on") or (c.status == FAILS and not c.beyond)]
+    for name, claim in doubtful or [(n, c) for n, c in claims if c.status == UNTESTABLE and not c.beyond]:
+        return f"{name}: “{claim.says}”: {claim.status} ({claim.figure})."
     for report in reproduction.reports:
         if report.reading is None:
             return f"{report.item.name} could not be read: {report.trouble}"
     return "No claim failed; whether the sizes of this profile are enough, each claim's interval tells."
+
+
+def _scoreboard(reproduction: Reproduction) -> Iterator[Section]:
+    """One row per claim of the paper."""
+    columns = ("the paper says", "where", "ours", "status", "if it is open: why, and what would decide it")
+    claims = [(r, claim) for r in reproduction.reports for claim in r.claims if not claim.beyond]
+    rows = tuple(
+        (c.claim.says, c.claim.where or report.item.name, c.figure, c.status, c.notes(report.minutes))
+        for report, c in claims
+    )
+    if rows:
+        yield Section("scoreboard", "Scoreboard", "One row per claim.", (Sheet("Every claim", columns, rows),))
+
+
+def _departures(reproduction: Reproduction) -> Iterator[Section]:
+    """Where the profile departs from the paper, and where items do, each sentence once."""
+    readings = [(report.item, report.reading) for report in reproduction.reports if report.reading is not None]
+    used = frozenset(name for _, reading in readings for name in reading.sizes)
+    smaller = departures(reproduction.paper.sizes, used) if reproduction.profile != "paper" else ""
+    items: dict[str, list[str]] = {}
+    for item, _ in readings:
+        for sentence in item.departs:
+            items.setdefault(sentence, []).append(item.name)
+    lines = [smaller] if smaller else []
+    lines += [f"{', '.join(names)}: {sentence}" for sentence, names in items.items()]
+    if lines:
+        yield Section("departures", "Where this departs from the paper", "\n".join(lines), ())
+
+
+def _beyond(reproduction: Reproduction) -> Iterator[Section]:
+    """Questions that the paper does not ask."""
+    claims = [claim for report in reproduction.reports for claim in report.claims if claim.beyond]
+    if claims:
+        columns = ("question", "answer", "figure", "rule")
+        sheet = replace(claims_sheet(claims), title="Questions that the paper does not ask", columns=columns)
+        yield Section("beyond", "Beyond the paper", "These are not counted among the paper's claims.", (sheet,))
 
 
 def _section(report: ItemReport, *, cells: bool) -> Section:
@@ -104,10 +148,11 @@ def _section(report: ItemReport, *, cells: bool) -> Section:
     text = f"{item.about} {report.jobs} jobs, {report.seconds / 60:.1f} min."
     if reading is None:
         return Section(item.name, title, f"{text} It could not be read: {report.trouble}", ())
-    text += f" Where it departs from the paper: {' '.join(reading.departs)}" if reading.departs else ""
     text += f" Some jobs failed: {report.trouble}" if report.trouble else ""
+    claims = [claim for claim in reading.claims if not claim.beyond]
+    first = (claims_sheet(claims),) if claims else ()
     every_cell = (reading.cells,) if cells and reading.cells.rows else ()
-    return Section(item.name, title, text, (claims_sheet(reading.claims), *reading.figures, *every_cell))
+    return Section(item.name, title, text, (*first, *reading.figures, *every_cell), folded=True)
 
 
 # ---- text
@@ -119,14 +164,17 @@ def markdown(reproduction: Reproduction, *, figures: dict[str, str] | None = Non
 
 
 def _lines(reproduction: Reproduction, figures: dict[str, str]) -> Iterator[str]:
-    first = _headline(reproduction)
+    whole = story(reproduction, cells=False)
     minutes = reproduction.seconds / 60
-    yield from (f"# {reproduction.paper.title}: profile {reproduction.profile}", "", f"**{first.verdict}**", "")
+    yield from (f"# {reproduction.paper.title}: profile {reproduction.profile}", "")
+    for finding in reproduction.findings:
+        yield from (f"- {finding}", "")
+    yield from (f"**{whole.first.verdict}**", "")
     yield from (f"    {command(reproduction)}", "", f"{minutes:.0f} minutes{_provenance_words(reproduction)}.", "")
-    yield from (f"Strongest reason to doubt: {first.doubt}", "", _MARKS, "")
-    for report in reproduction.reports:
-        section = _section(report, cells=False)
-        yield from (f"## {section.title}", "", section.text, "")
+    yield from (f"Strongest reason to doubt: {whole.first.doubt}", "", _MARKS, "")
+    for section in whole.sections:
+        if section.name != "findings":
+            yield from (f"## {section.title}", "", section.text.replace("\n", "\n\n"), "")
         for figure in section.figures:
             yield from _figure(figure, figures)
 
@@ -149,6 +197,9 @@ def _figure(figure: Figure, files: dict[str, str]) -> Iterator[str]:
     elif isinstance(figure, Lines):
         rows = [(series.name, *map(str, series.points)) for series in figure.series]
         yield from _table((figure.y, *figure.places), rows)
+    elif isinstance(figure, Grid):
+        cells = [(name, *map(str, row)) for name, row in zip(figure.rows, figure.cells, strict=True)]
+        yield from _table((" \\ ".join(figure.axes), *figure.columns), cells)
     if figure.caption:
         yield from (figure.caption, "")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from seamripper.papers.checks import CHECKS
 from seamripper.papers.claims import COUNTS, Claim, Clause
 from seamripper.papers.results import Labels, Range, Row, Select, Several, Units
 
-World = Literal["holds", "fails", "one seed", "wide"]
+World = Literal["holds", "fails", "one seed", "wide", "gates fail"]
 _SEEDS = (0, 1, 2)
 _STEP, _BASE, _NOISE = 0.1, 0.5, 1e-4
 """How far values lie apart that differ, where those lie that nothing fixes, and how much seeds differ."""
@@ -22,20 +23,32 @@ def planted_rows(claim: Claim, world: World, profile: str = "") -> list[Row]:
     """Rows of results in which a claim holds, fails, or cannot be decided: of one seed, or of seeds far apart.
 
     A claim that asks whether it depends on something "holds" where it does. One that is answered by what audits
-    conclude is given one answer in the world where it "holds" and another in the one where it "fails".
+    conclude is given one answer in the world where it "holds" and another in the one where it "fails". Where "gates
+    fail", the claim itself holds; in the other worlds the gates hold.
     """
+    values: dict[Place, Callable[[int], float]] = {}
+    for gate in claim.gates:
+        for labels in gate.select.cells():
+            _plant(gate.claim.clauses()[0], labels, values, holds=world != "gates fail")
+    gates = list(_all_rows(values, world))
+    if world == "gates fail":
+        return _merge(gates, planted_rows(replace(claim, gates=()), "holds", profile))
     if claim.check == COUNTS:
-        return list(_audits(claim, world))
+        return [*gates, *_audits(claim, world)]
     if claim.depends is not None:
         first, second = (claim.variant(value) for value in claim.depends.values)
         other: World = "fails" if world == "holds" else "holds" if world == "fails" else world
         ways = (first, "holds" if world == "fails" else world), (second, other)
         return _merge(*(planted_rows(way, each, profile) for way, each in ways))
-    values: dict[Place, Callable[[int], float]] = {}
     for clause in claim.clauses(profile):
         for labels in clause.select.cells():
             _plant(clause, labels, values, holds=world != "fails")
-    return [row for k, (place, value) in enumerate(values.items()) for row in _rows(place, value, world, k)]
+    return list(_all_rows(values, world))
+
+
+def _all_rows(values: Mapping[Place, Callable[[int], float]], world: World) -> Iterator[Row]:
+    for k, (place, value) in enumerate(values.items()):
+        yield from _rows(place, value, world, k)
 
 
 def _plant(clause: Clause, labels: Labels, values: dict[Place, Callable[[int], float]], *, holds: bool) -> None:

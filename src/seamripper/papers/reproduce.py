@@ -47,6 +47,8 @@ class ItemReport:
     seconds: float
     jobs: int
     trouble: str = ""
+    minutes: float | None = None
+    """What all of its jobs take, here or by the paper's record; None if nobody has measured it."""
 
     @property
     def claims(self) -> tuple[DecidedClaim, ...]:
@@ -60,7 +62,7 @@ class ItemReport:
             "covers": list(self.item.covers),
             "seconds": round(self.seconds, 1),
             "jobs": self.jobs,
-            "claims": [claim.as_record() for claim in self.claims],
+            "claims": [claim.as_record(self.minutes) for claim in self.claims],
             "trouble": self.trouble or None,
         }
 
@@ -82,6 +84,15 @@ class Reproduction:
         return Counter(claim.status for report in self.reports for claim in report.claims if not claim.beyond)
 
     @property
+    def findings(self) -> tuple[str, ...]:
+        """The sentences of the paper's findings that these items are about."""
+        about = [claim for report in self.reports for claim in report.item.claims]
+        decided = [claim for report in self.reports for claim in report.claims]
+        readings = {report.item.name: report.reading for report in self.reports}
+        results = {name: reading.results for name, reading in readings.items() if reading and reading.results}
+        return tuple(f.sentence(decided, results) for f in self.paper.findings if any(map(f.is_about, about)))
+
+    @property
     def seconds(self) -> float:
         """What all the runs took."""
         return sum(report.seconds for report in self.reports)
@@ -93,6 +104,7 @@ class Reproduction:
             "profile": self.profile,
             "store": str(self.folder),
             "claims": dict(self.counts),
+            "findings": list(self.findings),
             "seconds": round(self.seconds, 1),
             "items": [report.as_record() for report in self.reports],
             "made": dict(self.made),
@@ -182,7 +194,8 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
         reading = paper.read(item, Results(rows, images), profile)  # type: ignore[arg-type]
     except ExperimentError as e:
         return ItemReport(item, None, seconds, jobs, "; ".join([str(e), *failed]))
-    return ItemReport(item, reading, seconds, jobs, "; ".join(failed))
+    minutes = (seconds or paper.seconds(item, profile) or 0.0) / 60 or None
+    return ItemReport(item, reading, seconds, jobs, "; ".join(failed), minutes)
 
 
 def _seconds_before(folder: Path) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seamripper.papers.checks import CHECKS, FAILS, HOLDS, Over
-from seamripper.papers.claims import COUNTS, Claim, Clause
+from seamripper.papers.claims import COUNTS, Claim, Clause, Gate
 from seamripper.papers.results import Labels, Range, Select, Several
 
 Names = Mapping[str, Mapping[Any, str] | str]
@@ -63,8 +63,14 @@ def rule_of(claim: Claim, names: Names, profile: str = "") -> str:
         looks = sum(1 for clause in claim.clauses(profile) for _ in clause.select.cells())
         corrected = f", not corrected for {looks} looks" if claim.over == "some" else ""
         interval = f" (95 % interval{corrected})" if claim.over != "best" and claim.check != "varies" else ""
+    gates = "".join(f" Testable if {gate.says}: {_gate_rule(gate, names)}." for gate in claim.gates)
     remark = f" {claim.remark}" if claim.remark else ""
-    return f"{rule[0].upper()}{rule[1:]}{interval}.{remark}"
+    return f"{rule[0].upper()}{rule[1:]}{interval}.{gates}{remark}"
+
+
+def _gate_rule(gate: Gate, names: Names) -> str:
+    (clause,) = gate.claim.clauses()
+    return _clause_rule(clause, gate.claim, names)
 
 
 def _clause_rule(clause: Clause, claim: Claim, names: Names) -> str:

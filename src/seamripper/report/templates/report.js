@@ -82,6 +82,10 @@
     }));
   }
 
+  const folded = [...document.querySelectorAll("details.folded")];
+  // What is folded on the screen is not missing on paper.
+  addEventListener("beforeprint", () => folded.forEach((part) => { part.open = true; }));
+
   const ground = document.getElementById("ground");
   ground.addEventListener("click", () => {
     const root = document.documentElement;
