@@ -1,0 +1,113 @@
+"""What the items of Balogh & Jelasity 2025 have in common: sizes, networks, samples, indices and names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seamripper.experiment import Data, Network
+from seamripper.papers.claims import Gate
+from seamripper.papers.profiles import Profile, Size
+from seamripper.papers.results import Select
+
+CUTS = {
+    "resnet": tuple(f"layer{stage}.{block}" for stage in (1, 2, 3, 4) for block in (0, 1)),
+    "vit": tuple(f"blocks.{k}" for k in range(12)),
+}
+"""Every residual block of ResNet-18, every encoder block of ViT-Ti."""
+SETS = {"cifar10": "cifar10", "fashion": "fashion/greyscale?size=32"}
+"""The first set, and the second: Fashion-MNIST stands here for SVHN and ImageNet, which no registry carries."""
+INDICES = {"linear_cka": "LCKA", "pwcca_ding": "PWCCA", "opd": "OPD", "direct_structural": "DM (struct.)"}
+FUNCTIONAL = {"direct": "DM (func.)", "task": "TLM"}
+DISTANCES = ("pwcca_ding", "opd", "direct_structural")
+BASE = {"resnet": 0.6, "vit": 0.4}
+"""What a network must reach on CIFAR-10 for a claim about it to be testable. The bounds are ours."""
+
+SIZES = {
+    "resnet": Size("ResNet-18s as {}", "zoo:resnet18?stem=3x3&width=0.25", "zoo:resnet18?stem=3x3"),
+    "vit": Size("ViTs as {}", "zoo:vit_tiny?dim=64&heads=4&patch=8", "zoo:vit_tiny"),
+    "seeds": Size("{#} networks of each kind", (0, 1, 2, 3), tuple(range(10))),
+    "few_seeds": Size("{#} of them for what takes long", (0, 1, 2), tuple(range(10))),
+    "second_seeds": Size("{#} networks on the second set", (0, 1, 2), tuple(range(10))),
+    "images": Size("trained on {} images", 20_000, None),
+    "second_images": Size("trained on {} images of the second set", 10_000, None),
+    "training": Size("trained with {}", "balogh?lr=0.002&batch=128&epochs=8&schedule=cosine&warmup=0.05", "balogh"),
+    "vit_training": Size(
+        "ViTs trained with {}", "balogh?lr=0.001&batch=128&epochs=12&schedule=cosine&warmup=0.05", "balogh"
+    ),
+    "second_training": Size(
+        "on the second set trained with {}", "balogh?lr=0.002&batch=128&epochs=4&schedule=cosine&warmup=0.05", "balogh"
+    ),
+    "scored": Size("similarity measured on {} test images", 1000, None),
+    "fit": Size("stitches fitted on {} images", 1000, None),
+    "task": Size(
+        "task stitches trained with {}", "task?init=direct&epochs=5", "task?init=direct&epochs=30&augment=flip_crop"
+    ),
+    "energy": Size(
+        "energy detectors with {}",
+        "distribution?detector=energy&width=0.125",
+        "distribution?detector=energy&width=1&epochs=100&tune_epochs=20",
+    ),
+    "ranks": Size(
+        "approximations of {#} ranks",
+        (128, 64, 32, 16, 8, 4, 2, 1),
+        (512, 448, 384, 320, 256, 192, 128, 64, 32, 16, 8, 4, 2, 1),
+    ),
+    "small_resnet": Size(
+        "ResNets of two cues as {}", "zoo:resnet18?stem=3x3&width=0.125", "zoo:resnet18?stem=3x3"
+    ),
+    "cue_images": Size("networks of two cues trained on {} images", 5000, None),
+    "probed": Size("probes fitted on {} images", 2000, None),
+}
+
+NAMES: dict[str, Any] = {
+    "receiver": {"resnet": "ResNet-18", "vit": "ViT-Ti", "resnet-fashion": "ResNet-18 on Fashion-MNIST",
+                 "vit-fashion": "ViT-Ti on Fashion-MNIST"},
+    "model": {"resnet": "ResNet-18", "vit": "ViT-Ti"},
+    "where": {"within": "within a network", "between": "between networks"},
+    "receiver_cut": {cut: f"Block {k}" for cuts in CUTS.values() for k, cut in enumerate(cuts, 1)},
+    "matching": FUNCTIONAL,
+    "noun": {"receiver": "architecture", "measure": "index"},
+}  # fmt: skip
+
+
+def networks(own: Profile, *kinds: str) -> dict[str, Network]:
+    """Networks of these kinds on CIFAR-10, one for each seed."""
+    trainings = {"resnet": own.training, "vit": own.vit_training} if "vit" in kinds else {"resnet": own.training}
+    return {
+        kind: Network(
+            train=getattr(own, kind), data="cifar10", n=own.images, seeds=own.seeds, training=trainings[kind]
+        )
+        for kind in kinds
+    }
+
+
+def second_networks(own: Profile, *kinds: str) -> dict[str, Network]:
+    """Networks of these kinds on the second set."""
+    return {
+        f"{kind}-fashion": Network(
+            train=getattr(own, kind),
+            data=SETS["fashion"],
+            n=own.second_images,
+            seeds=own.second_seeds,
+            training=own.second_training,
+        )
+        for kind in kinds
+    }
+
+
+def samples(own: Profile, which: str = "cifar10") -> Data:
+    """The samples of an item: those that stitches are fitted on, and those that everything is scored on."""
+    return Data(name=SETS[which], n=own.fit, n_test=own.scored)
+
+
+def good_enough(*kinds: str) -> tuple[Gate, ...]:
+    """The gates of a claim about networks of these kinds: they have learnt their task."""
+    return tuple(
+        Gate(
+            f"{NAMES['receiver'][kind]} reaches {BASE[kind]:g} of CIFAR-10",
+            Select("accuracy", kind="train", model=kind),
+            "at least",
+            bound=BASE[kind],
+        )
+        for kind in kinds
+    )

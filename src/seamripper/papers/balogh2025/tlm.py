@@ -1,0 +1,116 @@
+"""Table 1's row of task loss matching, and the matrices of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from seamripper.experiment import Experiment, FunctionalPart
+from seamripper.papers.balogh2025.derived import identified
+from seamripper.papers.balogh2025.setting import CUTS, NAMES, good_enough, networks, samples
+from seamripper.papers.balogh2025.table_1 import KINDS, share, table
+from seamripper.papers.claims import Claim
+from seamripper.papers.items import Item, PaperGrid
+from seamripper.papers.profiles import Profile
+from seamripper.papers.results import Row, Select
+
+
+def ring(kind: str, seeds: tuple[int, ...], energy: str) -> Iterator[FunctionalPart]:
+    """Every network of some seeds into itself, and into the next one: each is once a sender and once a receiver."""
+    for step, detectors in ((0, ("distribution", energy)), (1, ("distribution",))):
+        for k, seed in enumerate(seeds):
+            yield FunctionalPart(
+                senders=(f"{kind}/{seed}",),
+                receivers=(f"{kind}/{seeds[(k + step) % len(seeds)]}",),
+                pairing="all",
+                cuts=CUTS[kind],
+                matchings=("direct", "task"),
+                ood=detectors,
+            )
+
+
+def matrices(own: Profile, name: str, about: str) -> Experiment:
+    """Task and direct matching within networks and between them, with detectors. Two items ask for it."""
+    return Experiment(
+        name=name,
+        about=about,
+        data=samples(own),
+        models=networks(own, *KINDS),
+        matchings={"task": own.task},
+        functional=tuple(part for kind in KINDS for part in ring(kind, own.few_seeds, own.energy)),
+    )
+
+
+def _experiment(own: Profile) -> Experiment:
+    return matrices(own, "table-1-tlm", "layers identified by task loss matching (Balogh & Jelasity 2025, Table 1)")
+
+
+def accuracy(kind: str, **labels: Any) -> Select:
+    """Relative accuracies of stitches within a family."""
+    return Select("relative_accuracy", kind="functional", sender=kind, receiver=kind, **labels)
+
+
+def _derive(rows: Sequence[Row]) -> Iterator[Row]:
+    yield from identified(rows)
+    yield from far_and_near(rows)
+
+
+def far_and_near(rows: Sequence[Row]) -> Iterator[Row]:
+    """For each network and matching: mean relative accuracy at the same layer, and between layers far apart."""
+    groups: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        if row.get("kind") != "functional" or row["figure"] != "relative_accuracy":
+            continue
+        cuts = CUTS[row["receiver"]]
+        steps = abs(cuts.index(row["sender_cut"]) - cuts.index(row["receiver_cut"]))
+        name = "same layer" if steps == 0 else "far apart" if 2 * steps >= len(cuts) else None
+        where = "within" if row["sender_seed"] == row["receiver_seed"] else "between"
+        if name is not None:
+            key = row["receiver"], row["receiver_seed"], row["matching"], where, name
+            groups.setdefault(key, []).append(row["value"])
+    for (receiver, seed, matching, where, name), values in groups.items():
+        labels = {"receiver": receiver, "receiver_seed": seed, "matching": matching, "where": where, "layers": name}
+        yield {**labels, "figure": "mean_relative_accuracy", "value": sum(values) / len(values), "n": len(values)}
+
+
+def mean_accuracy(kind: Any, layers: str, matching: str = "task", where: str = "within") -> Select:
+    """The mean relative accuracy of a network at the same layer, or between layers at least half the depth apart."""
+    select = Select("mean_relative_accuracy", receiver=kind, matching=matching, where=where, layers=layers)
+    words = "at the same layer" if layers == "same layer" else "between layers at least half the depth apart"
+    return select.with_name(f"mean relative accuracy {words} by {NAMES['matching'][matching]}")
+
+
+_RESNET, _VIT = good_enough("resnet"), good_enough("vit")
+CLAIMS = (
+    Claim("Within a network, task loss matching often fails to find a layer most similar to itself",
+        "64 % and 24 %; Table 1", share("TLM", "within", KINDS), "below",
+        Select(measure="DM (func.)").with_name("that of direct matching"), gates=(*_RESNET, *_VIT)),
+    Claim("Task loss matching performs very poorly between networks", "35 % and 10 %; Table 1",
+        share("TLM", "between", KINDS), "at most", bound=0.5, gates=(*_RESNET, *_VIT)),
+    Claim("Direct matching (func.) outperforms task loss matching between ResNets", "66 % and 35 %; section 3.2",
+        share("DM (func.)", "between", "resnet"), "above", Select(measure="TLM").with_name("that of TLM"),
+        gates=_RESNET),
+    Claim("Task loss matching indicates high similarity between layers far apart", "Fig. 1a, section 3.3",
+        mean_accuracy(KINDS, "far apart"), "at least", bound=0.8, gates=(*_RESNET, *_VIT)),
+    Claim("It is just as high as for the same layer", "section 3.3", mean_accuracy(KINDS, "far apart"), "no worse",
+        Select(layers="same layer").with_name("that at the same layer"), bound=0.05, gates=(*_RESNET, *_VIT)),
+    Claim("Direct matching does not indicate it", "Fig. 2", mean_accuracy(KINDS, "far apart", "direct"), "below",
+        Select(matching="task").with_name("that by task loss matching"), gates=(*_RESNET, *_VIT)),
+)  # fmt: skip
+SHOWS = (
+    table("Table 1: task loss matching and direct matching", ("TLM", "DM (func.)")),
+    *(
+        PaperGrid(f"{NAMES['receiver'][kind]} into itself: relative accuracy by {NAMES['matching'][matching]}",
+            accuracy(kind, matching=matching, sender_seed=0, receiver_seed=0, sender_cut=CUTS[kind],
+                receiver_cut=CUTS[kind]))
+        for kind in KINDS for matching in ("task", "direct")
+    ),
+)  # fmt: skip
+_DEPARTS = (
+    "Each network is stitched into itself and into the next one, where the paper stitches every pair. Task stitches are "
+    "trained without augmentation in the quick profile."
+)
+ITEM = Item("table-1-tlm", ("Table 1", "Fig. 1a"),
+    "Task loss matching, every layer to every layer, within networks and between them: which layer it finds most "
+    "similar, and how well distant layers stitch.", _experiment, CLAIMS, SHOWS, (_DEPARTS,), NAMES,
+    derive=_derive)  # fmt: skip
