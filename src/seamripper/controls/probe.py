@@ -85,7 +85,7 @@ def halves(ids: Tensor, *, seed: int = 0) -> tuple[Tensor, Tensor]:
     """The rows of the samples to choose by, and of those to report on: drawn by their ids and the seed.
 
     >>> [half.tolist() for half in halves(torch.arange(7))]
-    [[0, 3, 5], [1, 2, 4, 6]]
+    [[0, 3, 6], [1, 2, 4, 5]]
     """
     order = order_of(ids, seed=seed ^ _SALT)
     middle = len(ids) // 2
