@@ -57,7 +57,7 @@ def test_options(folder: Path) -> None:
 def test_a_file_that_is_missing_is_named_with_where_to_have_it(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"There is no file .*test_32x32\.mat.*ufldl\.stanford\.edu/housenumbers"):
         load_data(f"svhn:{tmp_path}", "test")
-    with pytest.raises(DataError, match="needs a path"):
+    with pytest.raises(DataError, match="needs a folder: 'svhn:FOLDER'"):
         load_data("svhn")
 
 

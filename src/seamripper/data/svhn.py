@@ -35,9 +35,9 @@ class Svhn(DataSet):
 
     name: ClassVar[str] = "svhn"
     about: ClassVar[str] = "digits of house numbers, 73,257 + 26,032 of 32x32; your own copy of the .mat files"
-    takes: ClassVar[str] = "path"
+    takes: ClassVar[str] = "folder"
 
-    path: str
+    folder: str
     size: int | None = None
     """Images of size x size, resized (bilinear); None leaves them as they are."""
 
@@ -46,13 +46,13 @@ class Svhn(DataSet):
         return resize_samples(self.select(self._digits(check_split(split)), n=n, seed=seed), self.size)
 
     def _digits(self, split: str) -> Samples:
-        path = Path(self.path).expanduser() / _FILES[split]
+        path = Path(self.folder).expanduser() / _FILES[split]
         if not path.is_file():
             raise DataError(f"There is no file {path}. {_ADVICE} Say where they are after the colon: 'svhn:FOLDER'.")
         pixels, labels = _arrays(path)
         first_id = _FIRST_ID[split]
         return Samples(
-            name=f"{self.name}:{self.path}",
+            name=f"{self.name}:{self.folder}",
             inputs=torch.from_numpy(np.ascontiguousarray(pixels.transpose(3, 2, 0, 1))),
             labels=torch.from_numpy(labels % 10),
             ids=torch.arange(first_id, first_id + len(labels)),
