@@ -166,6 +166,8 @@ _COMMANDS = [
     (f"{TRAIN} --data folder:damaged", "DataError", "png could not be read as an image"),
     (f"{TRAIN} --data recordings:quiet", "DataError", "quiet"),
     (f"{TRAIN} --data recordings:nowhere", "DataError", "There is no folder nowhere"),
+    (f"{TRAIN} --data svhn", "DataError", "needs a folder"),
+    (f"{TRAIN} --data svhn:nowhere", "DataError", "There is no file nowhere/train_32x32.mat"),
     ("train zoo:R_1111 --training ?epochs=1 --out new.safetensors --data folder:one", "DataError", "at least 2 sam"),
     ("train zoo:lenet?channels=1 --out new.safetensors --data digits", "DataError", "channels=3"),
     ("train zoo:lenet?classes=5 --out new.safetensors --data digits", "DataError", "classes=10"),

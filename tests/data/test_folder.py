@@ -61,8 +61,43 @@ def test_a_test_class_that_train_has_not_is_refused(tmp_path: Path) -> None:
 
 def test_train_without_test_is_refused(tmp_path: Path) -> None:
     paint(tmp_path / "train" / "a" / "x.png")
-    paint(tmp_path / "val" / "a" / "x.png")
-    with pytest.raises(DataError, match="has a folder 'train' but no folder 'test'"):
+    paint(tmp_path / "dev" / "a" / "x.png")
+    with pytest.raises(DataError, match="has a folder 'train' but no folder 'test' or 'val'"):
+        load_data(f"folder:{tmp_path}")
+
+
+@pytest.fixture
+def imagenet(tmp_path: Path) -> Path:
+    """Two classes in ImageNet's usual layout."""
+    for k, wordnet in enumerate(("n01440764", "n01443537")):
+        for number in range(3):
+            paint(tmp_path / "train" / wordnet / f"{wordnet}_{number}.JPEG", colour=(10 * k, 0, 0), size=(50, 40))
+        paint(tmp_path / "val" / wordnet / f"ILSVRC2012_val_{k:08d}.JPEG", colour=(10 * k, 200, 0), size=(40, 50))
+    return tmp_path
+
+
+def test_imagenet_as_it_is_usually_laid_out(imagenet: Path) -> None:
+    train, test = (load_data(f"folder:{imagenet}", split, size=8) for split in ("train", "test"))
+    assert train.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert test.labels.tolist() == [0, 1]
+    assert test.ids.tolist() == [6, 7]
+    # JPEG is not exact.
+    assert (pixels(test)[:, :, 4, 4].float() - torch.tensor([[0, 200, 0], [10, 200, 0]])).abs().max() <= 3
+
+
+def test_a_test_folder_without_classes_leaves_the_score_to_val(imagenet: Path) -> None:
+    paint(imagenet / "test" / "ILSVRC2012_test_00000001.JPEG")
+    assert load_data(f"folder:{imagenet}", "test", size=8).labels.tolist() == [0, 1]
+    # One with classes is the test.
+    paint(imagenet / "test" / "n01443537" / "x.JPEG")
+    (imagenet / "test" / "ILSVRC2012_test_00000001.JPEG").unlink()
+    assert load_data(f"folder:{imagenet}", "test", size=8).labels.tolist() == [1]
+
+
+def test_a_val_folder_that_is_not_sorted_into_classes_is_refused(tmp_path: Path) -> None:
+    paint(tmp_path / "train" / "n01440764" / "x.JPEG")
+    paint(tmp_path / "val" / "ILSVRC2012_val_00000001.JPEG")
+    with pytest.raises(DataError, match=r"val has images in no class folder.*the same names: val/<class>/"):
         load_data(f"folder:{tmp_path}")
 
 

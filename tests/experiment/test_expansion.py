@@ -124,7 +124,7 @@ def test_an_experiment_that_asks_for_nothing(models: dict[str, Network]) -> None
         graph_of(Experiment(name="empty", models=models))
     assert str(e.value) == (
         "The experiment 'empty' asks for nothing: add [[audit]], [[call]], [[compare]], [[control]], [[noise]], "
-        "[[pictures]] or [[stitch]]."
+        "[[pictures]], [[probe]] or [[stitch]]."
     )
 
 

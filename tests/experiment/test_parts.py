@@ -83,6 +83,12 @@ controls = ["self", "random_sender"]
 audits = ["margin", "conflict"]
 seeds = [0]
 
+[[probe]]
+models = ["digit/0"]
+cuts = ["layer2"]
+ranks = [2]
+measures = ["linear_cka"]
+
 [[pictures]]
 senders = ["digit/1"]
 receivers = ["digit/0"]

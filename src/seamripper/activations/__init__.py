@@ -2,7 +2,17 @@
 
 from seamripper.activations.activations import Activations
 from seamripper.activations.collect import collect, require_finite
+from seamripper.activations.principal import PrincipalDirections, principal_directions
 from seamripper.activations.recorded import replay
 from seamripper.activations.sampling import Sampling, rows_of
 
-__all__ = ["Activations", "Sampling", "collect", "replay", "require_finite", "rows_of"]
+__all__ = [
+    "Activations",
+    "PrincipalDirections",
+    "Sampling",
+    "collect",
+    "principal_directions",
+    "replay",
+    "require_finite",
+    "rows_of",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,6 +52,12 @@ class Activations:
     def beside(self, index: Tensor | slice) -> Context:
         """The context of the samples at `index`."""
         return {name: value[index] for name, value in self.context.items()}
+
+    def take(self, index: Tensor) -> Activations:
+        """The activations of the samples at `index`, in that order."""
+        columns = {name: getattr(self, name)[index] for name in ("values", "labels", "ids")}
+        mask = None if self.mask is None else self.mask[index]
+        return replace(self, **columns, context=self.beside(index), kept="memory", mask=mask)
 
     def counting_tokens(self) -> Tensor | None:
         """The mask as one of the positions at the cut (n, tokens); None if all of them count."""

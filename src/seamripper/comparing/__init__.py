@@ -4,6 +4,7 @@
 the pass, `Prepared.add_to` makes the pass, or a part of it, into `Sums`, and `Prepared.comparison` makes their values.
 """
 
+from seamripper.comparing.approximations import Approximation, Representation, direct_functional
 from seamripper.comparing.compare import Prepared, compare
 from seamripper.comparing.comparison import Comparison, Matrix
 from seamripper.comparing.pairing import Pairing, pair_activations
@@ -11,16 +12,19 @@ from seamripper.comparing.request import Request, Rule, Stitching, batch_for, re
 from seamripper.comparing.sums import Sums
 
 __all__ = [
+    "Approximation",
     "Comparison",
     "Matrix",
     "Pairing",
     "Prepared",
+    "Representation",
     "Request",
     "Rule",
     "Stitching",
     "Sums",
     "batch_for",
     "compare",
+    "direct_functional",
     "pair_activations",
     "requested_measures",
 ]

@@ -75,10 +75,21 @@ def pair_activations(
     places = len(a) // len(x)
     mask = _mask(x, y)
     fold_of = (torch.arange(len(x)) % FOLDS).repeat_interleave(places)
-    ids = x.ids if int(x.ids.min()) >= 0 else torch.arange(len(x))
-    single = torch.arange(len(x)) * places + draw_positions(ids, (places, 1), seed=0, mask=mask)
+    single = _drawn(x.ids, places, mask)
     every = slice(None) if mask is None else mask.flatten()
     return Pairing(Pair.of(a[every], b[every], fold_of=fold_of[every]), Pair.of(a[single], b[single]), sampling)
+
+
+def drawn_rows(activations: Activations) -> Tensor:
+    """One row per sample, at a position of it that is drawn by its id."""
+    rows = rows_of(activations.values, activations.cut.layout, "positions")
+    return rows[_drawn(activations.ids, len(rows) // len(activations), activations.counting_tokens())]
+
+
+def _drawn(ids: Tensor, places: int, mask: Tensor | None) -> Tensor:
+    """Which rows are drawn, one of each sample, where a sample has so many places."""
+    ids = ids if int(ids.min()) >= 0 else torch.arange(len(ids))
+    return torch.arange(len(ids)) * places + draw_positions(ids, (places, 1), seed=0, mask=mask)
 
 
 def _mask(x: Activations, y: Activations) -> Tensor | None:

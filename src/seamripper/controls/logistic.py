@@ -11,11 +11,14 @@ _TOLERANCE = 1e-8
 """For the largest entry of the gradient: far below what could change an answer."""
 
 
-def logistic_answers(fit: Tensor, labels: Tensor, test: Tensor, *, classes: int, l2: float) -> Tensor:
+def logistic_answers(
+    fit: Tensor, labels: Tensor, test: Tensor, *, classes: int, l2: float, span: Tensor | None = None
+) -> Tensor:
     """The scores (n, classes) of the rows `test`, by a logistic regression on the rows `fit`, standardised by these.
 
     It minimises mean(−log p(label)) + l2/2 · ‖W‖², with no penalty on the bias, over the classes that occur among the
-    labels; the others are never the answer.
+    labels; the others are never the answer. If the rows differ from each other only within the columns of `span` (d,
+    k), the weights are searched there: the same minimum, with k unknowns for each class in place of d.
 
     >>> fit, labels = torch.tensor([[-1.0], [1.0], [-2.0], [2.0]]).double(), torch.tensor([0, 2, 0, 2])
     >>> logistic_answers(fit, labels, torch.tensor([[-0.5], [3.0]]).double(), classes=3, l2=0.1).argmax(1)
@@ -25,8 +28,13 @@ def logistic_answers(fit: Tensor, labels: Tensor, test: Tensor, *, classes: int,
     centre, scale = fit.mean(0), fit.std(0, correction=0)
     # A column that is constant but for rounding must not be blown up to the size of the others.
     scale = torch.where(scale > 1e-6 * fit.square().mean(0).sqrt(), scale, torch.ones_like(scale))
-    weight, bias = fit_logistic((fit - centre) / scale, own, l2=l2)
-    scores = (test - centre) / scale @ weight.mT + bias
+    rows, others = (fit - centre) / scale, (test - centre) / scale
+    if span is not None:
+        # As where rows are fewer than columns: weights outside the span of the rows only add to the penalty.
+        across, _ = torch.linalg.qr(span / scale[:, None])
+        rows, others = rows @ across, others @ across
+    weight, bias = fit_logistic(rows, own, l2=l2)
+    scores = others @ weight.mT + bias
     answers = scores.new_full((len(test), classes), float(scores.min()) - 1)
     answers[:, classes_present] = scores
     return answers

@@ -3,6 +3,7 @@
 ::
 
     PATH/train/<class>/*  and  PATH/test/<class>/*   the splits as they are
+    PATH/train/<class>/*  and  PATH/val/<class>/*    the same: ImageNet calls what is scored `val`
     PATH/<class>/*                                   one file in five, by a hash of its path, is for the test
     PATH/*                                           the same, with one class
 """
@@ -84,7 +85,7 @@ class FileSet(DataSet):
         """The files of a split and, for each, its place among them as the input of a sample, unread."""
         train, test, classes = self._listing(Path(self.path).expanduser())
         chosen, first_id = (train, 0) if check_split(split) == "train" else (test, len(train))
-        name = f"{self.name}:{self.path}"
+        name, numbers = f"{self.name}:{self.path}", {label: number for number, label in enumerate(classes)}
         if not chosen:
             raise DataError(
                 f"{name} has no {self.files} in its {split} split ({len(train)} train, {len(test)} test). "
@@ -93,7 +94,7 @@ class FileSet(DataSet):
         samples = Samples(
             name,
             inputs=torch.arange(len(chosen)),
-            labels=torch.tensor([classes.index(label) for label, _ in chosen]),
+            labels=torch.tensor([numbers[label] for label, _ in chosen]),
             ids=torch.arange(first_id, first_id + len(chosen)),
             classes=len(classes),
             source=name,
@@ -104,19 +105,25 @@ class FileSet(DataSet):
         """(class, file) of train and of test, and the classes, all sorted."""
         if not root.is_dir():
             raise DataError(f"There is no folder {root}. Say which one after the colon: '{self.name}:PATH'.")
-        if (root / "train").is_dir() and (root / "test").is_dir():
-            train, test = self._files(root / "train"), self._files(root / "test")
+        scored = _test_folder(root)
+        if (root / "train").is_dir() and scored is not None:
+            train, test = self._files(root / "train"), self._files(scored)
             classes = sorted({label for label, _ in train})
             unknown = sorted({label for label, _ in test} - set(classes))
+            if unknown == [""]:
+                raise DataError(
+                    f"{scored} has {self.files} in no class folder, and {root / 'train'} has class folders. Sort them "
+                    f"into folders of the same names: {scored.name}/<class>/."
+                )
             if unknown:
                 raise DataError(
-                    f"{root / 'test'} has classes that {root / 'train'} does not have: {word_list(unknown)}. "
+                    f"{scored} has classes that {root / 'train'} does not have: {word_list(unknown)}. "
                     "Both must have folders with the same names."
                 )
             return train, test, classes
         if (root / "train").is_dir() and _folders(root / "train"):
             raise DataError(
-                f"{root} has a folder 'train' but no folder 'test'. Rename the folder of test files to 'test'."
+                f"{root} has a folder 'train' but no folder 'test' or 'val'. Rename the folder of test files to 'test'."
             )
         every = self._files(root)
         tested = [held_out(path.relative_to(root).as_posix()) for _, path in every]
@@ -153,6 +160,15 @@ def held_out(key: str) -> bool:
     """
     first = hashlib.sha256(key.encode()).digest()[:8]
     return int.from_bytes(first) % 5 == 0
+
+
+def _test_folder(root: Path) -> Path | None:
+    """The folder of the test split: `test`, or `val` where there is none, or where only `val` has class folders.
+
+    ImageNet's own `test` has no classes: its labels were never published.
+    """
+    there = [root / name for name in ("test", "val") if (root / name).is_dir()]
+    return next((folder for folder in there if _folders(folder)), there[0] if there else None)
 
 
 def _folders(root: Path) -> list[Path]:

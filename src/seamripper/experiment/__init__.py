@@ -17,6 +17,7 @@ from seamripper.experiment.parts.compare import ComparePart
 from seamripper.experiment.parts.control import ControlPart
 from seamripper.experiment.parts.noise import NoisePart
 from seamripper.experiment.parts.pictures import PicturesPart
+from seamripper.experiment.parts.probe import ProbePart
 from seamripper.experiment.parts.stitch import StitchPart
 from seamripper.experiment.plan import Plan, plan
 from seamripper.experiment.results import as_arrow, as_pandas, export, table
@@ -37,6 +38,7 @@ __all__ = [
     "Part",
     "PicturesPart",
     "Plan",
+    "ProbePart",
     "Ray",
     "Standing",
     "StitchPart",

@@ -184,6 +184,23 @@ class Expansion:
         """A stitch as a content has it, and where a user's file for it is."""
         return ("auto", {}) if word == "auto" else self.identities.word(STITCHES, word, also=["auto"])
 
+    def measures(self, asked: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
+        """Measures as words of a content, in which a user's own file goes by its sha256, and where files are."""
+        words, located, files = list[str](), list[str](), dict[str, Any]()
+        for word in asked:
+            content, place, where = self.identities.own_file(word)
+            words.append(content)
+            located.append(place)
+            files |= where
+
+        def look() -> bool:
+            from seamripper.comparing import requested_measures
+
+            return bool(requested_measures(located))
+
+        self.identities.remember(["measures", words], look)
+        return words, files
+
 
 def pair_labels(sender: Net, receiver: Net, a: str | None = None, b: str | None = None) -> dict[str, Any]:
     """The labels of a pair, and of the cuts at which it is joined."""

@@ -269,12 +269,17 @@ def count_shared(name: str, ids: Tensor, samples: Samples | Paired) -> int:
 
     Variants of a set ("mnist/digit", "mnist/colour") show the same samples, by the same ids.
     """
-    if _family(name) != _family(samples.name):
+    if family_of(name) != family_of(samples.name):
         return 0
     return int(torch.isin(samples.ids, ids).sum())
 
 
-def _family(name: str) -> str:
+def family_of(name: str) -> str:
+    """The data set that samples of this name are from: those of one family are known by the same ids.
+
+    >>> family_of("mnist/digit?size=32"), family_of("folder:some/path")
+    ('mnist', 'folder:some/path')
+    """
     # Options change what is shown and not which samples they are; the slash in "folder:some/path" is no variant's.
     word = name.partition("?")[0]
     return word if ":" in word else word.partition("/")[0]

@@ -58,7 +58,7 @@ class ComparePart(Pairs, Part):
         """One job for each pair; with parts, one for each part and one that merges them."""
         data = expansion.experiment.samples(self.data, "a [[compare]]")
         samples = expansion.samples(data, self.split)
-        measures, files = self._measures(expansion)
+        measures, files = expansion.measures(self.measures)
         rule = expansion.identities.remember(
             ["rule", self.model_dump(include=set(_RULE)), samples.n], lambda: self._rule(samples.n)
         )
@@ -86,23 +86,6 @@ class ComparePart(Pairs, Part):
                 expansion.helpers[job.key] = job
                 passes.append(job.key)
             yield Job("compare", content, labels, (*needs, *passes), {**where, "passes": passes})
-
-    def _measures(self, expansion: Expansion) -> tuple[list[str], dict[str, Any]]:
-        """The measures as words of a content, in which a user's own file goes by its sha256, and where files are."""
-        words, located, files = list[str](), list[str](), dict[str, Any]()
-        for word in self.measures:
-            content, place, where = expansion.identities.own_file(word)
-            words.append(content)
-            located.append(place)
-            files |= where
-
-        def look() -> bool:
-            from seamripper.comparing import requested_measures
-
-            return bool(requested_measures(located))
-
-        expansion.identities.remember(["measures", words], look)
-        return words, files
 
     def _rule(self, n: int) -> dict[str, Any]:
         """The rule of a comparison of n samples, in no more parts than it has batches."""
