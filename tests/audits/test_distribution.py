@@ -179,7 +179,7 @@ def test_scores_are_of_the_very_activations(make: Any) -> None:
     whole = make.case("vectors", seeds=(3,))
     outcome = whole.sender_outcome(3)
     detector = FastDetector(Distribution(), whole.receiver, whole.fit.receiver)
-    reading = StitchedReader(whole, detector, whole.test, seed=0).read([outcome])[0]
+    reading = StitchedReader(whole.receiver, detector, whole.test, seed=0).read([outcome])[0]
     assert outcome.match is not None
     with torch.no_grad():
         native = whole.receiver.head(whole.test.receiver.inputs)

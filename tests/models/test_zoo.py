@@ -293,6 +293,9 @@ def test_autoencoders_have_no_classes() -> None:
         ("resnet18?form=keras", "The zoo network 'resnet18' has no option 'form'"),
         ("mobilenet_v2?normalise=tf", "to be 'none', 'torchvision', 'lite' or 'caffe', but got 'tf'"),
         ("mobilenet_v3", "did you mean 'mobilenet_v2'"),
+        ("vit_tiny?dim=0", "Expected dim of the zoo network 'vit_tiny' to be a whole number of at least 1"),
+        ("vit_tiny?depth=0", "Expected depth of the zoo network 'vit_tiny' to be a whole number of at least 1"),
+        ("vit_tiny?heads=two", "Expected heads of the zoo network 'vit_tiny' to be a whole number of at least 1"),
         ("resnet18?width", "Expected options like"),
         ("resnet18?width=1&width=2", "given twice"),
     ],
@@ -307,6 +310,21 @@ def test_wrong_words_are_told(text: str, message: str) -> None:
 def test_wrong_types_are_told(value: object) -> None:
     with pytest.raises(ModelError, match="classes"):
         Architecture.parse("lenet", classes=value)  # type: ignore[dict-item]
+
+
+def test_a_small_vit_is_timms() -> None:
+    VisionTransformer = import_timm().models.vision_transformer.VisionTransformer
+    with use_seed(0):
+        theirs = VisionTransformer(
+            img_size=16, patch_size=4, in_chans=1, num_classes=5, embed_dim=24, depth=3, num_heads=2
+        )
+    ours = Architecture.parse("vit_tiny?size=16&channels=1&classes=5&dim=24&depth=3&heads=2").build(0)
+    assert_same_network(ours, theirs, inputs(2, 1, 16, 16))
+
+
+def test_heads_that_do_not_divide_the_tokens_are_told() -> None:
+    with pytest.raises(ModelError, match=r"`dim` to be a multiple of `heads`.*, but got 64 and 3\."):
+        Architecture.parse("vit_tiny?dim=64").build(0)
 
 
 def test_a_patch_that_does_not_divide_the_image_is_told() -> None:

@@ -3,6 +3,7 @@
 from seamripper.audits.agreement import answers
 from seamripper.audits.audit import Audited, audit, deciding_set, matching_of
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, audits, chosen_audits
+from seamripper.audits.distribution import Distribution
 from seamripper.audits.rank import ranks_behind
 from seamripper.audits.rule import Judgement
 
@@ -10,6 +11,7 @@ __all__ = [
     "DEFAULT_CONTROLS",
     "Audit",
     "Audited",
+    "Distribution",
     "Evidence",
     "Judgement",
     "Verdict",

@@ -10,11 +10,14 @@ from typing import Any
 
 import torch
 
+from seamripper._progress import Watcher, nobody
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
-from seamripper.audits.detectors import Detector, EnergyDetector, FastDetector, StitchedReader
+from seamripper.audits.detectors import Detector, DetectorAtCut, EnergyDetector, FastDetector, StitchedReader
 from seamripper.audits.detectors.base import DetectorReading, DistributionOptions
+from seamripper.audits.detectors.outliers import auxiliary_samples
 from seamripper.audits.detectors.scores import combined_p, histogram
 from seamripper.controls import Case
+from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
@@ -78,7 +81,7 @@ class Distribution(DistributionOptions, Audit):
         """Score the sender's activations, and those of the controls that hold the same information."""
         test, reference = self.split_samples(evidence.case)
         detector = self.make_detector(evidence.case, reference)
-        readings = self._read(evidence, StitchedReader(evidence.case, detector, test, seed=self.seed))
+        readings = self._read(evidence, StitchedReader(evidence.case.receiver, detector, test, seed=self.seed))
         aurocs = {name: _by_seed(seeds, detector.headline) for name, seeds in readings.items()}
         sender = aurocs.pop("sender")
         means = {name: mean_over([auroc for _, auroc in seeds]) for name, seeds in aurocs.items()}
@@ -109,15 +112,18 @@ class Distribution(DistributionOptions, Audit):
 
     def split_samples(self, case: Case) -> tuple[Paired, Samples]:
         """The samples to score, and others to make a detector from, as the receiver is shown them."""
-        test, fit = case.test.draw(self.n, seed=self.seed), case.fit.receiver
+        return self._draw_samples(case.fit.receiver, case.test)
+
+    def _draw_samples(self, fit: Samples, every: Paired) -> tuple[Paired, Samples]:
+        test = every.draw(self.n, seed=self.seed)
         least = max(_FEWEST, 2 * self.folds)
         if len(test) < least:
             raise InapplicableError(
                 f"Comparing distributions needs {least} test samples or more, but {test.name} has {len(test)}."
             )
         others = torch.ones(len(fit), dtype=torch.bool)
-        if count_shared(fit.name, fit.ids, case.test):
-            others = ~torch.isin(fit.ids, case.test.ids)
+        if count_shared(fit.name, fit.ids, every):
+            others = ~torch.isin(fit.ids, every.ids)
         if int(others.sum()) < _FEWEST:
             raise InapplicableError(
                 f"Making a detector needs {_FEWEST} samples or more that are not used for testing, but {fit.name} has "
@@ -127,8 +133,24 @@ class Distribution(DistributionOptions, Audit):
 
     def make_detector(self, case: Case, reference: Samples) -> Detector:
         """The detector that the options choose, made from the receiver's activations of these samples."""
+        return self._detector(case.receiver, reference, case.watch)
+
+    def _detector(self, receiver: Split, reference: Samples, watch: Watcher) -> Detector:
         kind = FastDetector if self.detector == "fast" else EnergyDetector
-        return kind(self, case.receiver, reference, case.watch)
+        return kind(self, receiver, reference, watch)
+
+    def at_cut(self, receiver: Split, fit: Samples, test: Samples, *, watch: Watcher = nobody) -> DetectorAtCut:
+        """A detector for the receiver's cut, made from its activations of `fit`, to score stitches on `test`.
+
+        Of both it takes as many as `reference` and `n` say.
+        """
+        pair, reference = self._draw_samples(fit, Paired.of(test))
+        detector = self._detector(receiver, reference, watch)
+        given, outliers = self.auxiliary, None
+        if not isinstance(given, Samples):
+            # Of other inputs than those that an energy detector is made from, or of another split.
+            outliers = auxiliary_samples(pair.receiver, given, seed=self.seed + 1, split="test")
+        return DetectorAtCut(detector, receiver, pair.receiver, outliers, seed=self.seed)
 
     def _read(self, evidence: Evidence, reader: StitchedReader) -> dict[str, list[DetectorReading]]:
         """The readings of the sender, and of each control that holds the same information."""

@@ -147,15 +147,15 @@ def _difference(split: Split, tail: Tail) -> float | None:
             got = tail(given)
             if version_of(given) != version:
                 return None
-            worst = max(worst, _gap(expected, got))
+            worst = max(worst, gap(expected, got))
     return worst
 
 
-def _gap(expected: Tensor, got: Tensor) -> float:
+def gap(expected: Tensor, got: Tensor) -> float:
     """The largest difference, relative to the largest expected value."""
-    gap = float((expected - got).abs().max() / expected.abs().max().clamp(min=1e-30))
+    relative = float((expected - got).abs().max() / expected.abs().max().clamp(min=1e-30))
     # NaN is no difference to `max`, and the largest of all to us.
-    return float("inf") if math.isnan(gap) else gap
+    return float("inf") if math.isnan(relative) else relative
 
 
 def fast_heads(
@@ -172,15 +172,15 @@ def fast_heads(
         run = fuse(_trace_heads(module, spots), example)
         with torch.no_grad():
             inputs = probes(example) if trial is None else (*probes(example), trial)
-            gap = max(_gap(a, b) for batch in inputs for a, b in zip(plain(batch), run(batch), strict=True))
+            worst = max(gap(a, b) for batch in inputs for a, b in zip(plain(batch), run(batch), strict=True))
             bad = torch.full_like(example, torch.nan) if example.is_floating_point() else example
             hidden = _finite(run(bad)) != _finite(plain(bad))
     except Exception:
         # Whatever stops a trace, the plain way needs none.
         return None
-    if hidden or not gap <= TOLERANCE:
+    if hidden or not worst <= TOLERANCE:
         return None
-    return f"fused (differs from the plain one by {gap:.0e} at most)", run
+    return f"fused (differs from the plain one by {worst:.0e} at most)", run
 
 
 class _RecordingTracer(fx.Tracer):

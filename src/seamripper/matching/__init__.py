@@ -5,6 +5,7 @@ from seamripper.matching.class_mapping import ClassMapping
 from seamripper.matching.direct import Direct
 from seamripper.matching.embedding_mapping import EmbeddingMapping
 from seamripper.matching.evaluate import Functional, answers_of, evaluate, right_of, stitched_answers
+from seamripper.matching.many import match_many
 from seamripper.matching.match import Match, match
 from seamripper.matching.regression import Regression
 from seamripper.matching.task import Task, right_classes
@@ -24,6 +25,7 @@ __all__ = [
     "evaluate",
     "map_labels",
     "match",
+    "match_many",
     "matchings",
     "right_classes",
     "right_of",

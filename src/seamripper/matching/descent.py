@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 
 import torch
@@ -20,12 +21,19 @@ _ROSE = 10.0
 """A loss that ends at so many times what it was at the start has run away."""
 _LOOK = 256
 """Samples in a batch where the loss is only computed, and nothing is learnt."""
+Losses = Callable[[Tensor, Sequence[int]], Sequence[Tensor]]
+"""(sample numbers, numbers of layers) → the loss of each of these layers on these samples."""
 
 
 def orders(n: int, batch: int, *, epochs: int, seed: int) -> Iterator[tuple[int, list[Tensor]]]:
     """For each epoch its number and its batches of sample numbers, shuffled by (seed, epoch)."""
     for epoch in range(epochs):
         yield epoch, shuffled_batches(n, batch, seed=(seed << 20) + epoch)
+
+
+def alone(loss_of: Callable[[Tensor], Tensor]) -> Losses:
+    """The loss of one layer as that of several of which there is one."""
+    return lambda index, _: [loss_of(index)]
 
 
 def train_layer(
@@ -44,41 +52,100 @@ def train_layer(
     stops the run, and so do weights that are not after the last step, as no further loss would show what it did to
     them.
     """
-    parameters = [p for p in layer.parameters() if p.requires_grad]
-    if not parameters or training.epochs == 0:
-        return torch.zeros(0)
-    optimiser = training.build(parameters, fused=True)
-    losses: list[float] = []
-    per_epoch = len(next(orders(n, training.batch, epochs=1, seed=seed))[1])
-    total = per_epoch * training.epochs
-    has_gradient = False
-    layer.train()
+    (outcome,) = train_layers([layer], alone(loss_of), n, training, seed=seed, task=task, watch=watch)
+    if isinstance(outcome, MatchError):
+        raise outcome
+    return outcome
+
+
+def train_layers(
+    layers: Sequence[nn.Module],
+    losses_of: Losses,
+    n: int,
+    training: Training,
+    *,
+    seed: int,
+    task: str,
+    watch: Watcher,
+) -> list[Tensor | MatchError]:
+    """What `train_layer` gives for each of several layers, trained on the same batches; or the error that it raises.
+
+    No layer's loss may depend on another layer. Their sum is what falls, so that each gets the gradient of its own loss
+    and one backward pass serves all. A layer with an error is left alone from then on.
+    """
+    runs = [_Run(layer) for layer in layers]
+    if training.epochs == 0 or not any(run.parameters for run in runs):
+        return [torch.zeros(0) for _ in runs]
+    optimiser = training.build([p for run in runs for p in run.parameters], fused=True)
+    total = training.epochs * len(next(orders(n, training.batch, epochs=1, seed=seed))[1])
+    step, rate = 0, training.lr
+    for layer in layers:
+        layer.train()
     for epoch, chunks in orders(n, training.batch, epochs=training.epochs, seed=seed):
         for index in chunks:
-            rate = training.set_rate(optimiser, len(losses), total)
-            loss = loss_of(index)
-            if training.l1:
-                loss = loss + training.penalty(layer)
-            losses.append(float(loss.detach()))
-            if not math.isfinite(losses[-1]):
-                raise divergence(f"The loss became {losses[-1]}", step=len(losses), total=total, lr=rate)
+            rate = training.set_rate(optimiser, step, total)
+            step += 1
+            going = [k for k, run in enumerate(runs) if run.error is None]
+            for k, loss in zip(going, losses_of(index, going), strict=True):
+                runs[k].take(loss + training.penalty(layers[k]) if training.l1 else loss)
+                if not math.isfinite(runs[k].losses[-1]):
+                    what = f"The loss became {runs[k].losses[-1]}"
+                    runs[k].error = divergence(what, step=step, total=total, lr=rate)
+            left = [run for run in runs if run.error is None]
+            if not left:
+                return [run.end(total, rate) for run in runs]
             optimiser.zero_grad(set_to_none=True)
-            if loss.requires_grad:
-                loss.backward()  # type: ignore[no-untyped-call]
-            has_gradient = has_gradient or any(p.grad is not None and bool(p.grad.any()) for p in parameters)
+            _backward(runs)
             optimiser.step()
-            watch(Progress(task, len(losses), total, {"loss": losses[-1], "epoch": epoch + 1.0}))
-    layer.eval()
-    # A loss of exactly 0 has no gradient because there is nothing left to learn.
-    if not has_gradient and any(losses):
-        raise MatchError(
-            f"In {total} steps no gradient reached the stitch, so it was not trained at all: the receiver's layers "
-            "behind the cut block the gradient, as quantised layers do, and ReLUs that are off for every sample. Use "
-            "the matching 'direct', which needs no gradient, or start from it with init='direct'."
-        )
-    if not all_finite(layer):
-        raise divergence("The stitch's weights stopped being finite", step=total, total=total, lr=rate)
-    return torch.tensor(losses)
+            watch(Progress(task, step, total, {"loss": fmean(run.losses[-1] for run in left), "epoch": epoch + 1.0}))
+    return [run.end(total, rate) for run in runs]
+
+
+class _Run:
+    """The training of one layer: its losses so far, and the error that ended it, if one did."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        self.layer = layer
+        self.parameters = [p for p in layer.parameters() if p.requires_grad]
+        self.losses: list[float] = []
+        self.loss = torch.zeros(())
+        self.error: MatchError | None = None
+        self.has_gradient = False
+
+    def take(self, loss: Tensor) -> None:
+        """The loss of the next step."""
+        self.loss = loss
+        self.losses.append(float(loss.detach()))
+
+    def end(self, total: int, rate: float) -> Tensor | MatchError:
+        """The losses of all steps, or why they are worth nothing."""
+        if self.error is not None:
+            return self.error
+        self.layer.eval()
+        # A loss of exactly 0 has no gradient because there is nothing left to learn.
+        if not self.has_gradient and any(self.losses):
+            return MatchError(
+                f"In {total} steps no gradient reached the stitch, so it was not trained at all: the receiver's layers "
+                "behind the cut block the gradient, as quantised layers do, and ReLUs that are off for every sample. "
+                "Use the matching 'direct', which needs no gradient, or start from it with init='direct'."
+            )
+        if not all_finite(self.layer):
+            return divergence("The stitch's weights stopped being finite", step=total, total=total, lr=rate)
+        return torch.tensor(self.losses)
+
+
+def _backward(runs: Sequence[_Run]) -> None:
+    """Gradients of the sum of the losses, for the layers without an error; the others have none."""
+    losses = [run.loss for run in runs if run.error is None and run.loss.requires_grad]
+    if losses:
+        functools.reduce(torch.add, losses).backward()  # type: ignore[no-untyped-call]
+    for run in runs:
+        if run.error is not None:
+            # What is not finite may have come back through a tail that all have shared.
+            for parameter in run.parameters:
+                parameter.grad = None
+        elif not run.has_gradient:
+            run.has_gradient = any(p.grad is not None and bool(p.grad.any()) for p in run.parameters)
 
 
 def descend(
@@ -119,16 +186,22 @@ def ending(start: float, end: float, *, lr: float) -> str:
 
 def mean_loss(layer: nn.Module, loss_of: Callable[[Tensor], Tensor], n: int, training: Training) -> float:
     """The loss over n samples with the layer as it is, in eval mode, and what is added for the size of its weights."""
-    layer.eval()
+    return mean_losses({0: layer}, alone(loss_of), n, training)[0]
+
+
+def mean_losses(layers: Mapping[int, nn.Module], losses_of: Losses, n: int, training: Training) -> dict[int, float]:
+    """What `mean_loss` gives for each of several layers, by their numbers."""
+    for layer in layers.values():
+        layer.eval()
     # Nothing is learnt here, so that small batches would only take longer; very small ones are so for want of memory.
     size = max(training.batch, min(_LOOK, 8 * training.batch))
+    parts: dict[int, list[float]] = {k: [] for k in layers}
     with torch.no_grad():
-        # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller.
-        total = math.fsum(
-            float(loss_of(index)) * len(index)
-            for index in torch.arange(n).split(size)  # type: ignore[no-untyped-call]
-        )
-        return total / n + float(training.penalty(layer))
+        for index in torch.arange(n).split(size):  # type: ignore[no-untyped-call]
+            for k, loss in zip(layers, losses_of(index, list(layers)), strict=True):
+                # The loss of a batch is the mean over it: weighed by its size, as the last batch is smaller.
+                parts[k].append(float(loss) * len(index))
+        return {k: math.fsum(parts[k]) / n + float(training.penalty(layer)) for k, layer in layers.items()}
 
 
 def falling(losses: Sequence[float]) -> float:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HELD_OUT = 0.2
-_NOTHING = Findings("nothing to find: the stitch has no parameters")
+NOTHING = Findings("nothing to find: the stitch has no parameters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,41 +194,96 @@ def match(
     """
     require_split(sender, "sender")
     require_split(receiver, "receiver")
+    choices = Choices.of(stitch, matching, freeze, seed, watch)
+    prepared = prepare(sender, receiver, fit, held_out, choices)
+    problem = prepared.problem
+    with seal({"sender": problem.sender.model.module, "receiver": problem.receiver.model.module}, freeze=freeze):
+        findings = choices.matching.find(problem) if prepared.has_parameters else NOTHING
+    return prepared.match(findings)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How a stitch is found: which one, by which matching, with what frozen, from which seed, and who watches."""
+
+    stitch: Stitch | str
+    matching: Matching
+    freeze: Freeze
+    seed: int
+    watch: Watcher
+
+    @classmethod
+    def of(
+        cls, stitch: Stitch | str, matching: Matching | str | None, freeze: Freeze, seed: int, watch: Watcher
+    ) -> Choices:
+        """The choices of a call, once they are seen to be possible."""
+        require(stitch, (Stitch, str), "stitch", error=StitchError)
+        require_function(watch, "watch", error=MatchError)
+        matching = Task() if matching is None else matchings.make(matching)
+        if freeze not in get_args(Freeze):
+            raise MatchError(f"Expected freeze to be {word_list(get_args(Freeze), last='or')}, but got {freeze!r}.")
+        if freeze == "weights" and not isinstance(matching, Task):
+            raise MatchError(f"freeze='weights' works only with the matching 'task', not with {matching.name!r}.")
+        return cls(stitch if stitch == "auto" else stitches.make(stitch), matching, freeze, check_seed(seed), watch)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A match whose stitch has not been found yet: the problem, and what the match will say of itself."""
+
+    problem: Problem
+    stitch: Stitch
+    matching: Matching
+    used: Paired
+    made_from: Mapping[str, Any]
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether there is anything to be found."""
+        return any(True for _ in self.problem.layer.parameters())
+
+    def match(self, findings: Findings) -> Match:
+        """The match, with the layer as it is now."""
+        problem = self.problem
+        layer = problem.layer.eval().requires_grad_(False)
+        return Match(
+            problem.sender,
+            problem.receiver,
+            self.stitch,
+            layer,
+            self.matching,
+            problem.freeze,
+            findings.status,
+            findings.figures,
+            findings.curves,
+            self.made_from,
+            self.used.ids.clone(),
+        )
+
+
+def prepare(
+    sender: Split, receiver: Split, fit: Samples | Paired, held_out: Samples | Paired | None, choices: Choices
+) -> Prepared:
+    """The match before its stitch is found: the layer is built, and the halves are proved on the samples."""
     fit, held_out = Paired.of(fit, "fit"), held_out if held_out is None else Paired.of(held_out, "held_out")
-    require(stitch, (Stitch, str), "stitch", error=StitchError)
-    require_function(watch, "watch", error=MatchError)
-    matching = Task() if matching is None else matchings.make(matching)
-    _require_freeze(freeze, matching)
-    chosen = auto(sender.cut, receiver.cut) if stitch == "auto" else stitches.make(stitch)
+    chosen = auto(sender.cut, receiver.cut) if choices.stitch == "auto" else stitches.make(choices.stitch)
     require_inputs(sender, receiver, fit)
     if len(fit) < 2:
         raise DataError(f"Expected at least 2 samples to fit a stitch on, but {fit.name} has {len(fit)}.")
-    seed = check_seed(seed)
-    made_from: dict[str, Any] = {"seed": seed, "sender": sender.fingerprint, "receiver": receiver.fingerprint}
-    if freeze == "weights":
+    prints = {"seed": choices.seed, "sender": sender.fingerprint, "receiver": receiver.fingerprint}
+    if choices.freeze == "weights":
         sender, receiver = sender.again(), receiver.again()
-    with use_seed(seed):
+    with use_seed(choices.seed):
         layer = build_layer(chosen, sender, receiver)
     fit = without_padding(fit, chosen, layer, sender.cut, receiver.cut)
     if held_out is not None:
         held_out = without_padding(held_out, chosen, layer, sender.cut, receiver.cut)
-    used, held = _hold_out(fit, held_out, matching, seed)
+    used, held = _hold_out(fit, held_out, choices.matching, choices.seed)
     views = prove_pair(used, sender, receiver, batch=AT_ONCE)
     others = held and views_of(held, sender, receiver)
-    problem = Problem(sender, receiver, layer, views, others, seed, freeze, watch)
-    with seal({"sender": sender.model.module, "receiver": receiver.model.module}, freeze=freeze):
-        findings = matching.find(problem) if list(layer.parameters()) else _NOTHING
-    layer.eval().requires_grad_(False)
-    made_from |= {"fit": used.as_record(), "held_out": held and held.as_record(), "torch": torch.__version__}
-    how = (chosen, layer, matching, freeze, findings.status, findings.figures, findings.curves)
-    return Match(sender, receiver, *how, made_from, used.ids.clone())
-
-
-def _require_freeze(freeze: Freeze, matching: Matching) -> None:
-    if freeze not in get_args(Freeze):
-        raise MatchError(f"Expected freeze to be {word_list(get_args(Freeze), last='or')}, but got {freeze!r}.")
-    if freeze == "weights" and not isinstance(matching, Task):
-        raise MatchError(f"freeze='weights' works only with the matching 'task', not with {matching.name!r}.")
+    problem = Problem(sender, receiver, layer, views, others, choices.seed, choices.freeze, choices.watch)
+    data = {"fit": used.as_record(), "held_out": held and held.as_record(), "torch": torch.__version__}
+    return Prepared(problem, chosen, choices.matching, used, {**prints, **data})
 
 
 def _place(half: Split) -> str:

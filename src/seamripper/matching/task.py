@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -14,13 +14,13 @@ from torch.nn import functional as F
 
 from seamripper.activations.activations import Activations
 from seamripper.activations.collect import activations_of, require_finite
-from seamripper.cut.fast import Fast, fast, plain
+from seamripper.cut.fast import TOLERANCE, Fast, fast, gap, plain
 from seamripper.cut.frozen import adapting
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, MatchError
 from seamripper.matching.base import Findings, Matching, Problem, map_labels
-from seamripper.matching.descent import divergence, ending, falling, mean_loss, train_layer
+from seamripper.matching.descent import Losses, alone, divergence, ending, falling, mean_losses, train_layers
 from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import mask_for
 from seamripper.models.running import use_layout
@@ -30,6 +30,19 @@ from seamripper.stitches.linear import PositionwiseLayer
 
 _Loss = Callable[[Tensor, Tensor], Tensor]
 _WHERE = {"memory": "in memory", "disk": "on disk"}
+AnswersTogether = Callable[[Tensor, Sequence[int]], list[Tensor]]
+"""(sample numbers, numbers of stitches) → the answers of each of these stitched networks to these samples."""
+_KEPT = "kept the"
+"""The first words of the status of a stitch that is where it started."""
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A problem whose training may begin: the classes that count as right, and the sender's activations."""
+
+    problem: Problem
+    labels: Tensor
+    sent: Activations
 
 
 @dataclass(frozen=True)
@@ -57,27 +70,55 @@ class Task(Matching):
 
     def find(self, problem: Problem) -> Findings:
         """Train the layer."""
+        if self.keeps_activations and problem.freeze == "all":
+            (findings,) = self.train([self.start(problem)])
+        else:
+            findings = self._find_running_the_head(problem, self._begin(problem))
+        if isinstance(findings, MatchError):
+            raise findings
+        return findings
+
+    @property
+    def keeps_activations(self) -> bool:
+        """Whether the sender's activations are the same in every epoch, as no input is augmented."""
+        return self.augment == "none"
+
+    def _begin(self, problem: Problem) -> Tensor:
+        """The right classes of the samples, with the layer at its starting point."""
         samples = problem.fit.receiver
         labels = right_classes(self, samples)
         require_classes(labels, problem.receiver.answer(samples.batch(slice(0, 2))), samples.name)
         initialise(problem, self.init)
-        if self.augment == "none" and problem.freeze == "all":
-            return self._find_on_kept_activations(problem, labels)
-        return self._find_running_the_head(problem, labels)
+        return labels
 
-    def _find_on_kept_activations(self, problem: Problem, labels: Tensor) -> Findings:
-        tail = fast(problem.receiver) if self.optimise else plain(problem.receiver)
-        sent = activations_of(problem.sender, problem.fit, beside=problem.receiver, watch=problem.watch)
-        answers, steps = _answers_of(problem, sent, tail, batch=self.training.batch)
+    def start(self, problem: Problem, *, memory: int | None = None) -> Start:
+        """The problem with its layer at the starting point, and the sender's activations (see `collect`)."""
+        labels = self._begin(problem)
+        sent = activations_of(problem.sender, problem.fit, beside=problem.receiver, memory=memory, watch=problem.watch)
+        return Start(problem, labels, sent)
+
+    def train(self, starts: Sequence[Start]) -> list[Findings | MatchError]:
+        """Train the layers of problems that have the receiver, its samples and the seed in common, in one batch.
+
+        Each is trained as it is alone, and has the findings or the error that it has alone.
+        """
+        receiver, labels = starts[0].problem.receiver, starts[0].labels
+        tail = fast(receiver) if self.optimise else plain(receiver)
+        answers, steps = answers_together(starts, tail, batch=self.training.batch)
+        if not _independent(answers, starts, batch=self.training.batch):
+            return [findings for start in starts for findings in self.train([start])]
         loss_fn = self._loss_fn()
 
-        def loss_of(index: Tensor) -> Tensor:
-            return loss_fn(answers(index), labels[index])
+        def losses_of(index: Tensor, which: Sequence[int]) -> list[Tensor]:
+            return [loss_fn(answer, labels[index]) for answer in answers(index, which)]
 
-        figures = {"tail": ", ".join((str(tail), *steps)), "activations": f"computed once, {_WHERE[sent.kept]}"}
-        return self._train(problem, loss_of, figures)
+        figures = [
+            {"tail": ", ".join((str(tail), *step)), "activations": f"computed once, {_WHERE[start.sent.kept]}"}
+            for start, step in zip(starts, steps, strict=True)
+        ]
+        return self._train([start.problem for start in starts], losses_of, figures)
 
-    def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Findings:
+    def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Findings | MatchError:
         sender, receiver, samples = problem.sender, problem.receiver, problem.fit
         loss_fn = self._loss_fn()
         draws = torch.Generator()
@@ -100,56 +141,76 @@ class Task(Matching):
                 loss_of(torch.arange(2))
 
         with use_layout(sender.model.module, receiver.model.module, trial=trial):
-            return self._train(problem, loss_of, figures, draws)
+            (findings,) = self._train([problem], alone(loss_of), [figures], draws)
+        return findings
 
     def _train(
         self,
-        problem: Problem,
-        loss_of: Callable[[Tensor], Tensor],
-        figures: dict[str, Any],
+        problems: Sequence[Problem],
+        losses_of: Losses,
+        figures: Sequence[dict[str, Any]],
         draws: torch.Generator | None = None,
-    ) -> Findings:
-        """Train the layer; from a start that was chosen, never to a worse end."""
-        adapt = problem.freeze == "weights"
-        models = (problem.sender.model.module, problem.receiver.model.module) if adapt else ()
-        changing = (problem.layer, *models)
-        first = [copy.deepcopy(module.state_dict()) for module in changing]
+    ) -> list[Findings | MatchError]:
+        """Train the layers; from a start that was chosen, never to a worse end."""
+        first, layers = problems[0], [problem.layer for problem in problems]
+        # Statistics adapt of one sender and one receiver alone.
+        models = (first.sender.model.module, first.receiver.model.module) if first.freeze == "weights" else ()
+        before = [[copy.deepcopy(module.state_dict()) for module in (layer, *models)] for layer in layers]
 
-        def loss_now() -> float:
+        def losses_now(which: Iterable[int]) -> dict[int, float]:
             if draws is not None:
                 # The same augmentation before and after, so that only the stitch makes the difference.
-                draws.manual_seed(problem.seed)
-            return mean_loss(problem.layer, loss_of, len(problem.fit), self.training)
+                draws.manual_seed(first.seed)
+            return mean_losses({k: layers[k] for k in which}, losses_of, len(first.fit), self.training)
 
-        shown: list[float] = []
+        shown: list[list[float]] = [[] for _ in layers]
 
-        def loss_and_note(index: Tensor) -> Tensor:
-            loss = loss_of(index)
-            shown.append(float(loss.detach()))
-            return loss
+        def losses_and_note(index: Tensor, which: Sequence[int]) -> Sequence[Tensor]:
+            losses = losses_of(index, which)
+            for k, loss in zip(which, losses, strict=True):
+                shown[k].append(float(loss.detach()))
+            return losses
 
-        start = loss_now()
+        start = losses_now(range(len(layers)))
         with adapting(*models):
-            losses = train_layer(
-                problem.layer,
-                loss_and_note,
-                len(problem.fit),
+            outcomes = train_layers(
+                layers,
+                losses_and_note,
+                len(first.fit),
                 self.training,
-                seed=problem.seed,
+                seed=first.seed,
                 task="task matching",
-                watch=problem.watch,
+                watch=first.watch,
             )
-        end = loss_now()
+        trained = {k: losses for k, losses in enumerate(outcomes) if isinstance(losses, Tensor)}
+        end = losses_now(trained) if trained else {}
+        findings: dict[int, Findings | MatchError]
+        findings = {k: error for k, error in enumerate(outcomes) if isinstance(error, MatchError)}
+        for k, losses in trained.items():
+            status, last = self._ending(start[k], end[k], len(losses))
+            if status.startswith(_KEPT):
+                for module, state in zip((layers[k], *models), before[k], strict=True):
+                    module.load_state_dict(state)
+            findings[k] = self._findings(status, (start[k], last), losses, shown[k], figures[k])
+        return [findings[k] for k in range(len(layers))]
+
+    def _ending(self, start: float, end: float, steps: int) -> tuple[str, float]:
+        """The status of a stitch by its loss before and after, and the loss of the stitch that is kept."""
+        if self.init != "random":
+            if end <= start:
+                return "ok", end
+            return f"{_KEPT} {self.init} start: training did not lower the loss ({start:.4g} → {end:.4g})", start
         # A stitch that starts where nothing is left to learn may well end a little worse.
-        status = ending(start, end, lr=self.training.lr) if len(losses) and self.init == "random" else "ok"
-        if self.init != "random" and not end <= start:
-            for module, state in zip(changing, first, strict=True):
-                module.load_state_dict(state)
-            status = f"kept the {self.init} start: training did not lower the loss ({start:.4g} → {end:.4g})"
-            end = start
+        return (ending(start, end, lr=self.training.lr) if steps else "ok"), end
+
+    def _findings(
+        self, status: str, ends: tuple[float, float], losses: Tensor, shown: list[float], figures: dict[str, Any]
+    ) -> Findings | MatchError:
+        """What is said of a stitch that was trained: its loss over all samples at both ends, and step by step."""
+        start, end = ends
         if not math.isfinite(end):
             steps = len(losses)
-            raise divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
+            return divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
         # Of the data alone: what is added for the size of the weights falls on when nothing more is learnt.
         record = {"loss_start": start, "loss_end": end, "falling": falling(shown), **figures}
         return Findings(status, record, {"loss": losses})
@@ -189,17 +250,58 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
         )
 
 
-def _answers_of(
-    problem: Problem, sent: Activations, tail: Fast, *, batch: int
-) -> tuple[Callable[[Tensor], Tensor], tuple[str, ...]]:
-    """Gives the stitched network's answers from kept activations, cheaply, and says what was done for that."""
-    layer, inputs = problem.layer, (problem.fit.sender.inputs, problem.fit.receiver.inputs)
-    mask = mask_for(layer, problem.sender.cut, problem.receiver.cut, sent.values, inputs)
+def answers_together(
+    starts: Sequence[Start], tail: Fast, *, batch: int
+) -> tuple[AnswersTogether, list[tuple[str, ...]]]:
+    """Gives the answers of several stitched networks from kept activations, and says what was done for each.
+
+    What goes through the tail goes through it in one batch.
+    """
+    shortcuts = [_shortcut(start, tail, batch=batch) for start in starts]
+    carriers = [None if shortcut else _carrier(start) for start, shortcut in zip(starts, shortcuts, strict=True)]
+    context = starts[0].sent.beside
+
+    def answers(index: Tensor, which: Sequence[int]) -> list[Tensor]:
+        known = {k: shortcut[0](index) for k in which if (shortcut := shortcuts[k]) is not None}
+        carried = {k: carry(index) for k in which if (carry := carriers[k]) is not None}
+        if carried:
+            beside = {name: torch.cat([value] * len(carried)) for name, value in context(index).items()}
+            rows = torch.cat(list(carried.values())) if len(carried) > 1 else next(iter(carried.values()))
+            known |= zip(carried, tail.tail(rows, beside or None).split(len(index)), strict=True)
+        return [known[k] for k in which]
+
+    return answers, [() if shortcut is None else shortcut[1] for shortcut in shortcuts]
+
+
+def _independent(answers: AnswersTogether, starts: Sequence[Start], *, batch: int) -> bool:
+    """Whether a tail gives each stitch, on the first batch, the answers that it gives it alone.
+
+    One that looks at the whole batch (its mean, say) does not, and is no place for several stitches at once.
+    """
+    if len(starts) == 1:
+        return True
+    for start in starts:
+        start.problem.layer.eval()
+    index, which = torch.arange(min(batch, len(starts[0].labels))), range(len(starts))
+    with torch.no_grad():
+        pairs = zip(which, answers(index, which), strict=True)
+        return all(gap(answers(index, [k])[0], answer) <= TOLERANCE for k, answer in pairs)
+
+
+def _carrier(start: Start) -> Callable[[Tensor], Tensor]:
+    """Gives what the layer makes of the sender's activations for some samples, by their numbers."""
+    problem, sent = start.problem, start.sent
+    inputs = (problem.fit.sender.inputs, problem.fit.receiver.inputs)
+    return problem.carrier(sent, mask_for(problem.layer, problem.sender.cut, problem.receiver.cut, sent.values, inputs))
+
+
+def _shortcut(start: Start, tail: Fast, *, batch: int) -> tuple[Callable[[Tensor], Tensor], tuple[str, ...]] | None:
+    """Gives the stitched network's answers without running the tail on whole maps; None if that cannot be done."""
+    layer = start.problem.layer
     if not (tail.pools_first and isinstance(layer, LinearLayer) and layer.pointwise):
-        carry = problem.carrier(sent, mask)
-        return lambda i: tail.tail(carry(i), sent.beside(i) if sent.context else None), ()
+        return None
     # One map at every position commutes with the average that the tail begins with: average first, once.
-    pooled = sent.values.mean((2, 3), keepdim=True)
+    pooled = start.sent.values.mean((2, 3), keepdim=True)
     readout = tail.readout
     if readout is None or readout.out_features > batch or not isinstance(layer, PositionwiseLayer):
         return lambda i: tail.tail(layer(pooled[i])), ("averages kept",)

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from seamripper.activations.collect import require_finite
 from seamripper.audits.detectors.scores import Scores
-from seamripper.controls import Case, Outcome
+from seamripper.controls import Outcome
 from seamripper.cut.on_data import views_of
+from seamripper.cut.split import Split
 from seamripper.data.padding import tokens_that_count
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
@@ -83,23 +84,28 @@ class DetectorReading:
 
 
 class StitchedReader:
-    """Scores the outcomes of a case with a detector, on test samples whose native activations it keeps."""
+    """Scores stitches into one cut with a detector, on test samples whose native activations it keeps."""
 
-    def __init__(self, case: Case, detector: Detector, test: Paired, *, seed: int) -> None:
-        self.detector, self.test, self.seed, self.cut = detector, test, seed, case.receiver.cut
-        view = case.receiver.model.present(test.receiver)
+    def __init__(self, receiver: Split, detector: Detector, test: Paired, *, seed: int) -> None:
+        self.receiver, self.detector, self.test, self.seed = receiver, detector, test, seed
+        # Of the receiver as it is: a match never runs its receiver's front, so even one that adapts has the same.
+        self.native = self.features(test.receiver)
+
+    def features(self, samples: Samples) -> Tensor:
+        """What the detector keeps of the receiver's own activations of these samples."""
+        view = self.receiver.model.present(samples)
         with torch.no_grad():
-            # Of the case's receiver: a match never runs its receiver's front, so even one that adapts has the same.
             batches = (inputs for inputs, _ in view.batches(BATCH))
-            rows = [detector.features(case.receiver.head(inputs), self._mask(inputs)) for inputs in batches]
-        self.native = torch.cat(rows)
+            rows = [self.detector.features(self.receiver.head(inputs), self._mask(inputs)) for inputs in batches]
+        return torch.cat(rows)
 
     def read(self, outcomes: Sequence[Outcome], *, native: bool = False) -> list[DetectorReading]:
         """A reading of each outcome that has a stitch; `native` if its sender is shown what the receiver is shown."""
         test = Paired.of(self.test.receiver) if native else self.test
-        return [self._reading(outcome.seed, outcome.match, test) for outcome in outcomes if outcome.match is not None]
+        return [self.reading(outcome.match, test, outcome.seed) for outcome in outcomes if outcome.match is not None]
 
-    def _reading(self, seed: int, match: Match, test: Paired) -> DetectorReading:
+    def reading(self, match: Match, test: Paired, seed: int = 0) -> DetectorReading:
+        """A reading of one match, whose sender is shown its side of `test`; `seed` is the stitch's."""
         rows, done = [], 0
         with torch.no_grad():
             for given, inputs in views_of(test, match.sender, match.receiver).batches(BATCH):
@@ -112,4 +118,4 @@ class StitchedReader:
 
     def _mask(self, inputs: Inputs) -> Tensor | None:
         """Which tokens at the receiver's cut count; None for a vector, or if all do."""
-        return None if self.cut.layout == "nd" else tokens_that_count(inputs)
+        return None if self.receiver.cut.layout == "nd" else tokens_that_count(inputs)

@@ -16,13 +16,14 @@ _Change = Callable[[Tensor, torch.Generator], Tensor]
 _LEAST_DEVIATION = 0.01
 
 
-def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: int) -> Samples:
+def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: int, split: str = "train") -> Samples:
     """Inputs of the shape of `samples` that are not among them; their labels and ids mean nothing.
 
     Balogh & Jelasity 2025 have 300,000 natural images of no CIFAR-10 class. The nearest to that is a data set of the
     user's own: `given`, as Samples or by its name. Without one, every sample is turned into one of three things: its
     values in another order, its spectrum with other phases (which keeps the smoothness of an image), or uniform noise
-    between the smallest and the largest value. Token ids are drawn anew from those that occur.
+    between the smallest and the largest value. Token ids are drawn anew from those that occur. `split` is that of a
+    data set that is named.
 
     >>> toy = Samples("toy", torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([0]), torch.tensor([0]), classes=1)
     >>> auxiliary_samples(toy, None, seed=0).inputs[0]
@@ -31,7 +32,7 @@ def auxiliary_samples(samples: Samples, given: Samples | str | None, *, seed: in
     if given is None:
         inputs = _make(samples.batch(slice(None)), torch.Generator().manual_seed(seed))
         return samples.with_inputs(inputs, name="shuffled values, scrambled phases and noise")
-    others = load_data(given, "train", n=len(samples), seed=seed) if isinstance(given, str) else given
+    others = load_data(given, split, n=len(samples), seed=seed) if isinstance(given, str) else given
     if _kinds(others) != _kinds(samples):
         raise AuditError(
             f"Expected auxiliary samples like those of {samples.name}, {_kinds(samples)}, but {others.name} has "

@@ -6,7 +6,7 @@ and one of the stitched ones. The two are paired, as they belong to the same inp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,17 +181,25 @@ def histogram(scores: Mapping[str, Scores]) -> dict[str, Any]:
     pairs = {name: score.on_one_scale() for name, score in scores.items()}
     native, stitched = pairs.pop("sender")
     controls = {name: theirs for name, (_, theirs) in pairs.items()}
-    edges = _bin_edges(np.concatenate([native, stitched, *controls.values()]))
-
-    def counts(values: Array) -> list[int]:
-        return [int(n) for n in np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]]
-
+    edges, counts = common_bins([native, stitched, *controls.values()])
     return {
-        "edges": edges.tolist(),
-        "native": counts(native),
-        "stitched": counts(stitched),
-        "controls": {name: counts(theirs) for name, theirs in controls.items()},
+        "edges": edges,
+        "native": counts[0],
+        "stitched": counts[1],
+        "controls": dict(zip(controls, counts[2:], strict=True)),
     }
+
+
+def common_bins(kinds: Sequence[Array]) -> tuple[list[float], list[list[int]]]:
+    """41 edges that are common to all kinds of scores, and the counts of each kind between them (see `histogram`).
+
+    >>> edges, counts = common_bins([np.zeros(3), np.ones(5)])
+    >>> edges[0], edges[-1], counts[0][:2], counts[1][-2:]
+    (0.0, 1.0, [3, 0], [0, 5])
+    """
+    edges = _bin_edges(np.concatenate(kinds))
+    clipped = (np.clip(kind, edges[0], edges[-1]) for kind in kinds)
+    return edges.tolist(), [[int(n) for n in np.histogram(kind, edges)[0]] for kind in clipped]
 
 
 def _bin_edges(scores: Array) -> Array:

@@ -73,7 +73,7 @@ class Block(nn.Module):
 
 
 class ViT(nn.Module):
-    """Patches, a CLS token, learnt positions, twelve blocks, and a linear classifier on the CLS token.
+    """Patches, a CLS token, learnt positions, `depth` blocks, and a linear classifier on the CLS token.
 
     >>> net = ViT(patch=16, size=224, classes=1000)
     >>> sum(p.numel() for p in net.parameters())
@@ -95,6 +95,11 @@ class ViT(nn.Module):
         if size % patch:
             raise ModelError(
                 f"Expected the size of the image to be a multiple of the patch, but got {size} and {patch}."
+            )
+        if dim % heads:
+            raise ModelError(
+                f"Expected the tokens' width `dim` to be a multiple of `heads`, the heads of attention, but got {dim} "
+                f"and {heads}."
             )
         self.cls_token = nn.Parameter(torch.empty(1, 1, dim))
         self.pos_embed = nn.Parameter(torch.empty(1, 1 + (size // patch) ** 2, dim))
@@ -118,9 +123,17 @@ class ViT(nn.Module):
 
 @dataclass(frozen=True)
 class ViTTiny(Architecture):
-    """ViT-Tiny: patches of `patch` pixels of an image of `size`."""
+    """ViT-Tiny: patches of `patch` pixels of an image of `size`; `dim`, `depth` and `heads` make smaller ones.
+
+    >>> sum(p.numel() for p in ViTTiny(dim=48, depth=4).build(seed=0).parameters())
+    119194
+    """
 
     name, network = "vit_tiny", ViT
+    least = {**Architecture.least, "dim": 1, "depth": 1, "heads": 1}
     classes: int = 10
     patch: int = 4
     size: int = 32
+    dim: int = 192
+    depth: int = 12
+    heads: int = 3

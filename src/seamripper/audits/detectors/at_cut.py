@@ -1,0 +1,83 @@
+"""DetectorAtCut: a detector for one cut, what it is worth there, and how strange stitched activations look to it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seamripper.audits.detectors.base import Detector, StitchedReader
+from seamripper.audits.detectors.scores import Array, Scores, common_bins
+from seamripper.cut.split import Split
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Samples
+from seamripper.estimate import Estimate
+from seamripper.matching.match import Match
+
+
+class DetectorAtCut:
+    """A detector for one cut of a receiver, made from other samples than the `test` samples that it scores.
+
+    How far it is to be believed is measured on the test samples, too: see `native` and `auxiliary`. `outliers` are
+    auxiliary inputs that it was not made from; None if there are none.
+    """
+
+    def __init__(
+        self, detector: Detector, receiver: Split, test: Samples, outliers: Samples | None, *, seed: int
+    ) -> None:
+        self.detector, self.test, self.seed = detector, test, seed
+        self._reader = StitchedReader(receiver, detector, Paired.of(test), seed=seed)
+        self._outliers = None if outliers is None else self._reader.features(outliers)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """How it was made, for a record."""
+        return self.detector.about
+
+    @functools.cached_property
+    def native(self) -> Estimate:
+        """AUROC of native activations against native ones of other samples, half of the test samples each: 0.5."""
+        rows = self._reader.native
+        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(self.seed))
+        half = len(rows) // 2
+        return self._scores(rows[order[:half]], rows[order[half : 2 * half]]).estimate(seed=self.seed)
+
+    @functools.cached_property
+    def auxiliary(self) -> Estimate | None:
+        """AUROC of the receiver's activations of auxiliary inputs against native ones; None without any."""
+        scores = self._auxiliary_scores
+        return None if scores is None else scores.estimate(seed=self.seed)
+
+    def scores(self, match: Match, test: Samples | Paired) -> Scores:
+        """The scores of native and stitched activations; `test` are the detector's samples, as the sender sees them."""
+        return self._reader.reading(match, Paired.of(test)).scores[self.detector.headline]
+
+    def histograms(self, stitched: Sequence[Scores]) -> dict[str, Any]:
+        """Counts of scores in 40 bins that are common to native, auxiliary and all stitched activations.
+
+        Only of a detector without folds, whose scores are all on one scale.
+        """
+        auxiliary = self._auxiliary_scores
+        kinds: list[Array] = [self._reader.native.numpy()]
+        kinds += [] if auxiliary is None else [auxiliary.stitched]
+        edges, counts = common_bins([*kinds, *(scores.stitched for scores in stitched)])
+        return {
+            "edges": edges,
+            "native": counts[0],
+            "auxiliary": None if auxiliary is None else counts[1],
+            "stitched": counts[len(kinds) :],
+        }
+
+    @functools.cached_property
+    def _auxiliary_scores(self) -> Scores | None:
+        if self._outliers is None:
+            return None
+        # A data set of the user's own may have fewer.
+        n = min(len(self._outliers), len(self._reader.native))
+        return self._scores(self._reader.native[:n], self._outliers[:n])
+
+    def _scores(self, native: Tensor, other: Tensor) -> Scores:
+        return self.detector.scores(native, other)[self.detector.headline]
