@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from seamripper.audits.identification import Ranking
-from seamripper.papers.balogh2025.setting import CUTS, DISTANCES, FUNCTIONAL, INDICES
+from seamripper.papers.balogh2025.setting import CUTS, DISTANCES, FUNCTIONAL, INDICES, LOW_RANK
 from seamripper.papers.results import Row
 
 Pair = tuple[Any, Any, Any]
@@ -90,9 +90,9 @@ def sensitive(rows: Sequence[Row]) -> Iterator[Row]:
     for row in rows:
         if row.get("rank") is not None and row["figure"] == "probe":
             low[_place(row)][row["rank"]] = row["value"]
-        elif row.get("rank") is not None and row["figure"] == "score":
-            value = row["value"] if row["measure"] in DISTANCES else -row["value"]
-            scores[*_place(row), row["measure"]][row["rank"]] = value
+        elif row.get("rank") is not None and row["measure"] in LOW_RANK:
+            similar = row["measure"] in ("linear_cka", "direct_functional")
+            scores[*_place(row), LOW_RANK[row["measure"]]][row["rank"]] = -row["value"] if similar else row["value"]
     groups: dict[Any, list[tuple[float, float]]] = defaultdict(list)
     for (family, seed, cut, measure), distances in scores.items():
         place = family, seed, cut
@@ -145,8 +145,7 @@ def _correlation_rows(
     test: str, family: str, seed: Any, measure: str, values: Iterable[float], **more: Any
 ) -> Iterator[Row]:
     """The rows of both correlations; nothing where there is no value."""
-    names = {**INDICES, "direct_functional": FUNCTIONAL["direct"]}
-    labels = {"receiver": family, "receiver_seed": seed, "measure": names.get(measure, measure), **more}
+    labels = {"receiver": family, "receiver_seed": seed, "measure": measure, **more}
     for name, value in zip(("kendall", "spearman"), values, strict=True):
         if np.isfinite(value):
             yield {**labels, "figure": f"{test}_{name}", "value": float(value)}

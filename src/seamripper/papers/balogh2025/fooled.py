@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.experiment import Data, Experiment, Network, StitchPart
-from seamripper.papers.balogh2025.setting import CUTS, NAMES
+from seamripper.papers.balogh2025.setting import NAMES
 from seamripper.papers.balogh2025.table_1 import KINDS
 from seamripper.papers.claims import Claim, Gate
 from seamripper.papers.items import Item, PaperPlot
@@ -13,7 +13,10 @@ from seamripper.papers.profiles import Profile
 from seamripper.papers.results import Select
 
 _SETS = {"mnist": "MNIST", "fashion": "Fashion-MNIST"}
-_CUTS = {"resnet": ("layer1.0", "layer2.1", "layer3.1", "layer4.1"), "vit": ("blocks.0", "blocks.3", "blocks.7", "blocks.11")}
+_CUTS = {
+    "resnet": ("layer1.0", "layer2.1", "layer3.1", "layer4.1"),
+    "vit": ("blocks.0", "blocks.3", "blocks.7", "blocks.11"),
+}
 _SEEDS = (0, 1, 2)
 
 
@@ -63,8 +66,8 @@ def _stitch(kind: str, data: str, cue: str, cut: Any) -> Select:
 
 def _gate(kind: str, data: str) -> Gate:
     name = _name(kind, data, "digit")
-    return Gate(f"{NAMES['receiver'][kind]} names the shape on {_SETS[data]}", Select("accuracy", kind="train", model=name),
-        "at least", bound=0.6)  # fmt: skip
+    says = f"{NAMES['receiver'][kind]} names the shape on {_SETS[data]}"
+    return Gate(says, Select("accuracy", kind="train", model=name), "at least", bound=0.6)
 
 
 def _fooled(kind: str, data: str) -> Claim:

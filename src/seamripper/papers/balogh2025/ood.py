@@ -1,4 +1,4 @@
-"""Fig. 1b, 1c and 2: how strange stitched activations look to the receiver, beside how well the stitched network does."""
+"""Fig. 1b, 1c and 2: how strange stitched activations look to the receiver, and how well the stitched network does."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _gates(*kinds: str) -> tuple[Gate, ...]:
     """The networks are good enough, and their detectors tell native activations from those of other images."""
     detectors = tuple(
         Gate(
-            f"the detectors tell held-out activations of {NAMES['receiver'][kind]} from auxiliary ones with 0.8 or more",
+            f"detectors tell held-out activations of {NAMES['receiver'][kind]} from auxiliary ones with 0.8 or more",
             Select("detector_auxiliary", kind="functional", receiver=kind, detector="energy"),
             "at least",
             bound=0.8,

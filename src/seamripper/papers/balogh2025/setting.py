@@ -19,6 +19,15 @@ SETS = {"cifar10": "cifar10", "fashion": "fashion/greyscale?size=32"}
 INDICES = {"linear_cka": "LCKA", "pwcca_ding": "PWCCA", "opd": "OPD", "direct_structural": "DM (struct.)"}
 FUNCTIONAL = {"direct": "DM (func.)", "task": "TLM"}
 DISTANCES = ("pwcca_ding", "opd", "direct_structural")
+LOW_RANK = {
+    "linear_cka": "LCKA",
+    "pwcca_ding?remainder=True (full as sender)": "PWCCA",
+    "opd": "OPD",
+    "direct_structural": "DM (struct.)",
+    "direct_functional": "DM (func.)",
+}
+"""Scores between a representation and its approximation. PWCCA without the remainder is blind to rank: the full
+representation holds every direction of its approximation."""
 BASE = {"resnet": 0.6, "vit": 0.4}
 """What a network must reach on CIFAR-10 for a claim about it to be testable. The bounds are ours."""
 
@@ -52,9 +61,7 @@ SIZES = {
         (128, 64, 32, 16, 8, 4, 2, 1),
         (512, 448, 384, 320, 256, 192, 128, 64, 32, 16, 8, 4, 2, 1),
     ),
-    "small_resnet": Size(
-        "ResNets of two cues as {}", "zoo:resnet18?stem=3x3&width=0.125", "zoo:resnet18?stem=3x3"
-    ),
+    "small_resnet": Size("ResNets of two cues as {}", "zoo:resnet18?stem=3x3&width=0.125", "zoo:resnet18?stem=3x3"),
     "cue_images": Size("networks of two cues trained on {} images", 5000, None),
     "probed": Size("probes fitted on {} images", 2000, None),
 }
@@ -74,9 +81,7 @@ def networks(own: Profile, *kinds: str) -> dict[str, Network]:
     """Networks of these kinds on CIFAR-10, one for each seed."""
     trainings = {"resnet": own.training, "vit": own.vit_training} if "vit" in kinds else {"resnet": own.training}
     return {
-        kind: Network(
-            train=getattr(own, kind), data="cifar10", n=own.images, seeds=own.seeds, training=trainings[kind]
-        )
+        kind: Network(train=getattr(own, kind), data="cifar10", n=own.images, seeds=own.seeds, training=trainings[kind])
         for kind in kinds
     }
 

@@ -90,8 +90,9 @@ CLAIMS = (
         share("DM (struct.)", "between", "resnet"), "similar", _against("LCKA"), bound=0.15, gates=_RESNET),
     Claim("All methods struggle on the ViT", "Table 1, section 3.2", share("LCKA", "between", "vit"), "below",
         Select(receiver="resnet").with_name("that for ResNet-18"),
-        also=tuple(Clause(share(m, "between", "vit"), "below", Select(receiver="resnet").with_name("that for ResNet-18"))
-                   for m in ("DM (struct.)", "DM (func.)")), gates=(*_RESNET, *_VIT),
+        also=tuple(Clause(share(m, "between", "vit"), "below",
+            Select(receiver="resnet").with_name("that for ResNet-18")) for m in ("DM (struct.)", "DM (func.)")),
+        gates=(*_RESNET, *_VIT),
         remark="PWCCA and OPD struggle on both."),
     Claim("Does the authors' sampling, which depends on shape, make the difference between OPD and LCKA?", "",
         share("OPD", "between", "resnet", "positions"), "above",

@@ -15,7 +15,7 @@ from seamripper.papers.results import Select
 MEASURES = ("LCKA", "PWCCA", "OPD", "DM (func.)", "DM (struct.)")
 FAMILIES = {"resnet": "cifar10", "vit": "cifar10", "resnet-fashion": "fashion", "vit-fashion": "fashion"}
 """Families of networks, and their data."""
-_WORDS = ("linear_cka", "pwcca_ding", "opd", "direct_structural", "direct_functional")
+_WORDS = ("linear_cka", "pwcca_ding?remainder=true", "opd", "direct_structural", "direct_functional")
 _LAST = {"resnet": CUTS["resnet"][-4:], "vit": CUTS["vit"][-6:]}
 THEIRS = {
     "resnet": (0.5687, 0.7217, 0.6276, 0.7767, 0.5484, 0.7176, 0.7896, 0.9169, 0.6583, 0.8068),

@@ -32,9 +32,7 @@ def _experiment(own: Profile) -> Experiment:
             for family, which in FAMILIES.items()
         ),
         compare=tuple(part for which, group in by_set.items() for part in comparisons(group, data=samples(own, which))),
-        functional=tuple(
-            part for which, group in by_set.items() for part in stitches(group, data=samples(own, which))
-        ),
+        functional=tuple(part for which, group in by_set.items() for part in stitches(group, data=samples(own, which))),
     )
 
 

@@ -107,8 +107,8 @@ SHOWS = (
     ),
 )  # fmt: skip
 _DEPARTS = (
-    "Each network is stitched into itself and into the next one, where the paper stitches every pair. Task stitches are "
-    "trained without augmentation in the quick profile."
+    "Each network is stitched into itself and into the next one, where the paper stitches every pair. In the quick "
+    "profile task stitches are trained without augmentation."
 )
 ITEM = Item("table-1-tlm", ("Table 1", "Fig. 1a"),
     "Task loss matching, every layer to every layer, within networks and between them: which layer it finds most "

@@ -1,0 +1,145 @@
+"""Balogh & Jelasity 2025: figures that are derived from the rows of many jobs, in worlds whose answer is known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from seamripper.papers.balogh2025 import PAPER
+from seamripper.papers.balogh2025.derived import identified, sensitive, specific
+from seamripper.papers.balogh2025.ood import summaries
+from seamripper.papers.balogh2025.setting import CUTS
+from seamripper.papers.balogh2025.tlm import far_and_near
+
+RESNET = CUTS["resnet"]
+
+
+def comparison(sender: int, receiver: int, score: Any, measure: str = "linear_cka", sampling: str = "positions") -> Any:
+    """Rows of a comparison of two networks; `score` takes the numbers of two layers."""
+    for (i, a), (j, b) in itertools.product(enumerate(RESNET), repeat=2):
+        yield {
+            "kind": "compare", "figure": "score", "measure": measure, "sampling": sampling, "sender": "resnet",
+            "receiver": "resnet", "sender_seed": sender, "receiver_seed": receiver, "sender_cut": a,
+            "receiver_cut": b, "value": score(i, j),
+        }  # fmt: skip
+
+
+def stitches(seed: int, matching: str, figure: str, score: Any, sender: int | None = None) -> Iterator[dict[str, Any]]:
+    for row in comparison(seed if sender is None else sender, seed, score):
+        yield {**row, "kind": "functional", "matching": matching, "figure": figure, "measure": None}
+
+
+def of(rows: Any, **labels: Any) -> dict[Any, float]:
+    """Values of the rows with these labels, by the receiver's seed."""
+    return {
+        row["receiver_seed"]: row["value"]
+        for row in rows
+        if all(row.get(name) == value for name, value in labels.items())
+    }
+
+
+def near(i: int, j: int) -> float:
+    return 1 - abs(i - j) / 10
+
+
+def shifted(i: int, j: int) -> float:
+    return 1 - abs(i + 1 - j) / 10
+
+
+def test_every_layer_is_identified_where_its_counterpart_is_the_most_similar() -> None:
+    rows = [*comparison(0, 0, near), *comparison(0, 1, near), *comparison(2, 1, shifted)]
+    derived = list(identified(rows))
+    assert of(derived, where="within", rule="positions") == {0: 1.0}
+    # Of two senders one finds every layer, the other only the last, which has no next.
+    assert of(derived, where="between", rule="positions") == {1: pytest.approx((1 + 1 / 8) / 2)}
+
+
+def test_a_distance_identifies_by_its_smallest_value() -> None:
+    rows = list(comparison(0, 0, lambda i, j: abs(i - j), measure="opd"))
+    assert of(identified(rows), measure="OPD", rule="positions") == {0: 1.0}
+
+
+def test_the_authors_rule_takes_positions_in_a_stage_and_averages_elsewhere() -> None:
+    by_positions = list(comparison(0, 1, lambda i, j: abs(i - j) + 1, measure="opd"))
+    # By averages, every layer would be nearest to the first.
+    by_averages = list(comparison(0, 1, lambda _, j: j / 100, measure="opd", sampling="pool"))
+    derived = list(identified([*by_positions, *by_averages]))
+    assert of(derived, rule="positions") == {1: 1.0}
+    # Layers of the first stage find themselves only if nothing outside it is nearer, which the averages are.
+    assert of(derived, rule="authors") == {1: 0.0}
+    assert not of(identified(by_averages), rule="positions")
+
+
+def test_flattened_maps_are_the_authors_rule_for_cka() -> None:
+    flat = list(comparison(0, 1, near, sampling="flatten"))
+    assert of(identified(flat), rule="authors") == {1: 1.0}
+    assert not of(identified(flat), rule="positions")
+
+
+def test_a_matrix_with_missing_cells_says_nothing() -> None:
+    rows = list(comparison(0, 0, near))
+    assert not list(identified(rows[1:]))
+
+
+def probe_rows(cut: str, seed: int, accuracies: dict[int | None, float], distances: dict[int, float]) -> Any:
+    place = {"receiver": "resnet", "receiver_seed": seed, "receiver_cut": cut}
+    for rank, accuracy in accuracies.items():
+        rank_label = {} if rank is None else {"rank": rank}
+        yield {**place, **rank_label, "figure": "probe", "value": accuracy}
+    for rank, distance in distances.items():
+        yield {**place, "rank": rank, "figure": "score", "measure": "opd", "value": distance}
+
+
+def test_sensitivity_is_the_rank_correlation_of_lost_accuracy_with_distance() -> None:
+    accuracies = {None: 0.9, 4: 0.8, 2: 0.6, 1: 0.3}
+    rows = [
+        *probe_rows("layer4.0", 0, accuracies, {4: 0.1, 2: 0.2, 1: 0.3}),
+        *probe_rows("layer4.1", 0, accuracies, {4: 0.3, 2: 0.2, 1: 0.1}),
+        *probe_rows("layer4.1", 1, accuracies, {4: 0.1, 2: 0.2, 1: 0.3}),
+    ]
+    # Right at one cut and inverted at the other: the mean over cuts is 0 for the first network.
+    assert of(sensitive(rows), figure="sensitivity_kendall") == {0: pytest.approx(0.0), 1: pytest.approx(1.0)}
+    assert of(sensitive(rows), measure="OPD", figure="sensitivity_spearman")[1] == pytest.approx(1.0)
+
+
+def test_specificity_takes_its_reference_from_other_samples() -> None:
+    rows: list[dict[str, Any]] = []
+    for seed in (0, 1):
+        for k, cut in enumerate(RESNET):
+            place = {"receiver": "resnet", "receiver_seed": seed, "receiver_cut": cut}
+            rows.append({**place, "figure": "probe", "value": 0.1 * k})
+            # By the samples to choose with, the last layer of network 1 is the best.
+            rows.append({**place, "figure": "probe_choose", "value": 0.1 * k + 0.01 * seed})
+    rows += comparison(1, 0, near)
+    rows += comparison(1, 1, near)
+    rows += comparison(0, 1, shifted)
+    values = of(specific(rows), figure="specificity_kendall", rule="positions")
+    assert values == {0: pytest.approx(1.0), 1: pytest.approx(1.0)}
+
+
+def test_means_of_strangeness_by_place_and_whether_detectors_agree() -> None:
+    rows = [
+        *stitches(0, "task", "relative_accuracy", lambda i, j: 1.0 - 0.001 * (8 * i + j)),
+        *stitches(0, "task", "ood_energy", lambda i, j: 0.5 if i == j == 0 else 0.8 if i == j else 0.99),
+        *stitches(0, "task", "ood_fast", lambda i, j: 0.4 if i == j == 0 else 0.6 if i == j else 0.7),
+    ]
+    derived = list(summaries(rows))
+    energy = {"detector": "energy", "matching": "task", "where": "within"}
+    assert of(derived, figure="ood_elsewhere", **energy) == {0: pytest.approx(0.99)}
+    assert of(derived, figure="ood_first", **energy) == {0: pytest.approx(0.5)}
+    assert of(derived, figure="ood_late", **energy) == {0: pytest.approx(0.8)}
+    assert of(derived, figure="detectors_agree") == {0: pytest.approx(1.0)}
+
+
+def test_layers_far_apart_are_at_least_half_the_depth_apart() -> None:
+    rows = list(stitches(0, "task", "relative_accuracy", lambda i, j: float(abs(i - j) >= 4)))
+    assert of(far_and_near(rows), layers="far apart") == {0: 1.0}
+    assert of(far_and_near(rows), layers="same layer") == {0: 0.0}
+
+
+def test_it_covers_every_table_and_figure_of_the_paper() -> None:
+    covered = {place for item in PAPER.items for place in item.covers}
+    assert {"Table 1", "Table 2", "Table 3", "Fig. 1", "Fig. 2"} <= covered
