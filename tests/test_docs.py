@@ -11,6 +11,7 @@ import pytest
 
 from seamripper.audits import audits
 from seamripper.audits.interventions import interventions
+from seamripper.benchmark import bench_tests
 from seamripper.cli import cli
 from seamripper.controls import Known, controls
 from seamripper.experiment import Experiment, parts
@@ -66,7 +67,7 @@ def test_the_glossary_has_every_public_kind_of_thing() -> None:
     text = (ROOT / "docs" / "glossary.md").read_text()
     for word in ("Model", "Samples", "Match", "Comparison", "Estimate", "Experiment", "Store", "Training", "Paired"):
         assert f"**{word}" in text, word
-    for registry in (stitches, matchings, measures, controls, interventions, audits, engines):
+    for registry in (stitches, matchings, measures, controls, interventions, audits, engines, bench_tests):
         assert f"**{registry.what.capitalize()}" in text, registry.what
     for name, part in parts.items():
         assert not part.asked_for or f"[[{name}]]" in text, name

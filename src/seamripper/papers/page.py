@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from seamripper._files import atomic
 from seamripper.estimate import Estimate
-from seamripper.figures import Figure, Lines, Section, Sheet, describe
+from seamripper.figures import Section
 from seamripper.papers.checks import FAILS, HOLDS, OPEN
 from seamripper.papers.decisions import claims_sheet
 from seamripper.papers.reproduce import ItemReport, Reproduction
-from seamripper.report.html import cell, lay_out
+from seamripper.report.html import lay_out
+from seamripper.report.markdown import figure_lines
 from seamripper.report.paper import write_figures
 from seamripper.report.story import Story
 from seamripper.report.verdict import Headline
@@ -128,7 +127,7 @@ def _lines(reproduction: Reproduction, figures: dict[str, str]) -> Iterator[str]
         section = _section(report, cells=False)
         yield from (f"## {section.title}", "", section.text, "")
         for figure in section.figures:
-            yield from _figure(figure, figures)
+            yield from figure_lines(figure, figures)
 
 
 def _provenance_words(reproduction: Reproduction) -> str:
@@ -138,28 +137,3 @@ def _provenance_words(reproduction: Reproduction) -> str:
     words = [f" on {made['cores']} cores"] if "cores" in made else []
     words += [f"{name} {packages[name]}" for name in ("seamripper", "torch") if name in packages]
     return ", ".join((*words, *(f"commit {code[:12]}" for code in made.get("revisions", ()))))
-
-
-def _figure(figure: Figure, files: dict[str, str]) -> Iterator[str]:
-    yield from (f"**{figure.title}**", "")
-    if figure.title in files:
-        yield from (f"![{describe(figure)}]({files[figure.title]})", "")
-    if isinstance(figure, Sheet):
-        yield from _table(figure.columns, figure.rows)
-    elif isinstance(figure, Lines):
-        rows = [(series.name, *map(str, series.points)) for series in figure.series]
-        yield from _table((figure.y, *figure.places), rows)
-    if figure.caption:
-        yield from (figure.caption, "")
-
-
-def _table(columns: Any, rows: Any) -> Iterator[str]:
-    yield f"| {' | '.join(map(_escape, columns))} |"
-    yield "|" + "---|" * len(columns)
-    for row in rows:
-        yield f"| {' | '.join(_escape(cell(value)) for value in row)} |"
-    yield ""
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"\s+", " ", text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
