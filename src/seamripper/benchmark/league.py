@@ -94,7 +94,9 @@ class League:
             for place, (measure, (mean, n)) in enumerate(self.mean_ranks.items(), 1)
         ]
         names = tuple(f"{test}: {statistic}" for test, statistic in self.columns)
-        return Sheet("League", ("place", "measure", *names, "mean rank", "columns that rate it"), tuple(rows), self.caption)
+        return Sheet(
+            "League", ("place", "measure", *names, "mean rank", "columns that rate it"), tuple(rows), self.caption
+        )
 
     @property
     def caption(self) -> str:

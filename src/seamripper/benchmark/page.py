@@ -90,8 +90,8 @@ def _headline(league: League) -> Headline:
     names = list(league.mean_ranks)
     if not names:
         return Headline(question, "No measure could be rated.", (), _doubt(league))
-    tests = len({test for test, _ in league.columns})
-    verdict = f"By mean rank over {len(league.columns)} columns of {tests} tests, {names[0]} comes first"
+    tests = ", ".join(dict.fromkeys(test for test, _ in league.columns))
+    verdict = f"By mean rank over {len(league.columns)} columns ({tests}), {names[0]} comes first"
     verdict += f", then {' and '.join(names[1:3])}." if len(names) > 1 else "."
     figures = tuple(
         (f"{names[0]}, {column[0]}: {column[1]}", league.overall[column, names[0]].estimate)
