@@ -269,7 +269,7 @@ def test_shortcut_asks_for_other_seeds_on_both_kinds_of_data() -> None:
 
 
 def test_what_a_part_is_missing_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seamripper.benchmark.asking.parts", {})
+    monkeypatch.setattr("seamripper.benchmark.study_parts.parts", {})
     with pytest.raises(ExperimentError, match=r"needs the part \[\[probe\]\] of a study, which is not installed"):
         bench_tests.make("sensitivity").experiment(real(), choose("linear_cka"))
 

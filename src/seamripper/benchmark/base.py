@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -107,7 +108,7 @@ def rating_of(
 
 def family_ratings(test: str, name: str, measure: str, families: Mapping[str, Statistic]) -> Iterator[Rating]:
     """The rating on each family that has a value, and their mean if there are several."""
-    known = {family: statistic for family, statistic in families.items() if statistic.value == statistic.value}
+    known = {family: statistic for family, statistic in families.items() if not math.isnan(statistic.value)}
     for family, statistic in known.items():
         yield rating_of(statistic, test, name, family, measure)
     if len(known) > 1:

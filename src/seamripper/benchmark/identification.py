@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from seamripper.benchmark.asking import Meeting, compare_parts, functional_parts
 from seamripper.benchmark.base import BenchTest, Rating, family_ratings
 from seamripper.benchmark.bench_set import BenchSet, samples_of
 from seamripper.benchmark.contestants import Contestant
-from seamripper.benchmark.scores import Row, Scores, families_of
+from seamripper.benchmark.scores import Row, Scores, cuts_of, families_of
 from seamripper.benchmark.statistics import identification
+from seamripper.benchmark.study_parts import Meeting, compare_parts, functional_parts
 from seamripper.experiment import Experiment
 
 WITHIN, BETWEEN = "share within", "share between"
@@ -45,10 +45,11 @@ class IdentificationTest(BenchTest):
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """The share within networks, and between networks of each family that has several seeds."""
         scores, data = Scores(rows), samples_of(bench_set.data).name
-        families = families_of(list(scores.met))
+        families = families_of(list(scores.compared_cuts))
         for contestant in contestants:
             grids = {
-                family: scores.grids(contestant, data, nets, scores.met[nets[0]]) for family, nets in families.items()
+                family: scores.grids(contestant, data, nets, cuts_of(nets, scores.compared_cuts))
+                for family, nets in families.items()
             }
             for name, between in ((WITHIN, False), (BETWEEN, True)):
                 shares = {family: identification(grid, between=between) for family, grid in grids.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,27 +78,36 @@ class Scores:
         """The dissimilarity of a layer and its approximation of a rank; NaN if there is none."""
         return -contestant.similarity(self._probes.get(("score", contestant.label, net, cut, rank), np.nan))
 
-    def ranks(self, net: Net, cut: str) -> list[int]:
-        """The ranks of the approximations of a layer that were probed."""
-        own = [key[4] for key in self._probes if key[0] == "probe" and key[2:4] == (net, cut)]
-        return sorted(rank for rank in own if rank is not None)
+    @functools.cached_property
+    def ranks(self) -> dict[tuple[Net, str], list[int]]:
+        """The ranks of the approximations that were probed, by network and cut, the smallest first."""
+        ranks: dict[tuple[Net, str], list[int]] = defaultdict(list)
+        for figure, _, net, cut, rank in self._probes:
+            if figure == "probe" and rank is not None:
+                ranks[net, cut].append(rank)
+        return {place: sorted(some) for place, some in ranks.items()}
 
     @functools.cached_property
-    def probed(self) -> dict[Net, tuple[str, ...]]:
-        """The cuts that were probed, by network, in the order in which they are met."""
-        cuts: dict[Net, dict[str, None]] = defaultdict(dict)
-        for _, _, net, cut, _ in self._probes:
-            cuts[net].setdefault(cut)
-        return {net: tuple(some) for net, some in cuts.items()}
+    def probed_cuts(self) -> dict[Net, tuple[str, ...]]:
+        """The cuts with probes, by network, in the order in which they are met."""
+        return _by_net((net, cut) for _, _, net, cut, _ in self._probes)
 
     @functools.cached_property
-    def met(self) -> dict[Net, tuple[str, ...]]:
-        """The cuts at which each network was compared as a sender, in the order in which they are met."""
-        cuts: dict[Net, dict[str, None]] = defaultdict(dict)
-        for row in self.rows:
-            if _label(row) is not None:
-                cuts[net_of(row, "sender")].setdefault(row["sender_cut"])
-        return {net: tuple(some) for net, some in cuts.items()}
+    def compared_cuts(self) -> dict[Net, tuple[str, ...]]:
+        """The cuts at which each network was a sender, in the order in which they are met."""
+        return _by_net((net_of(row, "sender"), row["sender_cut"]) for row in self.rows if _label(row) is not None)
+
+
+def _by_net(places: Iterable[tuple[Net, str]]) -> dict[Net, tuple[str, ...]]:
+    cuts: dict[Net, dict[str, None]] = defaultdict(dict)
+    for net, cut in places:
+        cuts[net].setdefault(cut)
+    return {net: tuple(some) for net, some in cuts.items()}
+
+
+def cuts_of(nets: Sequence[Net], cuts: Mapping[Net, tuple[str, ...]]) -> tuple[str, ...]:
+    """The cuts that any of these networks has, in order: where a job has failed, another has its cut."""
+    return tuple(dict.fromkeys(cut for net in nets for cut in cuts[net]))
 
 
 def _label(row: Row) -> str | None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from seamripper.benchmark.asking import probe_parts
 from seamripper.benchmark.base import BenchTest, Rating, family_ratings, rating_of
 from seamripper.benchmark.bench_set import BenchSet
 from seamripper.benchmark.contestants import Contestant
 from seamripper.benchmark.scores import Net, Row, Scores, families_of
 from seamripper.benchmark.statistics import KENDALL, SPEARMAN, Array, Points, ding, sensitivity
+from seamripper.benchmark.study_parts import probe_parts
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment, Part
 
-DING = "pooled over networks at each cut; SciPy's p, averaged over cuts, takes all pairs for independent"
+DING = "full layers for references, pooled over networks; SciPy's p, averaged over cuts, takes pairs for independent"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class SensitivityTest(BenchTest):
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """Both correlations on each family, and Ding's own beside them."""
         scores = Scores(rows)
-        families = families_of(list(scores.probed))
+        families = families_of(list(scores.probed_cuts))
         for contestant in contestants:
             points = {family: [_points(scores, contestant, net) for net in nets] for family, nets in families.items()}
             rated = {family: sensitivity(networks) for family, networks in points.items()}
@@ -76,7 +77,7 @@ class SensitivityTest(BenchTest):
                 cuts = dict.fromkeys(cut for network in networks for cut in network)
                 pooled = [_pooled([network[cut] for network in networks if cut in network]) for cut in cuts]
                 for name, (statistic, p) in ding(pooled, len(networks), note=DING).items():
-                    if statistic.value == statistic.value:
+                    if not math.isnan(statistic.value):
                         yield rating_of(statistic, self.label, f"ding {name}", family, contestant.label, p=p)
 
 
@@ -97,9 +98,9 @@ def _points(scores: Scores, contestant: Contestant, net: Net) -> dict[str, Point
                 abs(scores.accuracy(net, cut) - scores.accuracy(net, cut, rank)),
                 scores.distance_to_rank(contestant, net, cut, rank),
             )
-            for rank in scores.ranks(net, cut)
+            for rank in scores.ranks.get((net, cut), ())
         }
-        for cut in scores.probed[net]
+        for cut in scores.probed_cuts[net]
     }
 
 

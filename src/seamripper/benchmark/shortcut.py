@@ -11,12 +11,12 @@ import numpy as np
 
 from seamripper.audits import matching_of
 from seamripper.audits.rule import DIFFERENT, SAME
-from seamripper.benchmark.asking import Meeting, audit_parts, compare_parts, conflict_parts, stitch_parts
 from seamripper.benchmark.base import ALL, BenchTest, Rating, rating_of
 from seamripper.benchmark.bench_set import BenchSet, samples_of
 from seamripper.benchmark.contestants import CONFLICT, MATCHINGS, RULE, Contestant
 from seamripper.benchmark.scores import Net, Row, Scores, net_of
 from seamripper.benchmark.statistics import PairScores, separation
+from seamripper.benchmark.study_parts import Meeting, audit_parts, compare_parts, conflict_parts, stitch_parts
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment, Part
 

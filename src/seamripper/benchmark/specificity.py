@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seamripper.benchmark.asking import Meeting, compare_parts, functional_parts, probe_parts
 from seamripper.benchmark.base import BenchTest, Rating, family_ratings, rating_of
 from seamripper.benchmark.bench_set import BenchSet, samples_of
 from seamripper.benchmark.contestants import Contestant
-from seamripper.benchmark.scores import Net, Row, Scores, families_of
+from seamripper.benchmark.scores import Net, Row, Scores, cuts_of, families_of
 from seamripper.benchmark.statistics import KENDALL, SPEARMAN, Array, ding, specificity
+from seamripper.benchmark.study_parts import Meeting, compare_parts, functional_parts, probe_parts
 from seamripper.experiment import Experiment
 
 DING = "the reference is the best by the same accuracies; SciPy's p takes all pairs for independent"
@@ -49,11 +49,11 @@ class SpecificityTest(BenchTest):
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """Both correlations on each family, and Ding's own beside them."""
         scores, data = Scores(rows), samples_of(bench_set.data).name
-        families = families_of(list(scores.probed))
+        families = families_of(list(scores.probed_cuts))
         for contestant in contestants:
             rated = {}
             for family, nets in families.items():
-                cuts = scores.probed[nets[0]]
+                cuts = cuts_of(nets, scores.probed_cuts)
                 distances = -np.swapaxes(scores.grids(contestant, data, nets, cuts), 1, 2)
                 if np.isnan(distances).all():
                     continue

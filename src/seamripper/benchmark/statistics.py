@@ -290,8 +290,8 @@ def specificity(accuracies: Array, choosing: Array, distances: Array) -> dict[st
     resamples = {which: np.full(len(draws), math.nan) for which in (KENDALL, SPEARMAN)}
     for b in np.unique(references):
         rows, pair = references == b, _from_reference(accuracies, distances, (int(b), int(best[b])))
-        found = correlations(pair[0].ravel(), pair[1].ravel(), np.repeat(draws[rows], k, axis=1))
-        for which, values in found.items():
+        values_here = correlations(pair[0].ravel(), pair[1].ravel(), np.repeat(draws[rows], k, axis=1))
+        for which, values in values_here.items():
             resamples[which][rows] = values
     missing = int(np.isnan(y).sum()) - 1
     note = "; ".join(filter(None, (few_note(n), f"{missing} layers have no distance" if missing else "")))

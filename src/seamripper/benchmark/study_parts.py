@@ -1,4 +1,4 @@
-"""Asking: the parts of a study that the tests need. Each kind of part is made here and nowhere else."""
+"""The parts of a study that the tests need. Each kind of part is made here and nowhere else."""
 
 from __future__ import annotations
 
