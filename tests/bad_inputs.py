@@ -568,7 +568,7 @@ _COMMANDS = [
     ("bench --models zoo.toml --measures nowhere.py:Mine", "MeasureError", "There is no file nowhere.py"),
     ("bench --models zoo.toml --sampling rows", "BadParameter", "'rows' is not one of"),
     ("bench --models zoo.toml --tests shortcut", "ExperimentError", "add a table [information] to 'zoo'"),
-    ("bench --models zoo.toml --tests identification --measures rule", "ExperimentError", "none among rule"),
+    ("bench --models zoo.toml --tests identification --measures rule", "ExperimentError", "can rate none of rule"),
     ("bench --models zoo-alone.toml --tests shortcut", "ExperimentError", "no pair uses the same information"),
     ("bench --models zoo-one-cut.toml --tests identification", "ExperimentError", "needs 2 cuts or more"),
     ("bench --models zoo-no-cut.toml --tests identification", "CutError", "This is about the model 'net'."),

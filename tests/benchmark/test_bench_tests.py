@@ -219,8 +219,10 @@ def test_a_set_with_nothing_to_separate_is_refused(given: BenchSet, says: str) -
 
 
 def test_a_test_refuses_measures_that_it_cannot_rate() -> None:
-    with pytest.raises(ExperimentError, match="'sensitivity' rates structural measures, and there are none among rule"):
-        bench_tests.make("sensitivity").admit(choose("rule"))
+    says = "'sensitivity' rates structural and functional measures, and can rate none of task_functional, rule"
+    with pytest.raises(ExperimentError, match=says):
+        bench_tests.make("sensitivity").admit(choose("task_functional,rule"))
+    assert [c.label for c in bench_tests.make("sensitivity").admit(choose("functional"))] == ["direct_functional"]
     assert [c.label for c in bench_tests.make("identification").admit(choose("linear_cka,audits"))] == ["linear_cka"]
 
 

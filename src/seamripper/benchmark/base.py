@@ -55,14 +55,15 @@ class Rating:
 class BenchTest(Choice):
     """A test that measures are put to. Leaves are frozen dataclasses with a `name`, an `about`, and their options.
 
-    `about` says in one sentence how to read the number; `columns` are the statistics that the league shows, and `kinds`
-    the kinds of measures that the test can rate.
+    `about` says how to read the number; `columns` are the statistics that the league shows, `kinds` the kinds of
+    measures that the test can rate, and `unable` those of these kinds, by their labels, that it cannot.
     """
 
     what, error = "benchmark test", ExperimentError
     about: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
     kinds: ClassVar[tuple[Kind, ...]] = ("structural", "functional")
+    unable: ClassVar[tuple[str, ...]] = ()
 
     @abc.abstractmethod
     def experiment(self, bench_set: BenchSet, contestants: Sequence[Contestant]) -> Experiment:
@@ -74,12 +75,12 @@ class BenchTest(Choice):
 
     def admit(self, contestants: Sequence[Contestant]) -> tuple[Contestant, ...]:
         """The measures that the test can rate; none is refused."""
-        able = tuple(contestant for contestant in contestants if contestant.kind in self.kinds)
+        able = tuple(c for c in contestants if c.kind in self.kinds and c.label not in self.unable)
         if not able:
             labels, kinds = ", ".join(c.label for c in contestants), " and ".join(self.kinds)
             raise ExperimentError(
-                f"The test {self.name!r} rates {kinds} measures, and there are none among {labels}. Name some in "
-                "measures, 'linear_cka' for example, or leave the test out."
+                f"The test {self.name!r} rates {kinds} measures, and can rate none of {labels}. Name others, "
+                "'linear_cka' for example, or leave the test out."
             )
         return able
 

@@ -18,6 +18,7 @@ from seamripper.benchmark.statistics import KENDALL, SPEARMAN, Array, Points, di
 from seamripper.benchmark.study_parts import probe_parts
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment, Part
+from seamripper.measures.base import TASK
 
 DING = "full layers for references, pooled over networks; SciPy's p, averaged over cuts, takes pairs for independent"
 
@@ -28,7 +29,7 @@ class SensitivityTest(BenchTest):
 
     F is the accuracy of a linear probe. For each network and cut, |F(full) − F(rank r)| is correlated with the
     dissimilarity of the layer and its approximation of rank r, over `ranks`: by default the layer's width halved until
-    1. With `cuts=half`, the later half of the cuts is tested.
+    1. With `cuts=half`, the later half of the cuts is tested. No stitch is trained, so `task_functional` takes no part.
     """
 
     name = "sensitivity"
@@ -37,7 +38,7 @@ class SensitivityTest(BenchTest):
         "accuracy that is lost: 1 is best, 0 is chance, and below 0 a larger loss looks like a smaller distance."
     )
     columns = (KENDALL, SPEARMAN)
-    kinds = ("structural",)
+    unable = (TASK,)
 
     cuts: Literal["half", "all"] = "half"
     ranks: tuple[int, ...] = ()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from seamripper.benchmark.contestants import MATCHINGS, Contestant
 from seamripper.errors import ExperimentError
 from seamripper.experiment import AuditPart, ComparePart, Data, Part, StitchPart, parts
+from seamripper.measures.base import DIRECT
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,14 @@ def functional_parts(meeting: Meeting, contestants: Sequence[Contestant]) -> Ite
 def probe_parts(
     family: str, cuts: tuple[str, ...], *, ranks: tuple[int, ...] = (), contestants: Sequence[Contestant] = ()
 ) -> Iterator[Part]:
-    """[[probe]]: probes of a family's layers and of their low-rank approximations, which measures compare."""
-    asked: Mapping[str, tuple[str, ...]] = _by_sampling(contestants) if ranks else {"positions": ()}
+    """[[probe]]: probes of a family's layers and of their low-rank approximations, which measures compare.
+
+    `direct_functional` is among them: the approximation, mapped back by direct matching, is fed into the network.
+    """
+    asked = _by_sampling(contestants) if ranks else {}
+    if any(contestant.label == DIRECT for contestant in contestants) or not asked:
+        direct = tuple(contestant.word for contestant in contestants if contestant.label == DIRECT)
+        asked["positions"] = (*asked.get("positions", ()), *direct)
     for sampling, words in asked.items():
         yield _part("probe")(models=(family,), cuts=cuts, ranks=ranks, measures=words, sampling=sampling)
 
