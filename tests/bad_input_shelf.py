@@ -65,7 +65,15 @@ AUDIT = 'data = "digits/digit"\n' + NET + '[[audit]]\nsenders = ["net"]\nreceive
 COMPARE = 'data = "digits/digit"\n' + NET + '[[compare]]\nsenders = ["net"]\nreceivers = ["net"]\n'
 NOISE = NET + '[[noise]]\nreceivers = ["net"]\ncuts = ["pool1"]\n'
 
+ZOO = 'data = { name = "digits/correlated", n_test = 20 }\n' + NET
+
 STUDIES = {
+    "zoo": ZOO,
+    "zoo-key": ZOO.replace("data = {", "date = {"),
+    "zoo-information": ZOO + '[information]\nnte = "digit"\n',
+    "zoo-alone": ZOO + '[information]\nnet = "digit"\n',
+    "zoo-one-cut": 'cuts = ["pool1"]\n' + ZOO,
+    "zoo-no-cut": 'cuts = ["pool9"]\n' + ZOO,
     "good": CALL,
     "key": CALL.replace("function", "funktion"),
     "top": "thread = 2\n" + CALL,

@@ -11,9 +11,11 @@ import pytest
 
 from seamripper.audits import audits
 from seamripper.audits.interventions import interventions
+from seamripper.benchmark import BenchSet, bench_tests
+from seamripper.benchmark.contestants import choose
 from seamripper.cli import cli
 from seamripper.controls import Known, controls
-from seamripper.experiment import Experiment, parts
+from seamripper.experiment import Experiment, parts, plan
 from seamripper.experiment.engines import engines
 from seamripper.matching import matchings
 from seamripper.measures import measures
@@ -33,6 +35,17 @@ def test_the_study_of_the_documentation_can_be_read(tmp_path: Path) -> None:
     assert {name for name in tables if getattr(study, name)} == tables
     assert study.stitch[0].rank
     assert study.noise[0].rank
+
+
+def test_the_zoo_of_the_documentation_can_be_read_and_every_test_planned(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "bench.md").read_text(), re.S)
+    (tmp_path / "zoo.toml").write_text(block)
+    zoo = BenchSet.read(tmp_path / "zoo.toml")
+    study = bench_tests.make("shortcut").experiment(zoo, choose("linear_cka,functional,audits"))
+    assert study.matchings["task"] == "task?init=direct&epochs=4&lr=0.01"
+    assert plan(study).counts()["compare"]["jobs"] == 2 * (4 * 3 * 2)
+    text = (ROOT / "docs" / "bench.md").read_text()
+    assert all(f"**{name}** (" in text for name in bench_tests)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -66,7 +79,7 @@ def test_the_glossary_has_every_public_kind_of_thing() -> None:
     text = (ROOT / "docs" / "glossary.md").read_text()
     for word in ("Model", "Samples", "Match", "Comparison", "Estimate", "Experiment", "Store", "Training", "Paired"):
         assert f"**{word}" in text, word
-    for registry in (stitches, matchings, measures, controls, interventions, audits, engines):
+    for registry in (stitches, matchings, measures, controls, interventions, audits, engines, bench_tests):
         assert f"**{registry.what.capitalize()}" in text, registry.what
     for name, part in parts.items():
         assert not part.asked_for or f"[[{name}]]" in text, name

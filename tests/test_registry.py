@@ -12,6 +12,7 @@ import pytest
 from seamripper._options import read_options
 from seamripper.audits import audits
 from seamripper.audits.interventions import interventions
+from seamripper.benchmark import bench_tests
 from seamripper.controls import controls
 from seamripper.data import datasets
 from seamripper.errors import MeasureError, SeamripperError
@@ -23,6 +24,7 @@ from seamripper.stitches import stitches
 
 REGISTRIES: dict[str, Registry[Any]] = {
     "audits": audits,
+    "benchmark": bench_tests,
     "controls": controls,
     "data": datasets,
     "interventions": interventions,

@@ -13,6 +13,7 @@ import pytest
 import seamripper
 from seamripper.audits import Audit, audits
 from seamripper.audits.interventions import Intervention, interventions
+from seamripper.benchmark import bench_tests
 from seamripper.controls import Control, controls
 from seamripper.data import DataSet, datasets
 from seamripper.matching import matchings
@@ -53,7 +54,7 @@ PUBLIC = [
 ]
 PACKAGES = (
     *("activations", "audits", "audits.interventions", "controls"),
-    *("comparing", "cut", "data", "matching", "measures", "models", "stitches"),
+    *("benchmark", "comparing", "cut", "data", "matching", "measures", "models", "stitches"),
 )
 
 
@@ -133,7 +134,7 @@ def test_the_lists_of_the_packages_are_true(package: str) -> None:
 
 
 def plug_ins() -> list[type]:
-    registries = (stitches, matchings, measures, datasets, controls, interventions, audits)
+    registries = (stitches, matchings, measures, datasets, controls, interventions, audits, bench_tests)
     return [cls for registry in registries for cls in registry.values()]
 
 
@@ -155,7 +156,7 @@ def test_a_plug_in_has_a_first_line_to_list(cls: type) -> None:
 def test_there_are_plug_ins_of_every_kind() -> None:
     names = {cls.name for cls in plug_ins()}  # type: ignore[attr-defined]
     assert {"affine", "identity", "low_rank", "direct", "task", "regression", "linear_cka", "mnist", "folder"} <= names
-    assert {"self", "random_sender", "greyscale", "word_shuffle", "margin", "conflict"} <= names
+    assert {"self", "random_sender", "greyscale", "word_shuffle", "margin", "conflict", "shortcut"} <= names
 
 
 def explained(thing: object) -> bool:

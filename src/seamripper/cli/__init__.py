@@ -18,11 +18,12 @@ from seamripper.errors import SeamripperError
 COMMANDS = {
     "activations": "Write the activations of a model at a cut to a file.",
     "audit": "Compare two layers, and controls for which the right answer is known: can you trust the number?",
+    "bench": "Rate measures, for example your own, by tests on a set of networks, and rank them.",
     "check": "Test a measure, for example your own, against the contract that all measures keep.",
     "compare": "Compare every layer of one model with every layer of another, in one pass.",
     "cuts": "List the places where a model can be cut.",
     "demo": "Train small networks on real MNIST, stitch each of them into the same one, and audit the results.",
-    "list": "List the available data, models, stitches, matchings, measures, controls, interventions or audits.",
+    "list": "List the available data, models, stitches, matchings, measures, tests and all other choices.",
     "measure": "Measure how similar stored activations are.",
     "papers": "List the papers that can be reproduced, and what each of their tables and figures costs.",
     "plan": "Show what a study would run: jobs, roughly how long, and what is already done.",

@@ -30,6 +30,7 @@ REGISTRIES = {
     "audits": "seamripper.audits:audits",
     "engines": "seamripper.experiment.engines:engines",
     "parts": "seamripper.experiment:parts",
+    "tests": "seamripper.benchmark:bench_tests",
     "papers": "seamripper.papers:papers",
 }
 """Where the registry of each kind is, by the name that `seamripper list` has for the kind."""

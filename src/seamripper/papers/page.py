@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from seamripper._files import atomic
 from seamripper.estimate import Estimate
-from seamripper.figures import Figure, Grid, Lines, Section, Sheet, describe
+from seamripper.figures import Section, Sheet
 from seamripper.papers.checks import FAILS, HOLDS, OPEN, UNTESTABLE
 from seamripper.papers.decisions import claims_sheet
 from seamripper.papers.profiles import departures
 from seamripper.papers.reproduce import ItemReport, Reproduction
-from seamripper.report.html import cell, lay_out
+from seamripper.report.html import lay_out
+from seamripper.report.markdown import figure_lines
 from seamripper.report.paper import write_figures
 from seamripper.report.story import Story
 from seamripper.report.verdict import Headline
@@ -176,7 +175,7 @@ def _lines(reproduction: Reproduction, figures: dict[str, str]) -> Iterator[str]
         if section.name != "findings":
             yield from (f"## {section.title}", "", section.text.replace("\n", "\n\n"), "")
         for figure in section.figures:
-            yield from _figure(figure, figures)
+            yield from figure_lines(figure, figures)
 
 
 def _provenance_words(reproduction: Reproduction) -> str:
@@ -186,31 +185,3 @@ def _provenance_words(reproduction: Reproduction) -> str:
     words = [f" on {made['cores']} cores"] if "cores" in made else []
     words += [f"{name} {packages[name]}" for name in ("seamripper", "torch") if name in packages]
     return ", ".join((*words, *(f"commit {code[:12]}" for code in made.get("revisions", ()))))
-
-
-def _figure(figure: Figure, files: dict[str, str]) -> Iterator[str]:
-    yield from (f"**{figure.title}**", "")
-    if figure.title in files:
-        yield from (f"![{describe(figure)}]({files[figure.title]})", "")
-    if isinstance(figure, Sheet):
-        yield from _table(figure.columns, figure.rows)
-    elif isinstance(figure, Lines):
-        rows = [(series.name, *map(str, series.points)) for series in figure.series]
-        yield from _table((figure.y, *figure.places), rows)
-    elif isinstance(figure, Grid):
-        cells = [(name, *map(str, row)) for name, row in zip(figure.rows, figure.cells, strict=True)]
-        yield from _table((" \\ ".join(figure.axes), *figure.columns), cells)
-    if figure.caption:
-        yield from (figure.caption, "")
-
-
-def _table(columns: Any, rows: Any) -> Iterator[str]:
-    yield f"| {' | '.join(map(_escape, columns))} |"
-    yield "|" + "---|" * len(columns)
-    for row in rows:
-        yield f"| {' | '.join(_escape(cell(value)) for value in row)} |"
-    yield ""
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"\s+", " ", text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")

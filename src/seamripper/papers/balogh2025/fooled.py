@@ -45,11 +45,9 @@ def _experiment(own: Profile) -> Experiment:
         for data in _SETS:
             digit, colour = (_name(kind, data, cue) for cue in ("digit", "colour"))
             shown = Data(name=f"{data}/correlated?size=32", n=own.fit, n_test=own.scored)
-            for sender, pairing in ((digit, "others"), (colour, "all")):
-                parts.append(
-                    StitchPart(senders=(sender,), receivers=(digit,), pairing=pairing, cuts=_CUTS[kind],
-                        matchings=("direct",), data=shown)
-                )  # fmt: skip
+            more: dict[str, Any] = {"receivers": (digit,), "cuts": _CUTS[kind], "matchings": ("direct",), "data": shown}
+            parts.append(StitchPart(senders=(digit,), pairing="others", **more))
+            parts.append(StitchPart(senders=(colour,), pairing="all", **more))
     return Experiment(
         name="fooled",
         about="direct matching between networks that use shape and networks that use colour",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from seamripper.experiment import ComparePart, Experiment, FunctionalPart
 from seamripper.papers.balogh2025.derived import identified
@@ -22,7 +22,9 @@ THEIRS = {
 }
 """Shares within ResNet-18 and ViT-Ti, and between them."""
 KINDS = ("resnet", "vit")
-_SAMPLINGS = {
+_PAIRINGS: tuple[Literal["matched", "others"], ...] = ("matched", "others")
+"""A network with itself, and with those of other seeds."""
+_SAMPLINGS: dict[Literal["positions", "flatten", "pool"], tuple[str, ...]] = {
     "positions": ("linear_cka", "pwcca_ding", "opd", "direct_structural"),
     "flatten": ("linear_cka",),
     "pool": ("pwcca_ding", "opd"),
@@ -36,7 +38,7 @@ def comparisons(families: dict[str, str], **more: Any) -> tuple[ComparePart, ...
             sampling=sampling, interval=False, **more)
         for family, kind in families.items()
         for sampling, measures in _SAMPLINGS.items()
-        for pairing in ("matched", "others")
+        for pairing in _PAIRINGS
     )  # fmt: skip
 
 
@@ -46,7 +48,7 @@ def stitches(families: dict[str, str], **more: Any) -> tuple[FunctionalPart, ...
         FunctionalPart(senders=(family,), receivers=(family,), pairing=pairing, cuts=CUTS[kind], matchings=("direct",),
             **more)
         for family, kind in families.items()
-        for pairing in ("matched", "others")
+        for pairing in _PAIRINGS
     )  # fmt: skip
 
 

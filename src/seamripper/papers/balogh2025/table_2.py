@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from seamripper.experiment import Data, Experiment, ProbePart
@@ -74,7 +75,7 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def table(title: str, test: str, theirs: dict[str, tuple[float, ...]], **labels: Any) -> PaperTable:
+def table(title: str, test: str, theirs: Mapping[str, tuple[float, ...]], **labels: Any) -> PaperTable:
     """The paper's correlations on CIFAR-10 beside ours, on both sets."""
     rows: list[tuple[Any, ...]] = []
     for family in FAMILIES:

@@ -10,7 +10,7 @@ from seamripper.papers.balogh2025.derived import identified
 from seamripper.papers.balogh2025.setting import CUTS, NAMES, good_enough, networks, samples
 from seamripper.papers.balogh2025.table_1 import KINDS, share, table
 from seamripper.papers.claims import Claim
-from seamripper.papers.items import Item, PaperGrid
+from seamripper.papers.items import Item, PaperGrid, PaperTable
 from seamripper.papers.profiles import Profile
 from seamripper.papers.results import Row, Select
 
@@ -97,7 +97,7 @@ CLAIMS = (
     Claim("Direct matching does not indicate it", "Fig. 2", mean_accuracy(KINDS, "far apart", "direct"), "below",
         Select(matching="task").with_name("that by task loss matching"), gates=(*_RESNET, *_VIT)),
 )  # fmt: skip
-SHOWS = (
+SHOWS: tuple[PaperTable | PaperGrid, ...] = (
     table("Table 1: task loss matching and direct matching", ("TLM", "DM (func.)")),
     *(
         PaperGrid(f"{NAMES['receiver'][kind]} into itself: relative accuracy by {NAMES['matching'][matching]}",

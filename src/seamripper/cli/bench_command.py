@@ -1,0 +1,91 @@
+"""seamripper bench: rate measures by tests on a set of networks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from seamripper.cli.inputs import (
+    FOLDER,
+    Word,
+    WordCommand,
+    engine_option,
+    json_option,
+    quiet_option,
+    registry_of,
+)
+from seamripper.cli.output import announce, print_json, print_table, standing
+
+if TYPE_CHECKING:
+    from seamripper.benchmark import League
+
+SOME_FAILED = 1
+
+
+@click.command("bench", cls=WordCommand)
+@click.option("--models", type=click.Path(path_type=Path), required=True, metavar="ZOO.toml",
+              help="The networks: see docs/bench.md.")  # fmt: skip
+@click.option("--measures", type=Word("measures"), default="all", show_default=True,
+              help="Names with commas between them, or FILE.py:CLASS. all: every structural measure. functional: "
+                   "direct_functional, task_functional. audits: conflict, rule (in the test shortcut).")  # fmt: skip
+@click.option("--tests", type=Word("tests"), default="all", show_default=True,
+              help="identification, sensitivity, specificity, shortcut, or FILE.py:CLASS. See: seamripper list "
+                   "tests.")  # fmt: skip
+@click.option("--sampling", type=click.Choice(["positions", "flatten", "pool", "balogh2025"]), default="positions",
+              show_default=True, help="How activations become rows, for every structural measure. balogh2025: by "
+                                      "measure and shapes, as in the code of that paper.")  # fmt: skip
+@click.option("--store", type=FOLDER, help="Where results are kept (default: runs/NAME-bench).")
+@engine_option
+@click.option("--out", type=FOLDER, help="Where the page and the tables are written (default: the store).")
+@quiet_option
+@json_option
+def command(models: Path, out: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
+    """Put measures of similarity to tests on the networks of ZOO.toml, and rank them. Stop it and run it again.
+
+    Every rating comes with an interval over training seeds and a permutation p-value, adjusted for the number of
+    measures. Exit code 1 means that some jobs failed.
+    """
+    from seamripper.benchmark import bench
+    from seamripper.benchmark.page import save
+
+    options["engine"] = registry_of("engines").make(options["engine"])
+    with standing(quiet=quiet or as_json) as watch:
+        league = bench(models, **options, announce=announce, watch=watch)
+    paths = save(league, out)
+    if as_json:
+        print_json({**league.as_record(), "files": [str(path) for path in paths.values()]})
+    elif not quiet:
+        _print_league(league)
+        print(f"page: {paths['league.html']}\ntable: {paths['league.csv']}")
+    if league.trouble:
+        sys.exit(SOME_FAILED)
+
+
+def _print_league(league: League) -> None:
+    """The league with a line per measure, how to read it, and what it took."""
+    columns = ["", "measure", *(f"{test}\n{statistic}" for test, statistic in league.columns), "mean\nrank"]
+    rows = [
+        [str(place), measure, *(_cell(league, column, measure) for column in league.columns), f"{mean:.1f}"]
+        for place, (measure, (mean, _)) in enumerate(league.mean_ranks.items(), 1)
+    ]
+    print_table(f"{league.name}: {len(rows)} measures", columns, rows, left=2)
+    print(league.caption)
+    for test in league.tests:
+        print(f"{test.label}: {test.about}")
+    for sentence in league.cost_sentences():
+        print(sentence)
+    for measure, why in league.unrated.items():
+        print(f"{measure} has no rating: {why}")
+
+
+def _cell(league: League, column: tuple[str, str], measure: str) -> str:
+    """A rating in two short lines: value and mark, then the interval."""
+    rating = league.overall.get((column, measure))
+    if rating is None:
+        return "–"
+    estimate = rating.estimate
+    ends = f"\n{estimate.low:.2f}…{estimate.high:.2f}" if estimate.has_interval else ""
+    return f"{estimate.value:.3f}{'*' if rating.is_marked else ' '}{ends}"
