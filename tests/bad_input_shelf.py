@@ -63,6 +63,7 @@ NET = '[models.net]\ntrain = "zoo:lenet"\ndata = "digits/digit"\n'
 STITCH = 'data = "digits/digit"\n' + NET + '[[stitch]]\nsenders = ["net"]\nreceivers = ["net"]\ncuts = ["pool1"]\n'
 AUDIT = 'data = "digits/digit"\n' + NET + '[[audit]]\nsenders = ["net"]\nreceivers = ["net"]\ncuts = ["pool1"]\n'
 COMPARE = 'data = "digits/digit"\n' + NET + '[[compare]]\nsenders = ["net"]\nreceivers = ["net"]\n'
+FUNCTIONAL = COMPARE.replace("[[compare]]", "[[functional]]")
 NOISE = NET + '[[noise]]\nreceivers = ["net"]\ncuts = ["pool1"]\n'
 
 ZOO = 'data = { name = "digits/correlated", n_test = 20 }\n' + NET
@@ -135,6 +136,12 @@ STUDIES = {
     "intervention": AUDIT + 'interventions = ["grayscale"]\n',
     "audit-seeds": AUDIT + "seeds = []\n",
     "audit-matching": AUDIT + 'matching = "tsk"\n',
+    "functional-matching": FUNCTIONAL + 'matchings = ["drect"]\n',
+    "functional-cut": FUNCTIONAL + 'receiver_cuts = ["pol1"]\n',
+    "functional-ood": FUNCTIONAL + 'ood = ["energy"]\n',
+    "functional-detectors": FUNCTIONAL + 'ood = ["distribution", "distribution?n=50"]\n',
+    "functional-option": FUNCTIONAL + 'ood = ["distribution?detektor=energy"]\n',
+    "functional-seed": FUNCTIONAL + "seed = -1\n",
     "radius": NOISE + "radius = [-0.1]\n",
     "noise-classes": NOISE + "classes = [1]\n",
     "pictures": AUDIT.replace("[[audit]]", "[[pictures]]") + "n = 0\n",

@@ -31,7 +31,7 @@ def test_the_study_of_the_documentation_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(block)
     study = Experiment.read(tmp_path / "study.toml")
     tables = {name for name, field in Experiment.model_fields.items() if field.default == ()}
-    assert {"stitch", "control", "noise", "compare", "audit", "pictures", "call"} <= tables
+    assert {"stitch", "control", "noise", "compare", "functional", "audit", "pictures", "call"} <= tables
     assert {name for name in tables if getattr(study, name)} == tables
     assert study.stitch[0].rank
     assert study.noise[0].rank

@@ -22,6 +22,7 @@ from seamripper.experiment import (
     ControlPart,
     Data,
     Experiment,
+    FunctionalPart,
     Network,
     NoisePart,
     PicturesPart,
@@ -67,6 +68,10 @@ def comparing(**given: Any) -> tuple[ComparePart]:
 
 def auditing(**given: Any) -> tuple[AuditPart]:
     return (AuditPart(**{**OTHERS, "cuts": ("layer1",), **given}),)
+
+
+def tabulating(**given: Any) -> tuple[FunctionalPart]:
+    return (FunctionalPart(**{**OTHERS, "cuts": ("layer1",), **given}),)
 
 
 def picturing(**given: Any) -> tuple[PicturesPart]:
@@ -123,8 +128,8 @@ def test_an_experiment_that_asks_for_nothing(models: dict[str, Network]) -> None
     with pytest.raises(ExperimentError) as e:
         graph_of(Experiment(name="empty", models=models))
     assert str(e.value) == (
-        "The experiment 'empty' asks for nothing: add [[audit]], [[call]], [[compare]], [[control]], [[noise]], "
-        "[[pictures]], [[probe]] or [[stitch]]."
+        "The experiment 'empty' asks for nothing: add [[audit]], [[call]], [[compare]], [[control]], [[functional]], "
+        "[[noise]], [[pictures]], [[probe]] or [[stitch]]."
     )
 
 
@@ -148,9 +153,10 @@ def test_an_experiment_that_asks_for_nothing(models: dict[str, Network]) -> None
 def test_who_meets_whom(senders: tuple[str], receivers: tuple[str], pairing: Any, met: list[str]) -> None:
     asked: dict[str, Any] = {"senders": senders, "receivers": receivers, "pairing": pairing}
     parts: dict[str, Any] = {"stitch": stitching(**asked), "compare": comparing(**asked)}
-    experiment = study(**parts, audit=auditing(**asked), pictures=picturing(**asked))
+    parts |= {"audit": auditing(**asked), "functional": tabulating(**asked)}
+    experiment = study(**parts, pictures=picturing(**asked))
     graph = graph_of(experiment)
-    assert [pairs(graph, kind) for kind in ("stitch", "compare", "audit", "pictures")] == [met] * 4
+    assert [pairs(graph, kind) for kind in ("stitch", "compare", "audit", "functional", "pictures")] == [met] * 5
     sizes = {part.size(experiment) for _, part in experiment.parts()}
     assert sizes == {len(met)}, "what is counted beforehand is what comes of it"
 
@@ -190,6 +196,7 @@ GRIDS: dict[str, tuple[dict[str, Any], int]] = {
     "noise": ({"noise": (NoisePart(receivers=("a",), cuts=CUTS[:500], seeds=LONG, radius=(0.1,) * 1000),)}, 10**9),
     "compare": ({"compare": comparing(senders=("a",) * 1000, receivers=("a",) * 1000, parts=999)}, 2 * 10**9),
     "audit": ({"audit": auditing(senders=("a",) * 1000, receivers=("a",) * 500, cuts=CUTS)}, 10**9),
+    "functional": ({"functional": tabulating(senders=("a",) * 1000, receivers=("a",) * 500, cuts=CUTS)}, 10**9),
     "pictures": ({"pictures": picturing(cuts=CUTS * 500, matchings=("direct",) * 1000)}, 10**9),
     "call": ({"call": (CallPart(function="f.py:f", grid={"x": LONG, "y": LONG}, seeds=LONG),)}, 10**9),
 }

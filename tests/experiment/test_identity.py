@@ -413,10 +413,10 @@ def test_cuts_are_looked_for_in_the_model_that_they_are_of() -> None:
     words = Identities({})
     model, shape = {"architecture": R}, [3, 28, 28]
     words.require_cuts(model, R, ["layer1", "fc"], shape)
-    words.require_heads(model, R, ["layer*", "fc"], shape)
-    words.require_heads(model, R, None, shape)
+    words.cut_names(model, R, ["layer*", "fc"], shape)
+    words.cut_names(model, R, None, shape)
     for _ in range(2):
         with pytest.raises(CutError, match="did you mean 'layer4'"):
             words.require_cuts(model, R, ["layer1", "layer5"], shape)
         with pytest.raises(CutError, match=r"No cut matches 'layr\*'"):
-            words.require_heads(model, R, ["layr*"], shape)
+            words.cut_names(model, R, ["layr*"], shape)

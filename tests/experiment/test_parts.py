@@ -72,6 +72,15 @@ cuts = ["layer1", "layer2"]
 measures = ["linear_cka", "opd", "minibatch_cka", "mutual_knn", "direct_functional"]
 parts = 3
 
+[[functional]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+pairing = "all"
+cuts = ["layer1", "layer2"]
+receiver_cuts = ["layer2"]
+matchings = ["direct", "fast"]
+ood = ["distribution"]
+
 [[audit]]
 senders = ["digit/1"]
 receivers = ["digit/0"]

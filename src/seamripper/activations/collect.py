@@ -15,6 +15,7 @@ from seamripper._doors import require_function, require_path, require_whole
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.activations import Activations, first_bad
 from seamripper.cut.frozen import seal
+from seamripper.cut.many import Heads
 from seamripper.cut.on_data import prove_halves, views_of
 from seamripper.cut.split import Split, require_split
 from seamripper.data.padding import tokens_that_count, trim, trim_pair
@@ -97,6 +98,44 @@ def activations_of(
     made_from = {"model": split.model.source, "data": samples.name}
     mask = None if split.cut.layout == "nd" else tokens_that_count(views.sender.inputs)
     return Activations(split.cut, values, samples.labels, samples.ids, context, kept, made_from, mask)
+
+
+def collect_cuts(
+    heads: Heads, samples: Samples, *, batch: int = AT_ONCE, memory: int = MEMORY, watch: Watcher = nobody
+) -> list[Activations]:
+    """What `collect` gives at each cut of the heads, all from one pass; `memory` is for all of them together.
+
+    >>> from torch import nn
+    >>> from seamripper.cut import heads
+    >>> toy = Samples("toy", torch.eye(4), torch.arange(4) % 2, torch.arange(4), classes=2)
+    >>> some = heads(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), ["0", "1"], torch.zeros(1, 4))
+    >>> [tuple(part.values.shape) for part in collect_cuts(some, toy)]
+    [(4, 3), (4, 3)]
+    """
+    samples = trim(samples)
+    view, done, n = heads.model.present(samples), 0, len(samples)
+    values: list[Tensor] = []
+    kept: Literal["memory", "disk"] = "memory"
+    with seal({"model": heads.model.module}):
+        for inputs, _ in view.batches(batch):
+            rows_at = heads(inputs)
+            if not values:
+                needs = n * sum(rows[0].numel() * rows.element_size() for rows in rows_at)
+                kept = "disk" if needs > memory else "memory"
+                folder = Path(tempfile.gettempdir()) if kept == "disk" else None
+                values = [room((n, *rows.shape[1:]), rows.dtype, folder) for rows in rows_at]
+            stop = done + len(rows_at[0])
+            for cut, rows, place in zip(heads.cuts, rows_at, values, strict=True):
+                require_finite(rows, cut.name, samples.ids[done:stop])
+                place[done:stop] = rows
+            done = stop
+            watch(Progress("activations at all cuts", batches_in(done, batch), batches_in(n, batch)))
+    made_from = {"model": heads.model.source, "data": samples.name}
+    mask = tokens_that_count(view.inputs)
+    return [
+        Activations(cut, rows, samples.labels, samples.ids, {}, kept, made_from, None if cut.layout == "nd" else mask)
+        for cut, rows in zip(heads.cuts, values, strict=True)
+    ]
 
 
 def require_finite(rows: Tensor, where: str, ids: Tensor) -> None:

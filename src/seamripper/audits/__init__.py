@@ -3,6 +3,7 @@
 from seamripper.audits.agreement import answers
 from seamripper.audits.audit import Audited, audit, deciding_set, matching_of
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, audits, chosen_audits
+from seamripper.audits.detectors import DetectorAtCut
 from seamripper.audits.distribution import Distribution
 from seamripper.audits.rank import ranks_behind
 from seamripper.audits.rule import Judgement
@@ -11,6 +12,7 @@ __all__ = [
     "DEFAULT_CONTROLS",
     "Audit",
     "Audited",
+    "DetectorAtCut",
     "Distribution",
     "Evidence",
     "Judgement",

@@ -15,6 +15,7 @@ from seamripper.experiment.parts.base import Part, parts
 from seamripper.experiment.parts.call import CallPart
 from seamripper.experiment.parts.compare import ComparePart
 from seamripper.experiment.parts.control import ControlPart
+from seamripper.experiment.parts.functional import FunctionalPart
 from seamripper.experiment.parts.noise import NoisePart
 from seamripper.experiment.parts.pictures import PicturesPart
 from seamripper.experiment.parts.probe import ProbePart
@@ -32,6 +33,7 @@ __all__ = [
     "Data",
     "Engine",
     "Experiment",
+    "FunctionalPart",
     "Local",
     "Network",
     "NoisePart",

@@ -178,17 +178,17 @@ class Identities:
 
         self._once(["cuts", model, wanted, shape], look)
 
-    def require_heads(self, model: dict[str, Any], spec: str, cuts: list[str] | None, shape: list[int]) -> None:
-        """Refuse cuts of a comparison that the model does not have; they may hold `*`, and None is every block."""
+    def cut_names(self, model: dict[str, Any], spec: str, cuts: list[str] | None, shape: list[int]) -> list[str]:
+        """The cuts of a matrix that these words mean: they may hold `*`, and None is behind every block."""
 
-        def look() -> bool:
+        def look() -> list[str]:
             from seamripper.cut import heads
 
             network = self._load(spec)
-            heads(network, cuts, network.example(2, input=network.shown_shape(shape)))
-            return True
+            example = network.example(2, input=network.shown_shape(shape))
+            return [cut.name for cut in heads(network, cuts, example).cuts]
 
-        self._once(["heads", model, cuts, shape], look)
+        return self._once(["names of cuts", model, cuts, shape], look)
 
     def remember(self, question: Any, look: Callable[[], Any]) -> Any:
         """The answer to a question, looked up once."""

@@ -63,7 +63,7 @@ def expand(experiment: Experiment, identities: Identities) -> Graph:
     ::
 
         train ──┬─→ activations ─→ stitch        one network for all, the same activations for every stitch from there
-                ├─→ control, noise, audit, pictures
+                ├─→ control, noise, functional, audit, pictures
                 └─→ pass ─→ compare              one part of the data each
         call
     """

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from seamripper.activations import Activations
+    from seamripper.audits import DetectorAtCut
     from seamripper.cut import Split
     from seamripper.data import Samples
     from seamripper.matching import Functional, Match, Matching
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from seamripper.stitches import Stitch
 
 T = TypeVar("T")
-_MODELS, _DATA, _ANSWERS = 16, 8, 64
-"""How many models and halves, sets of samples, and answers to them are kept; those not used for longest go first."""
+_MODELS, _DATA, _ANSWERS, _DETECTORS = 16, 8, 64, 16
+"""How many models and halves, sets of samples, answers to them, and detectors are kept; those not used for longest go
+first."""
 _MATCHED = 2**29
 """Bytes of weights that the matches of audits may hold on to."""
 
@@ -77,6 +79,7 @@ class Worker:
         self._halves: OrderedDict[str, Split] = OrderedDict()
         self._data: OrderedDict[str, Samples] = OrderedDict()
         self._answers: OrderedDict[str, Tensor] = OrderedDict()
+        self._detectors: OrderedDict[str, DetectorAtCut] = OrderedDict()
 
     def start(self, job: Job) -> None:
         """Turn to another job."""
@@ -141,6 +144,19 @@ class Worker:
             return answers_of(half, samples)
 
         return _get_or_make(self._answers, f"{next(iter(which.values()))} {samples.fingerprint}", run, _ANSWERS)
+
+    def detector(self, which: Mapping[str, str], half: Split, fit: Samples, test: Samples, word: str) -> DetectorAtCut:
+        """The detector that a word of the audit `distribution` means, at a model's cut: the same for every sender."""
+
+        def make() -> DetectorAtCut:
+            from seamripper.audits import Distribution, audits
+
+            audit = audits.make(word)
+            assert isinstance(audit, Distribution)
+            return audit.at_cut(half, fit, test)
+
+        names = (next(iter(which.values())), half.cut.name, fit.fingerprint, test.fingerprint, word)
+        return _get_or_make(self._detectors, " ".join(names), make, _DETECTORS)
 
     def matching(self, record: Mapping[str, Any]) -> Matching:
         """The matching that a content records."""

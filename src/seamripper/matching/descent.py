@@ -194,7 +194,7 @@ def mean_losses(layers: Mapping[int, nn.Module], losses_of: Losses, n: int, trai
     for layer in layers.values():
         layer.eval()
     # Nothing is learnt here, so that small batches would only take longer; very small ones are so for want of memory.
-    size = max(training.batch, min(_LOOK, 8 * training.batch))
+    size = max(training.batch, min(_LOOK, 8 * training.batch) // max(1, len(layers)))
     parts: dict[int, list[float]] = {k: [] for k in layers}
     with torch.no_grad():
         for index in torch.arange(n).split(size):  # type: ignore[no-untyped-call]

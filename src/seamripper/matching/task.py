@@ -32,6 +32,8 @@ _Loss = Callable[[Tensor, Tensor], Tensor]
 _WHERE = {"memory": "in memory", "disk": "on disk"}
 AnswersTogether = Callable[[Tensor, Sequence[int]], list[Tensor]]
 """(sample numbers, numbers of stitches) → the answers of each of these stitched networks to these samples."""
+_FEW = 8
+"""Samples on which a tail is seen to treat each stitch as it does alone."""
 _KEPT = "kept the"
 """The first words of the status of a stitch that is where it started."""
 
@@ -105,7 +107,7 @@ class Task(Matching):
         receiver, labels = starts[0].problem.receiver, starts[0].labels
         tail = fast(receiver) if self.optimise else plain(receiver)
         answers, steps = answers_together(starts, tail, batch=self.training.batch)
-        if not _independent(answers, starts, batch=self.training.batch):
+        if not _independent(answers, starts):
             return [findings for start in starts for findings in self.train([start])]
         loss_fn = self._loss_fn()
 
@@ -273,8 +275,8 @@ def answers_together(
     return answers, [() if shortcut is None else shortcut[1] for shortcut in shortcuts]
 
 
-def _independent(answers: AnswersTogether, starts: Sequence[Start], *, batch: int) -> bool:
-    """Whether a tail gives each stitch, on the first batch, the answers that it gives it alone.
+def _independent(answers: AnswersTogether, starts: Sequence[Start]) -> bool:
+    """Whether a tail gives each stitch, on a few samples, the answers that it gives it alone.
 
     One that looks at the whole batch (its mean, say) does not, and is no place for several stitches at once.
     """
@@ -282,7 +284,7 @@ def _independent(answers: AnswersTogether, starts: Sequence[Start], *, batch: in
         return True
     for start in starts:
         start.problem.layer.eval()
-    index, which = torch.arange(min(batch, len(starts[0].labels))), range(len(starts))
+    index, which = torch.arange(min(_FEW, len(starts[0].labels))), range(len(starts))
     with torch.no_grad():
         pairs = zip(which, answers(index, which), strict=True)
         return all(gap(answers(index, [k])[0], answer) <= TOLERANCE for k, answer in pairs)

@@ -14,6 +14,7 @@ from seamripper.audits.detectors.scores import Array, Scores, common_bins
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
+from seamripper.errors import AuditError
 from seamripper.estimate import Estimate
 from seamripper.matching.match import Match
 
@@ -52,8 +53,19 @@ class DetectorAtCut:
         return None if scores is None else scores.estimate(seed=self.seed)
 
     def scores(self, match: Match, test: Samples | Paired) -> Scores:
-        """The scores of native and stitched activations; `test` are the detector's samples, as the sender sees them."""
-        return self._reader.reading(match, Paired.of(test)).scores[self.detector.headline]
+        """The scores of native and stitched activations of the detector's samples, which `test` has among others."""
+        pair = Paired.of(test)
+        pair = pair.take(torch.isin(pair.ids, self.test.ids))
+        if not torch.equal(pair.ids, self.test.ids):
+            raise AuditError(
+                f"Expected the {len(self.test)} samples of {self.test.name} that the detector keeps native activations "
+                f"of, but {pair.name} has {len(pair)} of them, or in another order."
+            )
+        return self._reader.reading(match, pair).scores[self.detector.headline]
+
+    def auroc(self, scores: Scores) -> Estimate:
+        """How well the detector tells the two kinds apart, with an interval over samples."""
+        return scores.estimate(seed=self.seed)
 
     def histograms(self, stitched: Sequence[Scores]) -> dict[str, Any]:
         """Counts of scores in 40 bins that are common to native, auxiliary and all stitched activations.

@@ -76,7 +76,7 @@ class ComparePart(Pairs, Part):
                 "threads": expansion.experiment.threads,
             }
             for net, side in zip(pair, ("sender_cuts", "receiver_cuts"), strict=True):
-                expansion.identities.require_heads(net.cuts_decided_by, net.spec, content[side], samples.shape)
+                expansion.identities.cut_names(net.cuts_decided_by, net.spec, content[side], samples.shape)
             labels = {**pair_labels(*pair), "seed": self.seed, "data": data.name}
             needs, where = merge_needs(pair), {**merge_where(samples, *pair), **files}
             passes = []
