@@ -16,6 +16,7 @@ from seamripper.cut import Split, split
 from seamripper.data import Paired, Samples
 from seamripper.errors import CutError, DataError, DivergedError, MatchError, SeamripperError, StitchError
 from seamripper.matching import Match, Matching, Task, Training, match, match_many
+from seamripper.matching.base import Natives
 from seamripper.matching.many import group_size
 from seamripper.models import Architecture
 
@@ -221,6 +222,40 @@ def test_activations_that_were_computed_before(make) -> None:
     found = match_many([half for half, _ in replayed], receivers[0], [pair for _, pair in replayed], matching=TASK)
     for sender, one in zip(senders, matches(found), strict=True):
         assert_figures(one, match(sender, receivers[0], data, matching=TASK), rel=1e-9)
+
+
+@pytest.mark.parametrize("matching", ["direct", Task(FEW, init="direct")])
+def test_the_receivers_own_activations_are_computed_once_for_all_senders(matching: Any, make) -> None:
+    senders, receivers, data = halves("nchw", make)
+    replayed = [replay(sender, data, collect(sender, data)) for sender in senders]
+    front, shown = receivers[1].model.module[0], list[int]()
+    handle = front.register_forward_hook(lambda module, given, out: shown.append(len(out)))
+
+    def samples_shown(n: int) -> int:
+        shown.clear()
+        match_many([half for half, _ in replayed[:n]], receivers[1], [pair for _, pair in replayed[:n]],
+            matching=matching, held_out=None)  # fmt: skip
+        return sum(shown)
+
+    try:
+        first, all_three = samples_shown(1), samples_shown(3)
+    finally:
+        handle.remove()
+    # The halves are proved for each match, on one batch; beyond that, the samples are shown once.
+    assert first >= len(data) * 0.8
+    assert all_three - first < len(data)
+
+
+def test_activations_that_do_not_fit_are_computed_each_time(make) -> None:
+    _, (receiver, *_), data = halves("nchw", make)
+    inputs = data.batch(slice(0, 8))
+    small, large = Natives(most=0), Natives()
+    assert torch.equal(small.of(receiver, inputs, data.ids[:8]), receiver.head(inputs))
+    assert small.of(receiver, inputs, data.ids[:8]) is not small.of(receiver, inputs, data.ids[:8])
+    assert large.of(receiver, inputs, data.ids[:8]) is large.of(receiver, inputs, data.ids[:8])
+    assert torch.equal(
+        large.of(receiver, data.batch(slice(8, 16)), data.ids[8:16]), receiver.head(data.batch(slice(8, 16)))
+    )
 
 
 def test_large_maps_go_in_groups(make) -> None:

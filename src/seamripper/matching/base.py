@@ -15,10 +15,29 @@ from seamripper.activations.activations import Activations
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
-from seamripper.data.samples import Samples
+from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, MatchError
 from seamripper.registry import Choice, Registry
 from seamripper.stitches.base import Layer
+
+
+class Natives:
+    """The receiver's own activations, computed once for several matches into one cut that show it the same samples."""
+
+    def __init__(self, most: int = 1 << 30) -> None:
+        self._parts: dict[bytes, Tensor] = {}
+        self._room = most
+
+    def of(self, receiver: Split, inputs: Inputs, ids: Tensor) -> Tensor:
+        """The activations of the inputs with these ids. Once the room is used up, others are computed each time."""
+        key = ids.numpy().tobytes()
+        if key not in self._parts:
+            values: Tensor = receiver.head(inputs)
+            if values.nbytes > self._room:
+                return values
+            self._room -= values.nbytes
+            self._parts[key] = values
+        return self._parts[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +52,11 @@ class Problem:
     seed: int = 0
     freeze: Freeze = "all"
     watch: Watcher = nobody
+    natives: Natives | None = None
+
+    def native(self, inputs: Inputs, ids: Tensor) -> Tensor:
+        """The receiver's own activations of these inputs."""
+        return self.receiver.head(inputs) if self.natives is None else self.natives.of(self.receiver, inputs, ids)
 
     def carrier(self, sent: Activations, mask: Tensor | None) -> Callable[[Tensor], Tensor]:
         """Gives what the layer makes of these activations for some samples, by their numbers.

@@ -74,8 +74,8 @@ class Direct(Matching):
         moments, done = None, 0
         with torch.no_grad():
             for given, inputs in samples.batches(self.batch):
-                x, y = problem.sender.head(given), problem.receiver.head(inputs)
-                ids = samples.ids[done * self.batch :]
+                ids = samples.ids[done * self.batch : (done + 1) * self.batch]
+                x, y = problem.sender.head(given), problem.native(inputs, ids)
                 require_finite(x, problem.sender.cut.name, ids)
                 require_finite(y, problem.receiver.cut.name, ids)
                 rows, targets = layer.rows_and_targets(x, y, tokens_compared(problem, x, y, (given, inputs)))

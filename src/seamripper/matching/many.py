@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -16,8 +16,8 @@ from seamripper.cut.split import Split, require_split
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import CutError, DataError, MatchError, SeamripperError, StitchError
-from seamripper.matching.base import Findings, Matching
-from seamripper.matching.match import NOTHING, Choices, Match, Prepared, match, prepare
+from seamripper.matching.base import Findings, Matching, Natives
+from seamripper.matching.match import NOTHING, Choices, Match, Prepared, prepare
 from seamripper.matching.task import Start, Task
 from seamripper.stitches import Stitch
 
@@ -61,15 +61,16 @@ def match_many(
     require_split(receiver, "receiver")
     for number, sender in enumerate(senders):
         require_split(sender, f"senders[{number}]")
-    choices = Choices.of(stitch, matching, "all", seed, watch)
+    choices = replace(Choices.of(stitch, matching, "all", seed, watch), natives=Natives())
     n = len(senders)
     fits = _for_each(fit, n, "fit")
     others: Sequence[Paired | None] = [None] * n if held_out is None else _for_each(held_out, n, "held_out")
     cases = [_Case(*case) for case in zip(senders, fits, others, strict=True)]
+    _require_one_set(fits)
+    _require_one_set([pair for pair in others if pair is not None])
     task = choices.matching
     if not (isinstance(task, Task) and task.keeps_activations):
-        return [_outcome(lambda case=case: _alone(case, receiver, choices)) for case in cases]  # type: ignore[misc]
-    _require_one_set(fits)
+        return [_alone(case, receiver, choices) for case in cases]
     size = group_size(receiver.cut, task.training.batch)
     groups = (cases[start : start + size] for start in range(0, len(cases), size))
     return [outcome for group in groups for outcome in _together(group, receiver, task, choices)]
@@ -108,22 +109,10 @@ def _require_one_set(pairs: Sequence[Paired]) -> None:
             )
 
 
-def _alone(case: _Case, receiver: Split, choices: Choices) -> Match:
-    return match(
-        case.sender,
-        receiver,
-        case.fit,
-        stitch=choices.stitch,
-        matching=choices.matching,
-        held_out=case.held_out,
-        seed=choices.seed,
-        watch=choices.watch,
-    )
-
-
-def _outcome(make: Callable[[], Match]) -> Match | SeamripperError:
+def _alone(case: _Case, receiver: Split, choices: Choices) -> Match | SeamripperError:
+    """The outcome of one sender by itself."""
     try:
-        return make()
+        return prepare(case.sender, receiver, case.fit, case.held_out, choices).find()
     except FAILURES as e:
         return e
 

@@ -27,7 +27,7 @@ from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import DataError, FileError, MatchError, StitchError
 from seamripper.estimate import Estimate
 from seamripper.figures import Strip, Words, curves, plot
-from seamripper.matching.base import Findings, Matching, Problem, matchings
+from seamripper.matching.base import Findings, Matching, Natives, Problem, matchings
 from seamripper.matching.descent import DIVERGED
 from seamripper.matching.padding import mask_for, require_no_padding, without_padding
 from seamripper.matching.task import Task
@@ -195,22 +195,22 @@ def match(
     require_split(sender, "sender")
     require_split(receiver, "receiver")
     choices = Choices.of(stitch, matching, freeze, seed, watch)
-    prepared = prepare(sender, receiver, fit, held_out, choices)
-    problem = prepared.problem
-    with seal({"sender": problem.sender.model.module, "receiver": problem.receiver.model.module}, freeze=freeze):
-        findings = choices.matching.find(problem) if prepared.has_parameters else NOTHING
-    return prepared.match(findings)
+    return prepare(sender, receiver, fit, held_out, choices).find()
 
 
 @dataclass(frozen=True)
 class Choices:
-    """How a stitch is found: which one, by which matching, with what frozen, from which seed, and who watches."""
+    """How a stitch is found: which one, by which matching, with what frozen, from which seed, and who watches.
+
+    Matches that show the receiver the same samples may share its `natives`.
+    """
 
     stitch: Stitch | str
     matching: Matching
     freeze: Freeze
     seed: int
     watch: Watcher
+    natives: Natives | None = None
 
     @classmethod
     def of(
@@ -241,6 +241,14 @@ class Prepared:
     def has_parameters(self) -> bool:
         """Whether there is anything to be found."""
         return any(True for _ in self.problem.layer.parameters())
+
+    def find(self) -> Match:
+        """The match that its matching finds."""
+        problem = self.problem
+        models = {"sender": problem.sender.model.module, "receiver": problem.receiver.model.module}
+        with seal(models, freeze=problem.freeze):
+            findings = self.matching.find(problem) if self.has_parameters else NOTHING
+        return self.match(findings)
 
     def match(self, findings: Findings) -> Match:
         """The match, with the layer as it is now."""
@@ -281,7 +289,9 @@ def prepare(
     used, held = _hold_out(fit, held_out, choices.matching, choices.seed)
     views = prove_pair(used, sender, receiver, batch=AT_ONCE)
     others = held and views_of(held, sender, receiver)
-    problem = Problem(sender, receiver, layer, views, others, choices.seed, choices.freeze, choices.watch)
+    problem = Problem(
+        sender, receiver, layer, views, others, choices.seed, choices.freeze, choices.watch, choices.natives
+    )
     data = {"fit": used.as_record(), "held_out": held and held.as_record(), "torch": torch.__version__}
     return Prepared(problem, chosen, choices.matching, used, {**prints, **data})
 

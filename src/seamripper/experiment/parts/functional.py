@@ -63,6 +63,12 @@ class FunctionalPart(Pairs, Part):
         fit, test = expansion.splits(data)
         matchings = {word: expansion.matching(word) for word in self.matchings}
         files = {key: path for _, where in matchings.values() for key, path in where.items()}
+        for word, (record, _) in matchings.items():
+            if record.get("augment", "none") != "none":
+                raise ExperimentError(
+                    f"Expected the matchings of a [[functional]] to take samples as they are, but {word!r} augments "
+                    "them, and the senders' activations are computed once. Use augment=none, or a [[stitch]]."
+                )
         ood = self._detectors(expansion)
         for pair in expansion.pairs(self):
             sides = (self.sender_cuts or self.cuts, self.receiver_cuts or self.cuts)

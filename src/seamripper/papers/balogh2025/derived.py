@@ -33,15 +33,15 @@ def similarities(rows: Iterable[Row]) -> dict[tuple[str, str], dict[Pair, dict[t
     """
     tables: dict[tuple[str, str], dict[Pair, dict[tuple[Any, Any], float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
-        if row.get("sender") != row.get("receiver"):
+        if row.get("kind") not in ("compare", "functional") or row["sender"] != row["receiver"]:
             continue
         pair = row["receiver"], row.get("sender_seed"), row.get("receiver_seed")
         cell = row.get("sender_cut"), row.get("receiver_cut")
-        if row.get("kind") == "compare" and row.get("measure") in INDICES:
+        if row["kind"] == "compare" and row["measure"] in INDICES:
             value = -row["value"] if row["measure"] in DISTANCES else row["value"]
             for rule in _rules(str(row["measure"]), str(row["sampling"]), row["receiver"], cell):
                 tables[INDICES[row["measure"]], rule][pair][cell] = value
-        elif row.get("kind") == "functional" and row["figure"] == "relative_accuracy":
+        elif row["kind"] == "functional" and row["figure"] == "relative_accuracy":
             for rule in ("positions", "authors"):
                 tables[FUNCTIONAL[row["matching"]], rule][pair][cell] = row["value"]
     return tables
@@ -53,7 +53,7 @@ def _rules(measure: str, sampling: str, family: str, cell: tuple[Any, Any]) -> I
         yield "positions"
     # Blocks of one stage have maps of the same shape; tokens have one shape throughout.
     alike = family.startswith("vit") or str(cell[0]).partition(".")[0] == str(cell[1]).partition(".")[0]
-    theirs = {"linear_cka": "flatten", "direct_structural": "positions"}.get(measure, "positions" if alike else "pool")
+    theirs = "flatten" if measure == "linear_cka" else "positions" if alike or measure.startswith("direct") else "pool"
     if sampling == theirs:
         yield "authors"
 
@@ -88,9 +88,11 @@ def sensitive(rows: Sequence[Row]) -> Iterator[Row]:
     low: dict[Any, dict[Any, float]] = defaultdict(dict)
     scores: dict[Any, dict[Any, float]] = defaultdict(dict)
     for row in rows:
-        if row.get("rank") is not None and row["figure"] == "probe":
+        if row.get("rank") is None:
+            continue
+        if row["figure"] == "probe":
             low[_place(row)][row["rank"]] = row["value"]
-        elif row.get("rank") is not None and row["measure"] in LOW_RANK:
+        elif row.get("measure") in LOW_RANK:
             similar = row["measure"] in ("linear_cka", "direct_functional")
             scores[*_place(row), LOW_RANK[row["measure"]]][row["rank"]] = -row["value"] if similar else row["value"]
     groups: dict[Any, list[tuple[float, float]]] = defaultdict(list)

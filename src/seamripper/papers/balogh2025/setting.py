@@ -16,7 +16,13 @@ CUTS = {
 """Every residual block of ResNet-18, every encoder block of ViT-Ti."""
 SETS = {"cifar10": "cifar10", "fashion": "fashion/greyscale?size=32"}
 """The first set, and the second: Fashion-MNIST stands here for SVHN and ImageNet, which no registry carries."""
-INDICES = {"linear_cka": "LCKA", "pwcca_ding": "PWCCA", "opd": "OPD", "direct_structural": "DM (struct.)"}
+INDICES = {
+    "linear_cka": "LCKA",
+    "pwcca_ding": "PWCCA",
+    "opd": "OPD",
+    "direct_structural": "DM (struct.)",
+    "direct_functional": "DM (func.)",
+}
 FUNCTIONAL = {"direct": "DM (func.)", "task": "TLM"}
 DISTANCES = ("pwcca_ding", "opd", "direct_structural")
 LOW_RANK = {
@@ -46,11 +52,10 @@ SIZES = {
     "second_training": Size(
         "on the second set trained with {}", "balogh?lr=0.002&batch=128&epochs=4&schedule=cosine&warmup=0.05", "balogh"
     ),
-    "scored": Size("similarity measured on {} test images", 1000, None),
+    "compared": Size("similarity measured on {} test images", 2000, None),
+    "scored": Size("stitches and probes scored on {} test images", 1000, None),
     "fit": Size("stitches fitted on {} images", 1000, None),
-    "task": Size(
-        "task stitches trained with {}", "task?init=direct&epochs=5", "task?init=direct&epochs=30&augment=flip_crop"
-    ),
+    "task": Size("task stitches trained with {}", "task?init=direct&epochs=5", "task?init=direct&epochs=30"),
     "energy": Size(
         "energy detectors with {}",
         "distribution?detector=energy&width=0.125",
@@ -103,6 +108,11 @@ def second_networks(own: Profile, *kinds: str) -> dict[str, Network]:
 def samples(own: Profile, which: str = "cifar10") -> Data:
     """The samples of an item: those that stitches are fitted on, and those that everything is scored on."""
     return Data(name=SETS[which], n=own.fit, n_test=own.scored)
+
+
+def compared(own: Profile, which: str = "cifar10") -> Data:
+    """The samples that networks are compared on, half of which direct stitches are fitted on."""
+    return Data(name=SETS[which], n_test=own.compared)
 
 
 def good_enough(*kinds: str) -> tuple[Gate, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from seamripper.experiment import Experiment, ProbePart
 from seamripper.papers.balogh2025.derived import cuts_of, specific
-from seamripper.papers.balogh2025.setting import NAMES, good_enough, samples
-from seamripper.papers.balogh2025.table_1 import comparisons, stitches
+from seamripper.papers.balogh2025.setting import NAMES, compared, good_enough
+from seamripper.papers.balogh2025.table_1 import comparisons
 from seamripper.papers.balogh2025.table_2 import FAMILIES, correlation, families, probed, table
 from seamripper.papers.claims import Claim
 from seamripper.papers.items import Item
@@ -31,8 +31,9 @@ def _experiment(own: Profile) -> Experiment:
             ProbePart(models=(family,), cuts=cuts_of(family), data=probed(own, which))
             for family, which in FAMILIES.items()
         ),
-        compare=tuple(part for which, group in by_set.items() for part in comparisons(group, data=samples(own, which))),
-        functional=tuple(part for which, group in by_set.items() for part in stitches(group, data=samples(own, which))),
+        compare=tuple(
+            part for which, group in by_set.items() for part in comparisons(group, data=compared(own, which))
+        ),
     )
 
 

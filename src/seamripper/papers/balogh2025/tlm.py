@@ -107,8 +107,8 @@ SHOWS: tuple[PaperTable | PaperGrid, ...] = (
     ),
 )  # fmt: skip
 _DEPARTS = (
-    "Each network is stitched into itself and into the next one, where the paper stitches every pair. In the quick "
-    "profile task stitches are trained without augmentation."
+    "Each network is stitched into itself and into the next one, where the paper stitches every pair. Task "
+    "stitches are trained on kept activations, so without the authors' augmentation."
 )
 ITEM = Item("table-1-tlm", ("Table 1", "Fig. 1a"),
     "Task loss matching, every layer to every layer, within networks and between them: which layer it finds most "
