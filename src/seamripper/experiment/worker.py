@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from seamripper.stitches import Stitch
 
 T = TypeVar("T")
-_MODELS, _DATA, _ANSWERS, _DETECTORS = 16, 8, 64, 16
-"""How many models and halves, sets of samples, answers to them, and detectors are kept; those not used for longest go
+_MODELS, _HALVES, _DATA, _ANSWERS, _DETECTORS = 16, 64, 8, 64, 16
+"""How many models, halves, sets of samples, answers to them, and detectors are kept; those not used for longest go
 first."""
 _MATCHED = 2**29
 """Bytes of weights that the matches of audits may hold on to."""
@@ -79,11 +79,25 @@ class Worker:
         self._halves: OrderedDict[str, Split] = OrderedDict()
         self._data: OrderedDict[str, Samples] = OrderedDict()
         self._answers: OrderedDict[str, Tensor] = OrderedDict()
+        self._kind = ""
+        self._last: tuple[object, Any] | None = None
         self._detectors: OrderedDict[str, DetectorAtCut] = OrderedDict()
 
     def start(self, job: Job) -> None:
         """Turn to another job."""
+        if job.kind != self._kind:
+            self._kind, self._last = job.kind, None
         self.key, self.where, self.inputs = job.key, job.where, job.inputs
+
+    def again(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` gives, and gave if the last job of this kind asked for the same key.
+
+        Only the last is kept, as it may be large, and only until a job of another kind is started.
+        """
+        if self._last is None or self._last[0] != key:
+            self._last = None
+            self._last = key, make()
+        return self._last[1]
 
     def samples(self, fingerprint: str) -> Samples:
         """The samples of this fingerprint."""
@@ -133,7 +147,7 @@ class Worker:
             return split(model, cut, model.example(2, input=model.present(samples).shape))
 
         name = f"{next(iter(which.values()))} {cut} {samples.shape}"
-        return _get_or_make(self._halves, name, make, _MODELS)
+        return _get_or_make(self._halves, name, make, _HALVES)
 
     def answers(self, which: Mapping[str, str], half: Split, samples: Samples) -> Tensor:
         """What a model as it is answers to samples, whole and without any stitch: the same wherever it is cut."""

@@ -227,13 +227,18 @@ def _senders(content: Mapping[str, Any], worker: Worker, fit: Samples, test: Sam
     from seamripper.cut import heads
 
     names, model = content["sender_cuts"], worker.model(content["sender"])
-    every = heads(model, names, model.example(2, input=model.present(fit).shape))
-    senders = []
-    for name, shown, scored in zip(names, collect_cuts(every, fit), collect_cuts(every, test), strict=True):
-        half = worker.half(content["sender"], name, fit)
-        (replayed, pair), (_, others) = replay(half, fit, shown), replay(half, test, scored)
-        senders.append(_Sender(name, replayed, pair, others))
-    return senders
+
+    def collect() -> list[_Sender]:
+        every = heads(model, names, model.example(2, input=model.present(fit).shape))
+        senders = []
+        for name, shown, scored in zip(names, collect_cuts(every, fit), collect_cuts(every, test), strict=True):
+            half = worker.half(content["sender"], name, fit)
+            (replayed, pair), (_, others) = replay(half, fit, shown), replay(half, test, scored)
+            senders.append(_Sender(name, replayed, pair, others))
+        return senders
+
+    # The jobs of a pair, one for each cut of the receiver, follow each other.
+    return worker.again(("senders", content["sender"], names, fit.fingerprint, test.fingerprint), collect)
 
 
 class _Look:
