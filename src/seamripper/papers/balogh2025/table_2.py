@@ -55,7 +55,7 @@ def _experiment(own: Profile) -> Experiment:
 
 def correlation(test: str, measure: Any, receiver: Any, which: str = "kendall", **labels: Any) -> Select:
     """A rank correlation of a test, by an index or several."""
-    letter = "τ" if which == "kendall" else "ρ"
+    letter = "Kendall's τ" if which == "kendall" else "Spearman's ρ"
     name = f"{letter} of {measure if isinstance(measure, str) else 'each index'}"
     return Select(f"{test}_{which}", measure=measure, receiver=receiver, **labels).with_name(name)
 
