@@ -58,7 +58,7 @@ def test_papers_are_listed_with_items_and_what_they_cost(run: Any) -> None:
 
 
 def test_papers_speak_json(run: Any, tiny: Paper) -> None:
-    found, _ = run("papers", "--json").json
+    found = next(paper for paper in run("papers", "--json").json if paper["paper"] == tiny.name)
     assert (found["paper"], found["title"]) == (tiny.name, tiny.title)
     assert found["items"][0] == {
         "item": "table-1",

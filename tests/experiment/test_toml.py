@@ -228,7 +228,7 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
         (
             "zzzzzz = 1",
             "line 1: the experiment has no key 'zzzzzz': there are: name, about, threads, data, models, matchings, "
-            "resources, audit, call, compare, control, noise and 3 more.",
+            "resources, audit, call, compare, control, functional and 4 more.",
         ),
         (
             "[models.a]\ntrain = 'x'\ndata = 'y'\n\nepoch = 2",
@@ -289,7 +289,7 @@ def test_an_unknown_key(tmp_path: Path, text: str, message: str) -> None:
 def test_every_list_of_tables_is_told_as_one(tmp_path: Path) -> None:
     """A table of the experiment that errors have not heard of would be called `noise`, and not the 1st [[noise]]."""
     lists = [name for name, field in Experiment.model_fields.items() if field.default == ()]
-    assert len(lists) == 8
+    assert len(lists) == 9
     for name in lists:
         assert said(tmp_path, f"\n[[{name}]]\nzzzzzz = 1").startswith(f"line 3: the 1st [[{name}]] has no key 'zzzzzz'")
 
