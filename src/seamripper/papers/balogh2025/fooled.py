@@ -86,6 +86,6 @@ SHOWS = tuple(
     for kind in KINDS
     for data in _SETS
 )
-ITEM = Item("fooled", ("Beyond the paper",),
+ITEM = Item("fooled", ("Different information",),
     "Direct matching between networks that use the same and different information, two sets, two architectures.",
     _experiment, CLAIMS, SHOWS, (), NAMES | {"receiver_cut": {**NAMES["receiver_cut"]}})  # fmt: skip
