@@ -19,6 +19,7 @@ from seamripper.experiment.reading import Reading
 from seamripper.experiment.result import Result
 from seamripper.figures import Grid, Histogram, scene
 from seamripper.matching import matchings
+from seamripper.report.appendix import all_figures
 
 STUDY = """
 data = { name = "digits/digit", n = 200, n_test = 120 }
@@ -161,6 +162,14 @@ def test_the_report_has_every_matrix_on_one_scale(folder: Path) -> None:
     assert len(histograms) == 4
     assert list(histograms[0].counts) == ["native", "auxiliary", "direct", "fast"]
     assert all(scene(figure).marks for figure in section.figures)
+
+
+@pytest.mark.slow
+def test_the_table_of_all_figures_says_by_which_matching(folder: Path) -> None:
+    reading = Reading.open(folder / "store")
+    rows = [row for row in all_figures(reading).figures[0].rows if row[0] == "functional"]
+    assert {row[3] for row in rows} == {"direct", "fast", "energy"}
+    assert ("layer1 × layer2", "direct") in {row[2:4] for row in rows}
 
 
 # ---- what needs no training

@@ -44,7 +44,8 @@ def _figure_rows(result: Result) -> Iterator[tuple[Any, ...]]:
     for row in rows_of(result.kind, result.record, result.key):
         cut = row.get("sender_cut") and f"{row['sender_cut']} × {row['receiver_cut']}"
         place = cut or (result.cut if "receiver_cut" in result.labels else "")
-        measure = row.get("measure") or row.get("audit") or result.labels.get("control") or ""
+        own = filter(None, (row.get(name) for name in ("measure", "audit", "matching", "detector")))
+        measure = next(own, None) or result.labels.get("control") or ""
         figures = (row.get(name) for name in ("figure", "value", "low", "high", "n"))
         yield result.kind, _words(result), place, measure, *figures, row.get("unit", ""), row.get("status") or ""
 

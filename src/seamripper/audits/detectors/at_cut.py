@@ -41,10 +41,11 @@ class DetectorAtCut:
     @functools.cached_property
     def native(self) -> Estimate:
         """AUROC of native activations against native ones of other samples, half of the test samples each: 0.5."""
-        rows = self._reader.native
+        rows, labels = self._reader.native, self.test.labels
         order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(self.seed))
-        half = len(rows) // 2
-        return self._scores(rows[order[:half]], rows[order[half : 2 * half]]).estimate(seed=self.seed)
+        # In pairs of one class, as classes have scores of their own: halves with other classes would differ by chance.
+        order = order[labels[order].argsort(stable=True)][: len(rows) // 2 * 2]
+        return self._scores(rows[order[::2]], rows[order[1::2]]).estimate(seed=self.seed)
 
     @functools.cached_property
     def auxiliary(self) -> Estimate | None:
