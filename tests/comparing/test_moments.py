@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper.comparing.forms import Batch, RowForm, forms
-from seamripper.comparing.grids import adjoint, at, resize, resized_and_back, shares, weights
 from seamripper.comparing.moments import CutMoments
 from seamripper.cut.place import Cut
 from seamripper.errors import MeasureError
 from seamripper.measures.pair import Pair
+from seamripper.stitches.grids import adjoint, at, resize, resized_and_back, shares, weights
 
 
 def maps(width: int, high: int, wide: int) -> Cut:

@@ -44,9 +44,11 @@ def test_against_scikit_learn(l2: float) -> None:
     np.testing.assert_allclose(ours, theirs.predict_proba(scaler.transform(test.numpy())), atol=2e-5)
 
 
-def test_the_gradient_is_zero_at_the_end() -> None:
-    """Derived by hand: Xᵀ(p − y)/n + l2·W."""
-    rows, labels = cloud(200, seed=2)
+@pytest.mark.parametrize(("classes", "apart"), [(5, 0), (2, 0), (2, 30)])
+def test_the_gradient_is_zero_at_the_end(classes: int, apart: float) -> None:
+    """Derived by hand: Xᵀ(p − y)/n + l2·W. Two classes go by Newton's method, overlapping or far apart."""
+    rows, labels = cloud(200, seed=2, classes=classes)
+    rows[:, 0] += apart * labels
     rows = (rows - rows.mean(0)) / (rows.std(0) + 1e-9)
     weight, bias = fit_logistic(rows, labels, l2=0.01)
     wrong = (rows @ weight.mT + bias).softmax(1) - torch.nn.functional.one_hot(labels)

@@ -10,11 +10,13 @@ import scipy.linalg
 import torch
 from torch import Tensor, nn
 
-from seamripper.cut import Split, split
+from seamripper.cut import Cut, Split, split
 from seamripper.data import Samples
 from seamripper.errors import MatchError
 from seamripper.matching import Direct, Match, match
+from seamripper.matching.moments import Moments
 from seamripper.stitches import LinearLayer, stitches
+from seamripper.stitches.resize import ResizeLayer
 
 
 def rows_of(found: Match, samples: Samples) -> tuple[Tensor, Tensor]:
@@ -216,12 +218,14 @@ def test_low_rank_stitch_gets_the_reduced_rank_form(make, pair) -> None:
     assert in_sample == sorted(in_sample)
 
 
-@pytest.mark.parametrize("name", ["resize", "conv", "strided", "flatten_linear", "pool_linear"])
+@pytest.mark.parametrize("name", ["resize", "resize up", "conv", "strided", "flatten_linear", "pool_linear"])
 def test_every_linear_stitch_meets_lstsq(make, name: str) -> None:
     """A convolution's design is its patches, a resize's the resized map: the rows that the layer shows."""
     with make.seeded(0):
         front = nn.Sequential(nn.Conv2d(2, 3, 1), nn.Tanh(), nn.Flatten(), nn.Linear(48, 3)).double()
-        if name == "conv":
+        if name == "resize up":
+            front = nn.Sequential(nn.Conv2d(2, 3, 2, 2), nn.Tanh(), nn.Flatten(), nn.Linear(12, 3)).double()
+        if name in ("conv", "resize up"):
             back = nn.Sequential(nn.Conv2d(2, 2, 3, padding=1), nn.Tanh(), nn.Flatten(), nn.Linear(32, 3)).double()
         elif name in ("resize", "strided"):
             back = nn.Sequential(nn.Conv2d(2, 2, 2, 2), nn.Tanh(), nn.Flatten(), nn.Linear(8, 3)).double()
@@ -229,12 +233,35 @@ def test_every_linear_stitch_meets_lstsq(make, name: str) -> None:
             back = nn.Sequential(nn.Flatten(), nn.Linear(32, 5), nn.Tanh(), nn.Linear(5, 3)).double()
     fit = make.samples((2, 4, 4), 300, dtype=torch.float64)
     cut = "2" if name.endswith("linear") else "1"
-    found = match(make.halves(front, "1", fit), make.halves(back, cut, fit), fit, stitch=name, matching=Direct())
+    stitch = name.removesuffix(" up")
+    found = match(make.halves(front, "1", fit), make.halves(back, cut, fit), fit, stitch=stitch, matching=Direct())
     used = fit.take(torch.isin(fit.ids, found.fitted))
     weight, bias = by_numpy(*rows_of(found, used))
     np.testing.assert_allclose(found.layer.map()[0], weight, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.layer.map()[1], bias, rtol=0, atol=1e-9)
     assert found.figures["residual_in_sample"] == pytest.approx(residual(found, used), rel=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+@pytest.mark.parametrize("grid", [(5, 7), (8, 3), (3, 12)])
+def test_a_map_that_grows_has_the_moments_of_the_grown_one(make, grid: tuple[int, int], offset: float) -> None:
+    """The small map's own products, without the large map, in two batches; and the layer maps before it resizes."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(6, 4, 3, 3, generator=generator, dtype=torch.float64) + offset
+    y = torch.randn(6, 2, *grid, generator=generator, dtype=torch.float64) + offset
+    layer = stitches.make("resize").build(Cut("a", (4, 3, 3), "nchw"), Cut("b", (2, *grid), "nchw")).double()
+    assert isinstance(layer, ResizeLayer)
+    assert layer.enlarges
+    small, plain = Moments(4, 2), Moments(4, 2)
+    for rows in (slice(4), slice(4, 6)):
+        small.add_enlarged(x[rows], y[rows])
+        plain.add(layer.rows(x[rows]), layer.targets(y[rows]))
+    assert (small.n, small.grain) == (plain.n, plain.grain)
+    for name in ("mean_x", "mean_y", "sxx", "sxy"):
+        torch.testing.assert_close(getattr(small, name), getattr(plain, name), rtol=1e-9, atol=1e-9)
+    assert small.syy == pytest.approx(plain.syy, rel=1e-9)
+    mapped = layer.rows(x) @ layer.map()[0].T + layer.map()[1]
+    torch.testing.assert_close(layer.targets(layer(x)), mapped, rtol=1e-9, atol=1e-9)
 
 
 # ---- what is refused ----

@@ -39,11 +39,12 @@ class Distribution(DistributionOptions, Audit):
       with a shrunk covariance, and the distance to the `k`-th nearest. With `peers`, scores of pytorch-ood are reported
       as well (extra `ood`);
     - `energy`: the paper's. A network for this cut is trained for `epochs` to classify native activations of the
-      samples to fit on, then for `tune_epochs` to give them energies below `m_in`, and `outliers` energies above
-      `m_out`. The paper's outliers are activations of auxiliary `inputs` (see `auxiliary_samples`). A stitch can move
-      activations where no input does, and inputs alone may teach nothing of that (vectors made three times as large had
-      an AUROC of 0.05), so by default half of the outliers are native activations changed at the cut. The defaults take
-      about a minute per cut; `Distribution.paper()` has the paper's sizes and its outliers.
+      samples to fit on (maps on a grid of `side` × `side`), then for `tune_epochs` to give them energies below `m_in`,
+      and `outliers` energies above `m_out`. The paper's outliers are activations of auxiliary `inputs` (see
+      `auxiliary_samples`). A stitch can move activations where no input does, and inputs alone may teach nothing of
+      that (vectors made three times as large had an AUROC of 0.05), so by default half of the outliers are native
+      activations changed at the cut. The defaults take about a minute per cut; `Distribution.paper()` has the paper's
+      sizes and its outliers.
 
     `n` test samples are scored; a detector is made from `reference` others. Let c be the control with the same
     information that is told apart best (a trained stitch shows, whatever is sent), or chance if there is none:
@@ -60,7 +61,10 @@ class Distribution(DistributionOptions, Audit):
 
     name = "distribution"
     question = "Are stitched activations distinguishable from the receiver's own?"
-    least = {"n": _FEWEST, "reference": _FEWEST, "seed": 0, "folds": 2, "k": 1, "epochs": 1, "tune_epochs": 1}
+    least = {"n": _FEWEST, "reference": _FEWEST, "seed": 0, "folds": 2, "k": 1, "side": 8} | {
+        "epochs": 1,
+        "tune_epochs": 1,
+    }
     between = {"l2": (0, math.inf), "width": (0, math.inf), "lr": (0, math.inf), "margin": (0, _CHANCE)}
 
     def __post_init__(self) -> None:

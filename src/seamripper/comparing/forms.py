@@ -10,10 +10,10 @@ from typing import Literal
 from torch import Tensor
 
 from seamripper.activations.sampling import FLATTENED, mean_token
-from seamripper.comparing.grids import Grid
 from seamripper.cut.place import Cut
 from seamripper.errors import MeasureError
 from seamripper.measures.score import Sampling
+from seamripper.stitches.grids import Grid
 
 _Reading = Literal["map", "tokens", "grid", "vector", "mean", "flat"]
 

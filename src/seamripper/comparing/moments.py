@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from seamripper.comparing.forms import Batch, RowForm
-from seamripper.comparing.grids import Grid, adjoint, resize, resized_and_back, shares
 from seamripper.errors import MeasureError
 from seamripper.measures.pair import FoldMoments, Pair, Side, grain_of
+from seamripper.stitches.grids import Grid, adjoint, resize, resized_and_back, shares
 
 _BLOCK = 128
 """Symmetric products are made in blocks of this many columns, those below the diagonal left out."""

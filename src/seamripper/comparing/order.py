@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from seamripper.comparing.grids import Grid
+from seamripper.stitches.grids import Grid
 
 _SALT = 0x5EA3
 

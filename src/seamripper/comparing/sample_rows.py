@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from seamripper.comparing.forms import Batch, RowForm
-from seamripper.comparing.grids import Grid, at
 from seamripper.comparing.order import draw_positions
 from seamripper.errors import MeasureError
 from seamripper.measures.hsic import FEWEST, centred_gram, hsic_of_grams
 from seamripper.measures.pair import Batched, Pair, Side, grain_of
+from seamripper.stitches.grids import Grid, at
 
 _Key = tuple[str, int, Grid]
 

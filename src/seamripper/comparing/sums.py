@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from seamripper.comparing.forms import Batch, RowForm, forms
-from seamripper.comparing.grids import Grid
 from seamripper.comparing.memory import Footprint, plan_memory
 from seamripper.comparing.moments import CutMoments
 from seamripper.comparing.request import Rule
@@ -20,6 +19,7 @@ from seamripper.errors import MeasureError
 from seamripper.measures.base import Measure
 from seamripper.measures.pair import Pair
 from seamripper.measures.score import Sampling
+from seamripper.stitches.grids import Grid
 
 
 @dataclass(frozen=True)

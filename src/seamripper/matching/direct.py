@@ -18,6 +18,7 @@ from seamripper.matching.moments import Moments
 from seamripper.matching.padding import tokens_compared
 from seamripper.matching.solve import Solution, least_squares, procrustes, reduced_rank
 from seamripper.stitches.base import LinearLayer
+from seamripper.stitches.resize import ResizeLayer
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,13 @@ class Direct(Matching):
                 x, y = problem.sender.head(given), problem.native(inputs, ids)
                 require_finite(x, problem.sender.cut.name, ids)
                 require_finite(y, problem.receiver.cut.name, ids)
-                rows, targets = layer.rows_and_targets(x, y, tokens_compared(problem, x, y, (given, inputs)))
-                moments = moments or Moments(rows.shape[1], targets.shape[1])
-                moments.add(rows, targets)
+                if isinstance(layer, ResizeLayer) and layer.enlarges:
+                    moments = moments or Moments(x.shape[1], y.shape[1])
+                    moments.add_enlarged(x, y)
+                else:
+                    rows, targets = layer.rows_and_targets(x, y, tokens_compared(problem, x, y, (given, inputs)))
+                    moments = moments or Moments(rows.shape[1], targets.shape[1])
+                    moments.add(rows, targets)
                 done += 1
                 problem.watch(Progress(task, done, batches_in(len(samples), self.batch)))
         assert moments is not None

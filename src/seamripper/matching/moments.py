@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from seamripper.stitches import to_rows
+from seamripper.stitches.grids import adjoint, resized_and_back, shares
+
 
 @dataclass(eq=False)
 class Moments:
@@ -41,6 +44,28 @@ class Moments:
         new.n, new.mean_x, new.mean_y = len(x), x.mean(0), y.mean(0)
         x, y = x - new.mean_x, y - new.mean_y
         new.sxx, new.sxy, new.syy = x.T @ x, x.T @ y, float((y * y).sum())
+        self.merge(new)
+
+    def add_enlarged(self, maps: Tensor, targets: Tensor) -> None:
+        """Add the rows of `targets` (n, q, H, W) with those of `maps` (n, p, h, w) resized to their larger grid.
+
+        The large map is never made: ⟨R X, R X⟩ = ⟨X, RᵀR X⟩ and ⟨R X, Y⟩ = ⟨X, RᵀY⟩. Resizing leaves constants as they
+        are, so the means are subtracted first, as in `add`.
+        """
+        new = Moments(self.p, self.q)
+        new.grain = torch.finfo(maps.dtype).eps
+        x, y = maps.double(), targets.double()
+        home, grid = (x.shape[2], x.shape[3]), (y.shape[2], y.shape[3])
+        new.n = y[:, 0].numel()
+        new.mean_x = torch.einsum("nchw,hw->c", x, shares(home, grid)) / new.n
+        new.mean_y = y.mean((0, 2, 3))
+        x, y = x - new.mean_x[:, None, None], y - new.mean_y[:, None, None]
+        new.syy = float((y * y).sum())
+        rows = to_rows(x, "nchw")
+        product = rows.T @ to_rows(resized_and_back(x, grid)[0], "nchw")
+        # Symmetric but for rounding.
+        new.sxx = (product + product.T) / 2
+        new.sxy = rows.T @ to_rows(adjoint(y, home)[0], "nchw")
         self.merge(new)
 
     def merge(self, other: Moments) -> None:

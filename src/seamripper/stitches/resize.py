@@ -5,10 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from torch import Tensor
+
 from seamripper.cut.place import Cut
 from seamripper.stitches.base import LinearLayer, Stitch
-from seamripper.stitches.linear import PositionwiseLayer
+from seamripper.stitches.linear import PositionwiseLayer, apply_map
 from seamripper.stitches.positions import resize_map
+
+
+class ResizeLayer(PositionwiseLayer):
+    """A map resized to the receiver's grid, then one linear map at every position.
+
+    Both are linear, and the weights of the interpolation sum to one, so they commute: a map that grows is mapped first,
+    while it is small.
+    """
+
+    def __init__(self, source: Cut, target: Cut) -> None:
+        super().__init__(partial(resize_map, grid=target.grid), source, target)
+        self.grid = target.grid
+        self.enlarges = source.grid != target.grid and all(
+            a <= b for a, b in zip(source.grid, target.grid, strict=True)
+        )
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Resize and map, in the cheaper order."""
+        if not self.enlarges:
+            return super().forward(x, mask)
+        return resize_map(apply_map(x, self.linear.weight, self.linear.bias, layout="nchw"), self.grid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,4 +53,4 @@ class Resize(Stitch):
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:
         """Torch's default start."""
-        return PositionwiseLayer(partial(resize_map, grid=target.grid), source, target)
+        return ResizeLayer(source, target)

@@ -62,7 +62,7 @@ class DetectorAtCut:
                 f"Expected the {len(self.test)} samples of {self.test.name} that the detector keeps native activations "
                 f"of, but {pair.name} has {len(pair)} of them, or in another order."
             )
-        return self._reader.reading(match, pair).scores[self.detector.headline]
+        return self._reader.scores(match, pair)[self.detector.headline]
 
     def auroc(self, scores: Scores) -> Estimate:
         """How well the detector tells the two kinds apart, with an interval over samples."""

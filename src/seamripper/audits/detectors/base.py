@@ -40,6 +40,7 @@ class DistributionOptions:
     epochs: int | None = None
     tune_epochs: int | None = None
     width: float = 0.125
+    side: int = 32
     lr: float = 1e-3
     m_in: float = -25.0
     m_out: float = -7.0
@@ -106,6 +107,11 @@ class StitchedReader:
 
     def reading(self, match: Match, test: Paired, seed: int = 0) -> DetectorReading:
         """A reading of one match, whose sender is shown its side of `test`; `seed` is the stitch's."""
+        scores = self.scores(match, test)
+        return DetectorReading(seed, scores, {name: score.estimate(seed=self.seed) for name, score in scores.items()})
+
+    def scores(self, match: Match, test: Paired) -> dict[str, Scores]:
+        """The scores of one match's stitched activations, whose sender is shown its side of `test`."""
         rows, done = [], 0
         with torch.no_grad():
             for given, inputs in views_of(test, match.sender, match.receiver).batches(BATCH):
@@ -113,8 +119,7 @@ class StitchedReader:
                 require_finite(stitched, match.receiver.cut.name, test.ids[done:])
                 rows.append(self.detector.features(stitched, self._mask(inputs)))
                 done += len(stitched)
-        scores = self.detector.scores(self.native, torch.cat(rows))
-        return DetectorReading(seed, scores, {name: score.estimate(seed=self.seed) for name, score in scores.items()})
+        return self.detector.scores(self.native, torch.cat(rows))
 
     def _mask(self, inputs: Inputs) -> Tensor | None:
         """Which tokens at the receiver's cut count; None for a vector, or if all do."""

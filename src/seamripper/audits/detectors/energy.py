@@ -66,9 +66,9 @@ class EnergyDetector(Detector):
         native, strange = (collect(receiver, part, watch=watch) for part in (samples, self.auxiliary))
         for activations in (native, strange):
             _require_no_padding(activations.mask)
-        self.network = detector_network(
-            native.values, receiver.cut, classes=samples.classes, width=options.width, seed=options.seed
-        ).to(native.values.dtype)
+        sizes = {"classes": samples.classes, "width": options.width, "side": options.side}
+        network = detector_network(native.values, receiver.cut, **sizes, seed=options.seed)
+        self.network = network.to(native.values.dtype)
         try:
             self._train(native, strange, watch)
         except DivergedError as e:
@@ -84,7 +84,7 @@ class EnergyDetector(Detector):
         native, strange = self.training_energies
         means = {"native": float(native.mean()), "auxiliary": float(strange.mean()), "auroc": auroc(native, strange)}
         epochs = {"epochs": self.phases[0].epochs, "tune_epochs": self.phases[1].epochs}
-        options = {name: getattr(self.options, name) for name in ("width", "lr", "m_in", "m_out", "outliers")}
+        options = {name: getattr(self.options, name) for name in ("width", "side", "lr", "m_in", "m_out", "outliers")}
         return {**epochs, **options, "auxiliary": self.auxiliary.name, "in_training": means}
 
     @property
@@ -172,18 +172,18 @@ def energy_loss(
     return F.cross_entropy(logits, labels) + _WEIGHT * (inside + outside)
 
 
-_SIDE = 32
 _DIM, _DEPTH, _HEADS = 192, 12, 3
 _HIDDEN = 2048
 
 
-def detector_network(native: Tensor, cut: Cut, *, classes: int, width: float, seed: int) -> nn.Module:
+def detector_network(native: Tensor, cut: Cut, *, classes: int, width: float, side: int = 32, seed: int) -> nn.Module:
     """A classifier of activations like `native` (n, …), not yet trained.
 
-    As in Balogh & Jelasity 2025: for maps a ResNet-18 with a 3×3 stem on maps resized to 32×32, for tokens the blocks
-    of a ViT-Ti without its embedding. For vectors, which the paper does not have, a perceptron with two hidden layers.
-    `width` is a factor on the channels, on the tokens' width and the number of blocks, or on the hidden units; 1 is the
-    paper's size. Each unit is first brought to mean 0 and deviation 1 over `native`.
+    As in Balogh & Jelasity 2025: for maps a ResNet-18 with a 3×3 stem on maps resized to `side` × `side` (the paper
+    has 32), for tokens the blocks of a ViT-Ti without its embedding. For vectors, which the paper does not have, a
+    perceptron with two hidden layers. `width` is a factor on the channels, on the tokens' width and the number of
+    blocks, or on the hidden units; 1 is the paper's size. Each unit is first brought to mean 0 and deviation 1 over
+    `native`.
 
     >>> maps = torch.randn(4, 8, 7, 7)
     >>> network = detector_network(maps, Cut("layer1", (8, 7, 7), "nchw"), classes=10, width=0.1, seed=0)
@@ -195,7 +195,7 @@ def detector_network(native: Tensor, cut: Cut, *, classes: int, width: float, se
         if cut.layout == "nchw":
             architecture = Architecture.parse("resnet18?stem=3x3", channels=cut.width, classes=classes, width=width)
             # Bilinear resizing to the same size changes nothing.
-            resize = nn.Upsample((_SIDE, _SIDE), mode="bilinear", align_corners=False)
+            resize = nn.Upsample((side, side), mode="bilinear", align_corners=False)
             network = nn.Sequential(resize, architecture.build())
         elif cut.layout == "ntd":
             network = _Transformer(cut, classes, width)
