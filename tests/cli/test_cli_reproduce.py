@@ -74,7 +74,7 @@ def test_papers_speak_json(run: Any, tiny: Paper) -> None:
 def test_a_paper_is_reproduced_and_told(run: Any, tiny: Paper, tmp_path: Path) -> None:
     found = run("reproduce", "nobody2020", "--engine", "local?workers=1")
     assert found.code == 0
-    assert "table-1 (Table 1, Fig. 2), 6 jobs" in found.out
+    assert "table-1 (Table 1, Fig. 2): 6 jobs" in found.out
     assert "  reproduced: The smaller, the better (table-1)\n      0.8" in found.out
     assert "  not reproduced: The smaller, the better (fig-3)" in found.out
     assert f"{tiny.title}: 1 reproduced, 1 not reproduced; " in found.out

@@ -79,6 +79,20 @@ def test_flattened_maps_are_the_authors_rule_for_cka() -> None:
     assert not of(identified(flat), rule="positions")
 
 
+def test_layers_that_a_profile_leaves_out_are_not_counted() -> None:
+    """Of every second layer, the last but one is matched to the last; and it is the last quarter that is late."""
+    wrong = {(4, 6)}
+    rows = [
+        row
+        for figure, other in (("relative_accuracy", 1.0), ("ood_energy", 0.9))
+        for row in stitches(0, "task", figure, lambda i, j, x=other: x if (i, j) in wrong else 0.1 * (i == j))
+        if {row["sender_cut"], row["receiver_cut"]} <= set(RESNET[::2])
+    ]
+    assert of(identified(rows), measure="TLM", rule="positions") == {0: pytest.approx(3 / 4)}
+    assert of(summaries(rows), figure="ood_elsewhere") == {0: pytest.approx(0.9 / 12)}
+    assert of(summaries(rows), figure="ood_late") == {0: pytest.approx(0.1)}
+
+
 def test_a_matrix_with_missing_cells_says_nothing() -> None:
     rows = list(comparison(0, 0, near))
     assert not list(identified(rows[1:]))

@@ -53,6 +53,20 @@ def test_a_grid_says_what_its_rows_and_columns_are() -> None:
     )
 
 
+def test_a_sparse_grid_leaves_out_what_has_no_value_at_all() -> None:
+    full, sparse = (PaperGrid("", SELECT, sparse=sparse).draw(Results(ROWS), {}) for sparse in (False, True))
+    assert full.rows == ("layer1", "layer2", "layer3")
+    assert (sparse.rows, sparse.columns) == (("layer1", "layer2"), ("layer1", "layer2"))
+    assert sparse.cells == tuple(row[:2] for row in full.cells[:2])
+
+
+def test_the_cost_of_a_layer_pair_is_said(tmp_path: Path) -> None:
+    item = planted_item(tmp_path, "table-1", ("Table 1",), (1, 2))
+    report = ItemReport(item, None, 90.0, 3, layer_pairs=1200)
+    assert report.cost == "3 jobs, 1.5 min; 1,200 layer pairs, 0.075 s each"
+    assert replace(report, layer_pairs=0).cost == "3 jobs, 1.5 min"
+
+
 @pytest.mark.parametrize(
     ("labels", "has"),
     [

@@ -73,7 +73,7 @@ def command(word: str, docs: Path | None, measured: Path | None, quiet: bool, as
 def _print_report(report: ItemReport) -> None:
     """An item's claims, one line each, as soon as it ends."""
     item = report.item
-    print(f"\n{item.name} ({', '.join(item.covers)}), {report.jobs} jobs, {duration(report.seconds)}")
+    print(f"\n{item.name} ({', '.join(item.covers)}): {report.cost}")
     if report.trouble:
         print(f"  {'some jobs failed' if report.reading else 'could not be read'}: {report.trouble}")
     for claim in report.claims:

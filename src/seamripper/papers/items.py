@@ -91,6 +91,8 @@ class PaperGrid:
     columns: str = "receiver_cut"
     caption: str = ""
     scale: tuple[float, float] = (0, 1)
+    sparse: bool = False
+    """Whether rows and columns without any value are left out, as a profile may leave them out."""
 
     def __post_init__(self) -> None:
         if set(self.select.axes) != {self.rows, self.columns}:
@@ -108,6 +110,9 @@ class PaperGrid:
             row = points.setdefault(cell[self.rows], {})
             row[cell[self.columns]] = results.find(self.select.figures, cell)
         across = self.select.axes[self.columns]
+        if self.sparse:
+            points = {place: row for place, row in points.items() if any(row.values())}
+            across = tuple(place for place in across if any(row[place] for row in points.values()))
         return Grid(
             self.title,
             tuple(label_name(known, self.rows, place) for place in points),

@@ -144,7 +144,7 @@ def _beyond(reproduction: Reproduction) -> Iterator[Section]:
 def _section(report: ItemReport, *, cells: bool) -> Section:
     item, reading = report.item, report.reading
     title = ", ".join(item.covers)
-    text = f"{item.about} {report.jobs} jobs, {report.seconds / 60:.1f} min."
+    text = f"{item.about} {report.cost}."
     if reading is None:
         return Section(item.name, title, f"{text} It could not be read: {report.trouble}", ())
     text += f" Some jobs failed: {report.trouble}" if report.trouble else ""

@@ -23,6 +23,7 @@ from seamripper.papers.profiles import PROFILES
 from seamripper.papers.results import Results
 
 RECORD = "reproduction.json"
+_LAYER_PAIR = ("sender", "sender_seed", "sender_cut", "receiver", "receiver_seed", "receiver_cut", "data")
 
 
 def _ignore(_: Any) -> None:
@@ -49,6 +50,16 @@ class ItemReport:
     trouble: str = ""
     minutes: float | None = None
     """What all of its jobs take, here or by the paper's record; None if nobody has measured it."""
+    layer_pairs: int = 0
+    """How many pairs of a sender's cut and a receiver's cut it has results for."""
+
+    @property
+    def cost(self) -> str:
+        """The number of its jobs, how long they took, and the share of a layer pair in that."""
+        words = f"{self.jobs} jobs, {self.seconds / 60:.1f} min"
+        if not (self.layer_pairs and self.seconds):
+            return words
+        return f"{words}; {self.layer_pairs:,} layer pairs, {self.seconds / self.layer_pairs:.2g} s each"
 
     @property
     def claims(self) -> tuple[DecidedClaim, ...]:
@@ -62,6 +73,7 @@ class ItemReport:
             "covers": list(self.item.covers),
             "seconds": round(self.seconds, 1),
             "jobs": self.jobs,
+            "layer_pairs": self.layer_pairs,
             "claims": [claim.as_record(self.minutes) for claim in self.claims],
             "trouble": self.trouble or None,
         }
@@ -194,8 +206,9 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
         reading = paper.read(item, Results(rows, images), profile)  # type: ignore[arg-type]
     except ExperimentError as e:
         return ItemReport(item, None, seconds, jobs, "; ".join([str(e), *failed]))
+    pairs = {tuple(row.get(label) for label in _LAYER_PAIR) for row in rows if row.get("sender_cut")}
     minutes = (seconds or paper.seconds(item, profile) or 0.0) / 60 or None
-    return ItemReport(item, reading, seconds, jobs, "; ".join(failed), minutes)
+    return ItemReport(item, reading, seconds, jobs, "; ".join(failed), minutes, len(pairs))
 
 
 def _seconds_before(folder: Path) -> dict[str, float]:

@@ -66,7 +66,7 @@ class EnergyDetector(Detector):
         native, strange = (collect(receiver, part, watch=watch) for part in (samples, self.auxiliary))
         for activations in (native, strange):
             _require_no_padding(activations.mask)
-        sizes = {"classes": samples.classes, "width": options.width, "side": options.side}
+        sizes: dict[str, Any] = {"classes": samples.classes, "width": options.width, "side": options.side}
         network = detector_network(native.values, receiver.cut, **sizes, seed=options.seed)
         self.network = network.to(native.values.dtype)
         try:

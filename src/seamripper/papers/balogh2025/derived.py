@@ -25,6 +25,12 @@ def cuts_of(family: str) -> tuple[str, ...]:
     return CUTS[family.partition("-")[0]]
 
 
+def cuts_in(cells: Iterable[tuple[Any, Any]], family: str) -> tuple[str, ...]:
+    """The cuts of a family that occur among cells, in the order of depth."""
+    names = {name for cell in cells for name in cell}
+    return tuple(cut for cut in cuts_of(family) if cut in names)
+
+
 def similarities(rows: Iterable[Row]) -> dict[tuple[str, str], dict[Pair, dict[tuple[Any, Any], float]]]:
     """Similarities of all cuts of all pairs within a family, by index and rule; distances are turned round.
 
@@ -66,7 +72,7 @@ def identified(rows: Sequence[Row]) -> Iterator[Row]:
     for (index, rule), pairs in similarities(rows).items():
         shares: dict[tuple[str, str, Any], list[float]] = defaultdict(list)
         for (family, sender, receiver), cells in pairs.items():
-            grid = _grid(cells, cuts_of(family))
+            grid = _grid(cells, cuts_in(cells, family))
             if grid is not None:
                 hits = [i == j for i, j in enumerate(Ranking.of(grid).rows)]
                 shares[family, "within" if sender == receiver else "between", receiver].append(float(np.mean(hits)))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from seamripper.experiment import Experiment
+from seamripper.papers.balogh2025.derived import cuts_in
 from seamripper.papers.balogh2025.setting import CUTS, NAMES, good_enough
 from seamripper.papers.balogh2025.table_1 import KINDS
 from seamripper.papers.balogh2025.tlm import accuracy, matrices
@@ -18,6 +19,8 @@ from seamripper.papers.items import Item, PaperGrid
 from seamripper.papers.profiles import Profile
 from seamripper.papers.results import Row, Select
 
+Cell = tuple[str, str]
+"""The cuts of a sender and a receiver."""
 _FIGURES = ("relative_accuracy", "ood_energy", "ood_fast")
 
 
@@ -27,11 +30,10 @@ def _experiment(own: Profile) -> Experiment:
 
 def summaries(rows: Sequence[Row]) -> Iterator[Row]:
     """For each network, matching and detector: mean AUROCs by place in the matrix, and rank correlations over cells."""
-    tables: dict[tuple[Any, ...], dict[str, dict[tuple[int, int], float]]] = defaultdict(lambda: defaultdict(dict))
+    tables: dict[tuple[Any, ...], dict[str, dict[Cell, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         if row.get("kind") == "functional" and row["figure"] in _FIGURES:
-            cuts = CUTS[row["receiver"]]
-            cell = cuts.index(row["sender_cut"]), cuts.index(row["receiver_cut"])
+            cell = row["sender_cut"], row["receiver_cut"]
             where = "within" if row["sender_seed"] == row["receiver_seed"] else "between"
             key = row["receiver"], row["receiver_seed"], row["matching"], where
             tables[key][row["figure"]][cell] = row["value"]
@@ -40,7 +42,7 @@ def summaries(rows: Sequence[Row]) -> Iterator[Row]:
         for detector in ("energy", "fast"):
             scores = figures.get(f"ood_{detector}", {})
             if scores:
-                means = _means(scores, len(CUTS[receiver]))
+                means = _means(scores, cuts_in(scores, receiver))
                 means["accuracy_and_ood"] = _spearman(figures["relative_accuracy"], scores)
                 for name, value in means.items():
                     yield {**labels, "detector": detector, "figure": name, "value": value, "n": len(scores)}
@@ -49,25 +51,28 @@ def summaries(rows: Sequence[Row]) -> Iterator[Row]:
             yield {**labels, "figure": "detectors_agree", "value": value, "n": len(figures["ood_energy"])}
 
 
-def _means(scores: Mapping[tuple[int, int], float], depth: int) -> dict[str, float]:
+def _means(scores: Mapping[Cell, float], cuts: Sequence[str]) -> dict[str, float]:
     """Mean AUROCs between different layers, and at the same layer: the first one, the last quarter, and all."""
     places = {
         "ood_elsewhere": [cell for cell in scores if cell[0] != cell[1]],
-        "ood_first": [(0, 0)],
-        "ood_late": [(k, k) for k in range(depth - depth // 4, depth)],
-        "ood_same": [(k, k) for k in range(depth)],
+        "ood_first": [(cuts[0], cuts[0])],
+        "ood_late": [(cut, cut) for cut in cuts[-max(1, len(cuts) // 4) :]],
+        "ood_same": [(cut, cut) for cut in cuts],
     }
     return {name: float(np.mean([scores[cell] for cell in cells])) for name, cells in places.items()}
 
 
-def _spearman(a: Mapping[tuple[int, int], float], b: Mapping[tuple[int, int], float]) -> float:
+def _spearman(a: Mapping[Cell, float], b: Mapping[Cell, float]) -> float:
     """Spearman's ρ over the cells that both have; 0 if either is constant."""
     cells = sorted(a.keys() & b.keys())
     x, y = [a[cell] for cell in cells], [b[cell] for cell in cells]
     return 0.0 if len(set(x)) < 2 or len(set(y)) < 2 else float(stats.spearmanr(x, y).statistic)
 
 
-def _ood(figure: str, called: str, matching: str = "task", receiver: Any = KINDS, detector: str = "energy") -> Select:
+def mean_auroc(
+    figure: str, called: str, matching: str = "task", receiver: Any = KINDS, detector: str = "energy"
+) -> Select:
+    """A mean AUROC within networks, or a correlation with it, by one detector."""
     select = Select(figure, receiver=receiver, matching=matching, where="within", detector=detector)
     return select.with_name(f"{called} by {NAMES['matching'][matching]}")
 
@@ -92,16 +97,16 @@ _DIRECT = Select(matching="direct").with_name("that by direct matching")
 _RHO = "the rank correlation of relative accuracy with AUROC over all cells"
 CLAIMS = (
     Claim("Task loss matching results in representations that are predominantly out of distribution",
-        "Fig. 2, section 4.2", _ood("ood_elsewhere", _ELSEWHERE), "at least", bound=0.8, gates=_gates(*KINDS)),
+        "Fig. 2, section 4.2", mean_auroc("ood_elsewhere", _ELSEWHERE), "at least", bound=0.8, gates=_gates(*KINDS)),
     Claim("Only where an early layer is matched to itself they are not", "Fig. 1b, section 4.2",
-        _ood("ood_first", _FIRST, receiver="resnet"), "at most", bound=0.65, gates=_gates("resnet")),
+        mean_auroc("ood_first", _FIRST, receiver="resnet"), "at most", bound=0.65, gates=_gates("resnet")),
     Claim("It creates out-of-distribution representations for the same layer towards the end of ResNets and in ViTs",
-        "Fig. 1b and 2", _ood("ood_late", _LATE), "above", _DIRECT, gates=_gates(*KINDS)),
+        "Fig. 1b and 2", mean_auroc("ood_late", _LATE), "above", _DIRECT, gates=_gates(*KINDS)),
     Claim("Direct matching prefers representations in distribution", "Fig. 2, section 4.2",
-        _ood("ood_same", _SAME, "direct"), "at most", bound=0.65, gates=_gates(*KINDS)),
+        mean_auroc("ood_same", _SAME, "direct"), "at most", bound=0.65, gates=_gates(*KINDS)),
     Claim("Where direct matching indicates high similarity its representations are in distribution, and where they "
         "are not it indicates low similarity", "Fig. 2, section 4.2",
-        _ood("accuracy_and_ood", _RHO, "direct"), "at most", bound=-0.5, gates=_gates(*KINDS)),
+        mean_auroc("accuracy_and_ood", _RHO, "direct"), "at most", bound=-0.5, gates=_gates(*KINDS)),
     Claim("Does the fast two-sample audit say the same as the detector of the paper?", "",
         Select("detectors_agree", receiver=KINDS, matching="task", where="within").with_name(
             "the rank correlation of both AUROCs over all cells of task loss matching"),
@@ -122,7 +127,7 @@ def _grids() -> Iterator[PaperGrid]:
                     if figure == "ood_energy" and receiver:
                         continue
                     title = f"{NAMES['receiver'][kind]} {words}, {NAMES['matching'][matching]}: {called}"
-                    yield PaperGrid(title, Select(figure, **labels))
+                    yield PaperGrid(title, Select(figure, **labels), sparse=True)
 
 
 _DEPARTS = (

@@ -46,7 +46,8 @@ SIZES = {
     "seeds": Size("{#} networks of each kind", (0, 1, 2, 3), tuple(range(10))),
     "few_seeds": Size("{#} of them for what takes long", (0, 1, 2), tuple(range(10))),
     "second_seeds": Size("{#} networks on the second set", (0, 1, 2), tuple(range(10))),
-    "images": Size("trained on {} images", 20_000, None),
+    "vit_cuts": Size("stitches between {#} blocks of ViTs", CUTS["vit"][1::2], CUTS["vit"]),
+    "images": Size("trained on {} images", 16_000, None),
     "second_images": Size("trained on {} images of the second set", 10_000, None),
     "training": Size("trained with {}", "balogh?lr=0.002&batch=128&epochs=8&schedule=cosine&warmup=0.05", "balogh"),
     "vit_training": Size(
@@ -57,11 +58,11 @@ SIZES = {
     ),
     "compared": Size("similarity measured on {} test images", 2000, None),
     "scored": Size("stitches and probes scored on {} test images", 1000, None),
-    "fit": Size("stitches fitted on {} images", 1000, None),
-    "task": Size("task stitches trained with {}", "task?init=direct&epochs=5", "task?init=direct&epochs=30"),
+    "fit": Size("stitches fitted on {} images", 500, None),
+    "task": Size("task stitches trained with {}", "task?init=direct&epochs=8", "task?init=direct&epochs=30"),
     "energy": Size(
         "energy detectors with {}",
-        "distribution?detector=energy&width=0.125",
+        "distribution?detector=energy&width=0.125&side=16",
         "distribution?detector=energy&width=1&epochs=100&tune_epochs=20",
     ),
     "ranks": Size(

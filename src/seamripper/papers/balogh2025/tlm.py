@@ -15,15 +15,16 @@ from seamripper.papers.profiles import Profile
 from seamripper.papers.results import Row, Select
 
 
-def ring(kind: str, seeds: tuple[int, ...], energy: str) -> Iterator[FunctionalPart]:
+def ring(kind: str, own: Profile) -> Iterator[FunctionalPart]:
     """Every network of some seeds into itself, and into the next one: each is once a sender and once a receiver."""
-    for step, detectors in ((0, ("distribution", energy)), (1, ("distribution",))):
+    seeds = own.few_seeds
+    for step, detectors in ((0, ("distribution", own.energy)), (1, ("distribution",))):
         for k, seed in enumerate(seeds):
             yield FunctionalPart(
                 senders=(f"{kind}/{seed}",),
                 receivers=(f"{kind}/{seeds[(k + step) % len(seeds)]}",),
                 pairing="all",
-                cuts=CUTS[kind],
+                cuts=own.vit_cuts if kind == "vit" else CUTS[kind],
                 matchings=("direct", "task"),
                 ood=detectors,
             )
@@ -37,7 +38,7 @@ def matrices(own: Profile, name: str, about: str) -> Experiment:
         data=samples(own),
         models=networks(own, *KINDS),
         matchings={"task": own.task},
-        functional=tuple(part for kind in KINDS for part in ring(kind, own.few_seeds, own.energy)),
+        functional=tuple(part for kind in KINDS for part in ring(kind, own)),
     )
 
 
@@ -102,7 +103,7 @@ SHOWS: tuple[PaperTable | PaperGrid, ...] = (
     *(
         PaperGrid(f"{NAMES['receiver'][kind]} into itself: relative accuracy by {NAMES['matching'][matching]}",
             accuracy(kind, matching=matching, sender_seed=0, receiver_seed=0, sender_cut=CUTS[kind],
-                receiver_cut=CUTS[kind]))
+                receiver_cut=CUTS[kind]), sparse=True)
         for kind in KINDS for matching in ("task", "direct")
     ),
 )  # fmt: skip
