@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -43,6 +43,17 @@ class Footprint:
         34
         """
         return Footprint(lanes * self.sums, lanes * self.batch, lanes * self.rows, self.work)
+
+    def with_kept_maps(self, senders: Sequence[RowForm], receivers: Sequence[RowForm], samples: int) -> Footprint:
+        """The same, with the maps of all samples kept for a null, the receivers' once more in another order.
+
+        What was decomposed of every side is held for all permutations.
+        """
+        sizes = [[f.width * f.grid[0] * f.grid[1] for f in forms] for forms in (senders, receivers)]
+        grids = len({form.grid for form in receivers})
+        held = 24 * (grids * sum(f.width**2 for f in senders) + sum(f.width**2 for f in receivers))
+        rows = self.rows + 4 * samples * (sum(sizes[0]) + 2 * sum(sizes[1]))
+        return replace(self, rows=rows, work=self.work + held)
 
     def __str__(self) -> str:
         parts = {"sums": self.sums, "a batch": self.batch, "kept rows": self.rows, "the measures": self.work}

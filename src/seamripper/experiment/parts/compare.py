@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from seamripper.errors import ExperimentError
-from seamripper.estimate import Estimate
+from seamripper.estimate import Estimate, Null
 from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seamripper.comparing import Prepared
     from seamripper.experiment.worker import Worker
 
-_RULE = ("sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts")
+_RULE = ("sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts", "null")
 
 
 class ComparePart(Pairs, Part):
@@ -30,7 +30,8 @@ class ComparePart(Pairs, Part):
 
     The parts are passes over some of the data each, made apart and merged, so that one big comparison spreads over
     processes and machines. They are part of the result: sums that were added up in another order differ in the last
-    digits.
+    digits. With a `null` of so many permutations, scores have p-values and are calibrated; all activations are kept for
+    that, so there is one part only.
     """
 
     name: ClassVar[str] = "compare"
@@ -47,6 +48,7 @@ class ComparePart(Pairs, Part):
     folds: Annotated[int, Field(ge=2)] = 5
     batch: Count | None = None
     interval: bool = True
+    null: Annotated[int, Field(ge=0)] = 0
     exact: bool = False
     seed: Seed = 0
 
@@ -73,6 +75,8 @@ class ComparePart(Pairs, Part):
                 "n": samples.n,
                 "rule": rule,
                 "parts": self.parts,
+                # Only where it is asked for: comparisons without one keep the name that they have in a store.
+                **({"null": self.null} if self.null else {}),
                 "threads": expansion.experiment.threads,
             }
             for net, side in zip(pair, ("sender_cuts", "receiver_cuts"), strict=True):
@@ -91,6 +95,11 @@ class ComparePart(Pairs, Part):
         """The rule of a comparison of n samples, in no more parts than it has batches."""
         from seamripper.comparing import Rule, batch_for
 
+        if self.null and self.parts > 1:
+            raise ExperimentError(
+                f"Expected a [[compare]] with a null to be made in one part, as it keeps all activations, but got "
+                f"parts = {self.parts}. Leave out `parts`, or use `null` with fewer samples."
+            )
         batch = self.batch or batch_for(n, self.folds)
         if self.parts > -(-n // batch):
             raise ExperimentError(
@@ -140,6 +149,8 @@ class ComparePart(Pairs, Part):
                         yield {**cell, "figure": "score", "status": status}
                     else:
                         yield from figure_row("score", score, **cell, sampling=score["sampling"])
+                        yield from _null_rows(score.get("null"), cell)
+            yield from _null_rows(matrix.get("null"), {"sender_cut": "best", "receiver_cut": "best", "measure": name})
 
     @classmethod
     def sections(cls, results: StudyResults) -> Iterator[Section]:
@@ -162,6 +173,14 @@ class ComparePart(Pairs, Part):
         )
         if comparisons:
             yield Section("matrices", "How similar the layers are", text, tuple(figures), switches, details, place=40)
+
+
+def _null_rows(null: Mapping[str, Any] | None, cell: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of what a score, or the best one of a matrix, is worth beside those of permuted samples."""
+    if null is None:
+        return
+    for name in ("p", "threshold", "calibrated"):
+        yield {**cell, "figure": name, "value": null[name], "n": null["permutations"], "unit": "permutations"}
 
 
 class PassPart(Part):
@@ -207,6 +226,7 @@ def _prepare(content: Mapping[str, Any], worker: Worker) -> Prepared:
         sender_cuts=content["sender_cuts"],
         receiver_cuts=content["receiver_cuts"],
         rule=Rule(**content["rule"]),
+        null=content.get("null", 0),
     )
     return Prepared.of(request)
 
@@ -249,6 +269,9 @@ def _grid(number: int, comparison: Result, measure: str, scale: tuple[float, flo
     cells = tuple(tuple(score_of(score, comparison.record) for score in row) for row in matrix["scores"])
     tags = {"measure": measure, "sampling": record["rule"]["sampling"], "pair": comparison.pair}
     caption = f"{matrix['direction']}, {record['n']:,} samples of {record['data']['name']}, {tags['sampling']}"
+    if matrix.get("null"):
+        null = Null(**matrix["null"])
+        caption += f"; best of the matrix beside {null.permutations} permutations of the samples: {null}"
     rows, columns = tuple(comparison.record["senders"]), tuple(comparison.record["receivers"])
     title = f"{measure}: {comparison.pair}"
     return Grid(title, rows, columns, cells, scale, matrix["direction"], caption, tags, str(number))
