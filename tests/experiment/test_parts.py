@@ -262,6 +262,21 @@ def test_a_comparison_in_parts_is_that_of_one_pass(bench: Bench) -> None:
     assert {(row["sender_cut"], row["receiver_cut"]) for row in rows} == {(a, b) for a in cuts for b in cuts}
 
 
+def test_a_comparison_with_a_null_has_rows_and_captions_for_it(bench: Bench) -> None:
+    job, _ = bench.of("compare")
+    content = {**job.content, "parts": 1, "null": 19, "measures": ["linear_cka", "effective_rank"]}
+    again = replace(job, content=content, where={**job.where, "passes": []})
+    found = bench.do(again)
+    rows = [row for row in parts["compare"].rows(found.record) if row["figure"] != "score"]
+    matrix = found.record["matrices"]["linear_cka"]
+    assert [row["figure"] for row in rows] == ["p", "threshold", "calibrated"] * 5
+    assert {row["measure"] for row in rows} == {"linear_cka"}
+    assert [rows[k]["value"] for k in (0, 2)] == [matrix["scores"][0][0]["null"][name] for name in ("p", "calibrated")]
+    assert rows[-3]["sender_cut"] == "best"
+    assert rows[-3]["value"] == matrix["null"]["p"]
+    assert parts["compare"].cost(content) > parts["compare"].cost({**content, "null": 0})
+
+
 def test_an_audit_is_that_of_audit(bench: Bench) -> None:
     sender, receiver, fit, test = halves(bench, "layer2")
     alone = sr.audit(

@@ -157,7 +157,9 @@ def test_unrelated_gaussians_are_rejected_as_often_as_the_level_says(measure: Me
     try:
         measure.value(Pair.of(rows(96, width, 0), rows(96, width, 1)))
     except MeasureError as e:
-        pytest.skip(str(e))
+        # A measure that any two would pass with so few samples has no score, and needs no null.
+        assert "Give at least" in str(e)
+        return
     count = rejections(measure, times=40, width=width, places=1, said=1)
     assert count <= binom.ppf(1 - 1e-5, 40, 0.05)
 

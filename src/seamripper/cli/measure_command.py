@@ -50,7 +50,9 @@ def command(
     reasons: dict[str, str] = {}
     for measure in measures:
         try:
-            scores[measure.label] = sr.score(measure, both.pair(measure), sampling=both.sampling, null=null)
+            scores[measure.label] = sr.score(
+                measure, both.pair(measure), sampling=both.sampling, null=null if measure.claims.paired else 0
+            )
         # A measure of the user's own may raise anything, and must not take the others along.
         except Exception as e:
             reasons[measure.label] = reason(measure, e)
@@ -65,7 +67,7 @@ def command(
         ])  # fmt: skip
         return
     rows = [
-        [label, f"{score.value:.4f}", _interval(score), f"{score.n:,}", *_null(score)]
+        [label, f"{score.value:.4f}", _interval(score), f"{score.n:,}", *(_null(score) if null else ())]
         for label, score in scores.items()
     ]
     columns = ["measure", "value", "95 % interval", "n", *(["p", "calibrated"] if null else [])]
@@ -79,4 +81,4 @@ def _interval(score: sr.Estimate) -> str:
 
 
 def _null(score: sr.Estimate) -> list[str]:
-    return [] if score.null is None else [f"{score.null.p:.4f}", f"{score.null.calibrated:.4f}"]
+    return ["–", "–"] if score.null is None else [f"{score.null.p:.4f}", f"{score.null.calibrated:.4f}"]

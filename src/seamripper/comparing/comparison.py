@@ -45,7 +45,7 @@ class Matrix:
     null: Null | None = None
     """What the best score of the matrix is worth beside the best ones of permuted samples, if that was asked for."""
     no_null: str = ""
-    """Why there is no null where one was asked for."""
+    """Why there is no null, or none of some cells, where one was asked for."""
 
     def __repr__(self) -> str:
         size = f"{len(self.scores)} × {len(self.scores[0]) if self.scores else 0}"
@@ -75,7 +75,7 @@ class Matrix:
         best = f"Largest score: {max(values):.3f}" if similarity else f"Smallest score: {min(values):.3f}"
         threshold = f"{'above' if similarity else 'below'} {null.threshold:.3f}"
         share = f"{100 * LEVEL:.0f} % of {null.permutations} permutations of the samples"
-        return f"{best}, {null}; {share} come {threshold}."
+        return " ".join(filter(None, (f"{best}, {null}; {share} come {threshold}.", self.no_null)))
 
     def as_record(self) -> dict[str, Any]:
         """The matrix as JSON has it."""

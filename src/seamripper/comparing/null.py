@@ -64,11 +64,11 @@ def _with_null(matrix: Matrix, measure: Measure, permuted: Mapping[_At, Sequence
     if why := obstacle(measure):
         return replace(matrix, no_null=why)
     values: dict[_At, list[float]] = {}
-    for at, cells in permuted.items():
-        some = [cell[measure.label] for cell in cells]
+    for (i, j), cells in permuted.items():
+        some = [cell[measure.label] for cell in cells if matrix.scores[i][j] is not None]
         why = why or next((value for value in some if isinstance(value, str)), "")
-        if matrix.scores[at[0]][at[1]] is not None and not any(isinstance(value, str) for value in some):
-            values[at] = [float(value) for value in some]
+        if some and not any(isinstance(value, str) for value in some):
+            values[i, j] = [float(value) for value in some]
     if not values:
         return replace(matrix, no_null=why)
 
@@ -82,4 +82,4 @@ def _with_null(matrix: Matrix, measure: Measure, permuted: Mapping[_At, Sequence
     best = max if matrix.direction == "similarity" else min
     observed = best(score.value for row in scores for score in row if score is not None and score.null is not None)
     null = measure_null(measure, observed, [best(column) for column in zip(*values.values(), strict=True)])
-    return replace(matrix, scores=scores, null=null)
+    return replace(matrix, scores=scores, null=null, no_null=why and f"Some cells have no null: {why}")

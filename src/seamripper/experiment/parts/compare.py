@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _RULE = ("sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts", "null")
 
+_PERMUTATION = {"positions": 0.2, "flatten": 0.05, "pool": 0.05}
+"""What a permutation of a null costs beside the pass, by the sampling: `benchmarks/compare_null.py` measures it."""
+
 
 class ComparePart(Pairs, Part):
     """Every measure between all cuts of every pair, from one pass over the data for both, in `parts` parts.
@@ -48,7 +51,7 @@ class ComparePart(Pairs, Part):
     folds: Annotated[int, Field(ge=2)] = 5
     batch: Count | None = None
     interval: bool = True
-    null: Annotated[int, Field(ge=0)] = 0
+    null: Annotated[int, Field(ge=19)] | None = None
     exact: bool = False
     seed: Seed = 0
 
@@ -118,6 +121,7 @@ class ComparePart(Pairs, Part):
 
         prepared = _prepare(content, worker)
         if content["parts"] == 1:
+            prepared.require_memory()
             sums = Sums(prepared.plan)
             prepared.add_to(sums)
         else:
@@ -133,8 +137,9 @@ class ComparePart(Pairs, Part):
 
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
-        """Samples shown to both networks; merging costs next to nothing beside a pass."""
-        return float(content["n"]) if content["parts"] == 1 else content["n"] / (10 * content["parts"])
+        """Samples shown to both networks; merging costs next to nothing beside a pass, a permutation a part of one."""
+        passes = 1 + _PERMUTATION[content["rule"]["sampling"]] * content.get("null", 0)
+        return float(content["n"] * passes) if content["parts"] == 1 else content["n"] / (10 * content["parts"])
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
