@@ -159,7 +159,7 @@ def test_padded_tokens_have_a_null_by_pool_only() -> None:
     inputs = {"input_ids": torch.randint(0, 9, (30, 6), generator=generator), "attention_mask": mask}
     samples = Samples("texts", inputs, torch.arange(30) % 3, torch.arange(30), classes=3)
     model = Tokens()
-    with pytest.raises(MeasureError, match="different numbers of rows.*'pool'"):
+    with pytest.raises(MeasureError, match=r"different numbers of rows.*'pool'"):
         compare(model, model, samples, sender_cuts=["embed"], receiver_cuts=["embed"], null=19)
     got = compare(model, model, samples, sender_cuts=["embed"], receiver_cuts=["embed"], rule="pool", null=19)
     assert got["linear_cka"].null is not None
