@@ -26,7 +26,8 @@ class Good(Measure):
 
     @property
     def claims(self):
-        return Claims("distance", True, (0.0, math.inf), 0.0, frozenset({"orthogonal", "permutation"}), varying=False)
+        return Claims("distance", True, (0.0, math.inf), 0.0, frozenset({"orthogonal", "permutation"}), varying=False,
+                      paired=False)
 
     def of(self, pair):
         a, b = (math.sqrt(float(side.mean @ side.mean)) for side in (pair.x, pair.y))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from seamripper.comparing import Comparison, Rule, compare
+from seamripper.comparing.memory import Footprint
 from seamripper.comparing.order import draw_positions, order_of
 from seamripper.cut import split
 from seamripper.data import Samples
@@ -21,7 +22,7 @@ from seamripper.measures.draws import as_batches
 from seamripper.measures.null import sample_orders
 
 N, BATCH, FOLDS, TIMES = 60, 12, 3, 19
-RULE = Rule(batch=BATCH, folds=FOLDS, keep=40, products="float64", optimise=False, interval=False)
+RULE = Rule(batch=BATCH, folds=FOLDS, products="float64", optimise=False, interval=False)
 MEASURES = ("linear_cka", "regression_r2", "procrustes", "mutual_knn?k=3", "minibatch_cka", "effective_rank")
 SENDER_CUTS, RECEIVER_CUTS = ("1", "4"), ("1", "4")
 
@@ -52,21 +53,21 @@ def rows_of(x: Tensor, y: Tensor, measure: Measure, sampling: str, ids: Tensor) 
     return a[every, at], b[every, at], 1
 
 
-def value(measure: Measure, x: Tensor, y: Tensor, sampling: str, ids: Tensor) -> float:
+def value(measure: Measure, x: Tensor, y: Tensor, sampling: str, ids: Tensor, keep: int) -> float:
     a, b, places = rows_of(x, y, measure, sampling, ids)
-    keep = RULE.keep if measure.claims.needs == "rows" else len(a)
+    keep = keep if measure.claims.needs == "rows" else len(a)
     fold_of = (torch.arange(N) // BATCH % FOLDS).repeat_interleave(places)[:keep]
     pair = Pair.of(a[:keep], b[:keep], fold_of=fold_of)
     return measure.value(as_batches(pair, batch=BATCH) if measure.claims.needs == "batches" else pair)
 
 
-@pytest.mark.parametrize("sampling", ["positions", "pool"])
-def test_every_cell_has_the_null_of_its_pair(sampling: str) -> None:
+@pytest.mark.parametrize(("sampling", "keep"), [("positions", 40), ("pool", 40), ("pool", 100)])
+def test_every_cell_has_the_null_of_its_pair(sampling: str, keep: int) -> None:
     """The receiver's samples change places, and each position of theirs meets the same position as before."""
     nets, samples = (net(0), net(1)), images()
     got = compare(
         *nets, samples, measures=MEASURES, sender_cuts=SENDER_CUTS, receiver_cuts=RECEIVER_CUTS,
-        rule=replace(RULE, sampling=sampling), null=TIMES,
+        rule=replace(RULE, sampling=sampling, keep=keep), null=TIMES,
     )  # fmt: skip
     order = order_of(samples.ids, seed=0)
     inputs, ids = samples.batch(order), samples.ids[order]
@@ -79,7 +80,7 @@ def test_every_cell_has_the_null_of_its_pair(sampling: str) -> None:
         cells: list[list[float]] = []
         for i, x in enumerate(xs):
             for j, y in enumerate(ys):
-                cells.append([value(measure, x, y[o], sampling, ids) for o in (torch.arange(N), *orders)])
+                cells.append([value(measure, x, y[o], sampling, ids, keep) for o in (torch.arange(N), *orders)])
                 cell = matrix.scores[i][j]
                 assert cell is not None
                 assert cell.value == pytest.approx(cells[-1][0], abs=1e-9)
@@ -172,6 +173,23 @@ def test_the_kept_maps_are_in_the_plan() -> None:
         compare(net(0), net(1), images(), rule=RULE, null=null, announce=said.append)
     assert "whatever the number of samples" in said[0]
     assert "for 60 samples" in said[1]
+    assert "activations for the null" in said[1]
+    with pytest.raises(MeasureError, match="Give fewer samples"):
+        Footprint(1, 1, 1, maps=10**9).require(10**6)
+
+
+def test_flattened_maps_are_turned_to_few_columns_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A QR of the receiver's rows for each permutation would take longer than all the rest."""
+    rule = Rule(sampling="flatten", batch=BATCH, folds=FOLDS, interval=False)
+    measures = ["linear_cka", "rsa?rdm=euclidean"]
+    turned: list[int] = []
+    qr = torch.linalg.qr
+    monkeypatch.setattr(torch.linalg, "qr", lambda *a, **k: turned.append(1) or qr(*a, **k))
+    got = compare(
+        net(0), net(1), images(), sender_cuts=["1"], receiver_cuts=["1"], measures=measures, rule=rule, null=TIMES
+    )
+    assert len(turned) < TIMES
+    assert all(got[name].null is not None for name in measures)
 
 
 def test_refusals() -> None:

@@ -35,6 +35,8 @@ def with_nulls(
     permuted: dict[_At, list[_Cell]] = {at: [] for at in cells}
     permutations = plan.null if has_null else 0
     with workers() as pool:
+        # What is the same in every order is computed here: the sides of permuted samples take it over.
+        list(pool.map(functools.partial(_values, sums, has_null), permuted))
         orders = sample_orders(sums.fold_of, permutations=permutations, seed=plan.rule.seed)
         for number, order in enumerate(orders):
             cell = functools.partial(_values, sums.reordered(order), has_null)

@@ -70,7 +70,7 @@ class PassPlan:
         footprint = plan_memory(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep, width=width)
         if null:
             _require_equal_rows(rule, padded)
-            footprint = footprint.with_kept_maps(x, y, samples)
+            footprint = footprint.with_null(x, y, samples)
         return cls(x, y, rule, moments, "batches" in needs, keep, footprint, padded, null)
 
 
@@ -92,18 +92,19 @@ def source(measure: Measure, sampling: Sampling) -> str:
 class Sums:
     """What a pass adds up. Two halves of the data added up apart and merged are the same as one pass over both."""
 
-    def __init__(self, plan: PassPlan, *, ordered: Sums | None = None) -> None:
-        """Sums of a pass; or of `ordered` ones with the receiver's samples in another order (see `reordered`)."""
+    def __init__(self, plan: PassPlan, *, known: tuple[Sums, Tensor] | None = None) -> None:
+        """Sums of a pass; or those of a `known` one with the receiver's samples in an order (see `reordered`)."""
         self.plan = plan
         folds, (x, y) = plan.rule.folds, (plan.senders, plan.receivers)
-        moments, sample_rows = (None, None) if ordered is None else (ordered.moments, ordered.sample_rows)
         self.moments: CutMoments | None = None
         if plan.moments:
             products = getattr(torch, plan.rule.products)
-            self.moments = CutMoments(x, y, folds=folds, batch=plan.rule.batch, products=products, ordered=moments)
+            moments = None if known is None else known[0].moments
+            self.moments = CutMoments(x, y, folds=folds, batch=plan.rule.batch, products=products, known=moments)
         batch = plan.rule.batch if plan.batches else None
+        rows = None if known is None else (known[0].sample_rows, known[1])
         self.sample_rows: SampleRows = SampleRows(
-            x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed, ordered=sample_rows
+            x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed, known=rows
         )
         self.kept: list[Batch] = []
         """The maps of all samples, where the plan has a null."""
@@ -146,7 +147,7 @@ class Sums:
         The networks do not run again, and all that is about one side alone stays that of these sums: only products of
         the two sides are new, and the receiver's rows.
         """
-        sums, start = Sums(replace(self.plan, null=0), ordered=self), 0
+        sums, start = Sums(replace(self.plan, null=0), known=(self, order)), 0
         for batch in self.kept:
             numbers = order[start : start + len(batch.ids)]
             received = [maps[numbers] for maps in self._received]

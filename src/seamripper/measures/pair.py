@@ -225,6 +225,9 @@ class Side:
         """
         side = Side(self.grain, rows=self.matrix[order], fold_of=self.fold_of, part_of=(self, order))
         side.__dict__.update({name: self.__dict__[name] for name in _ORDERLESS if name in self.__dict__})
+        compact = self.__dict__.get("compact", self)
+        if compact is not self:
+            side.__dict__["compact"] = compact.reordered(order)
         return side
 
     @once
