@@ -129,6 +129,8 @@ STUDIES = {
     "measure": COMPARE + 'measures = ["linear_kca"]\n',
     "sampling": COMPARE + 'sampling = "pixels"\n',
     "parts": COMPARE + "parts = 0\n",
+    "null": COMPARE + "null = 5\n",
+    "null_in_parts": COMPARE + "null = 20\nparts = 2\n",
     "folds": COMPARE + "folds = 1\n",
     "split": COMPARE + 'split = "validation"\n',
     "audit": AUDIT + 'audits = ["margn"]\n',

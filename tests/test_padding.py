@@ -27,7 +27,7 @@ from seamripper.controls.linear_probe import LinearProbe
 from seamripper.data.padding import trim, trim_pair
 from seamripper.data.paired import Paired
 from seamripper.errors import DataError, MatchError, MeasureError
-from seamripper.matching import Direct, Regression, evaluate, match, matchings
+from seamripper.matching import Direct, Downstream, Regression, evaluate, match, matchings
 from seamripper.matching.task import Task
 from seamripper.models.libraries import import_torchvision
 from seamripper.models.training import Training
@@ -205,8 +205,10 @@ def test_direct_matching_is_that_of_the_real_tokens() -> None:
         ("pool_linear", "bert.pooler", TASK),
         ("pool_linear", "bert.pooler", Direct()),
         ("bn_affine", BLOCKS[0], Regression(Training(epochs=1, batch=32))),
+        ("bn_affine", BLOCKS[0], Downstream(Training(epochs=1, batch=32))),
+        ("pool_linear", "bert.pooler", Downstream(Training(epochs=1, batch=32))),
     ],
-    ids=["affine-task", "bn-task", "pool-task", "pool-direct", "bn-regression"],
+    ids=["affine-task", "bn-task", "pool-task", "pool-direct", "bn-regression", "bn-downstream", "pool-downstream"],
 )
 def test_a_match_and_its_evaluation_are_the_same_at_both_paddings(stitch: str, cut: str, matching: Any) -> None:
     found = []
@@ -235,6 +237,33 @@ def test_a_regressed_residual_is_that_of_the_real_tokens() -> None:
     with torch.no_grad():
         error = (found.layer.double()(x) - y).square().sum() / y.square().sum()
     assert found.figures["residual_held_out"] == pytest.approx(float(error), abs=1e-6)
+
+
+def test_errors_behind_the_cut_are_those_of_the_real_tokens() -> None:
+    """Texts that are shown one by one, each without any padding, have the same errors at every layer."""
+    fit, other = texts(64, 48), texts(40, 48, first_id=1000)
+    pair = halves(fit)
+    matching = Downstream(Training(epochs=2), layers=(*BLOCKS, "last"))
+    found = match(*pair, fit, matching=matching, held_out=other)
+    receiver = pair[1].model.module
+    values: list[Tensor] = []
+    handle = receiver.get_submodule(BLOCKS[1]).register_forward_hook(
+        lambda _, args, returned: values.append(returned[0] if isinstance(returned, tuple) else returned)
+    )
+    error = norm = 0.0
+    with torch.no_grad():
+        for number in range(len(other)):
+            size = int(other.inputs["attention_mask"][number].sum())
+            inputs = {name: value[number : number + 1, :size] for name, value in other.inputs.items()}
+            values.clear()
+            found.answer(inputs)
+            pair[1].answer(inputs)
+            stitched, native = (value.reshape(-1, 16).double() for value in values)
+            error += float((stitched - native).square().sum())
+            norm += float(native.square().sum())
+    handle.remove()
+    assert found.figures[f"downstream_held_out_at_{BLOCKS[1]}"] == pytest.approx(error / norm, rel=1e-4)
+    assert found.figures["layers"].startswith(", ".join(BLOCKS))
 
 
 def test_texts_may_be_padded_on_the_left() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean, stdev, variance
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,8 +21,48 @@ _Z = 1.959963984540054
 _RESAMPLES = 4000
 TELLING = 0.05
 """Accuracies whose difference is not known to within this are not compared in words."""
-_KEYS = ("value", "interval", "n", "unit", "note", "lower_bound")
+_KEYS = ("value", "interval", "n", "unit", "note", "lower_bound", "null")
 Ends: TypeAlias = tuple[float, float]
+
+
+LEVEL = 0.05
+"""The share of unrelated pairs whose score may pass the threshold of a permutation null."""
+
+
+@dataclass(frozen=True)
+class Null:
+    """A score against those of permuted samples (Gröger, Wen, Brbić 2026): see `null_of`.
+
+    `p` is the share of orders of the samples, the true one among them, that score as well as the true one. `threshold`
+    is the score that a share of `LEVEL` of them passes, and `calibrated` how far above it the score is, on the way to
+    that of a representation with itself: 0 under the null, at most 1.
+
+    >>> print(Null(0.005, 0.41, 0.62, 200))
+    p = 0.005, calibrated 0.620
+    """
+
+    p: float
+    threshold: float
+    calibrated: float
+    permutations: int
+
+    def __str__(self) -> str:
+        return f"p = {self.p:.2g}, calibrated {self.calibrated:.3f}"
+
+
+def null_of(value: float, permuted: Sequence[float], *, best: float, distance: bool = False) -> Null:
+    """What a score is worth beside those of permuted samples; `best` is the score of a representation with itself.
+
+    >>> null_of(0.8, [0.1 * (k % 5) for k in range(199)], best=1.0)
+    Null(p=0.005, threshold=0.4, calibrated=0.66..., permutations=199)
+    """
+    sign = -1.0 if distance else 1.0
+    observed, others, k = sign * value, [sign * other for other in permuted], len(permuted)
+    # Of measures that count, such as neighbours, many orders have the same score; rounding must not tell them apart.
+    as_good = sum(other >= observed - 1e-12 * max(1.0, abs(observed)) for other in others)
+    threshold = sorted([observed, *others])[math.ceil((1 - LEVEL) * (k + 1)) - 1]
+    share = (observed - threshold) / max(sign * best - threshold, 1e-12)
+    return Null((1 + as_good) / (k + 1), sign * threshold, min(1.0, max(0.0, share)), k)
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +86,8 @@ class Estimate:
     """Whether the true value may be higher, because training had not ended."""
     rule: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """How it was made: for a score, the measure, the sampling, the direction, and the values of both sides."""
+    null: Null | None = None
+    """For a score: what it is worth beside those of permuted samples, if that was asked for."""
 
     @property
     def has_interval(self) -> bool:
@@ -83,6 +125,8 @@ class Estimate:
 
     def __repr__(self) -> str:
         given = {name: x for name, x in vars(self).items() if name == "value" or x not in ("", {}, False)}
+        if self.null is None:
+            del given["null"]
         return f"Estimate({', '.join(f'{name}={x!r}' for name, x in given.items())})"
 
     def describe(self, *, note: bool = True) -> str:
@@ -94,6 +138,7 @@ class Estimate:
         words = "no value" if math.isnan(self.value) else f"{self.value:.3g}"
         words += f" [{self.low:.3g}, {self.high:.3g}]" if self.has_interval else ""
         words += "" if self.n is None else f", n = {self.n:,} {self.unit}".rstrip()
+        words += "" if self.null is None else f", {self.null}"
         return words + (f" ({self.note})" if note and self.note else "")
 
     def as_record(self) -> dict[str, Any]:
@@ -101,6 +146,7 @@ class Estimate:
         value, low, high = (x if math.isfinite(x) else None for x in (self.value, self.low, self.high))
         known = {name: getattr(self, name) for name in ("unit", "note", "lower_bound") if getattr(self, name)}
         rule = {name: list(x) if isinstance(x, tuple) else x for name, x in self.rule.items()}
+        known |= {} if self.null is None else {"null": asdict(self.null)}
         return {**rule, "value": value, "interval": None if low is high is None else [low, high], "n": self.n, **known}
 
     @classmethod
@@ -115,7 +161,8 @@ class Estimate:
         ends = (record["value"], *(record["interval"] or (None, None)))
         value, low, high = (math.nan if x is None else float(x) for x in ends)
         rule = {key: tuple(x) if isinstance(x, list) else x for key, x in record.items() if key not in _KEYS}
-        more = {"unit": record.get("unit", unit), "note": record.get("note", note)}
+        null = record.get("null")
+        more = {"unit": record.get("unit", unit), "note": record.get("note", note), "null": null and Null(**null)}
         return cls(value, low, high, record["n"], **more, lower_bound=record.get("lower_bound", False), rule=rule)
 
     def minus(self, other: Estimate) -> Estimate:
@@ -151,6 +198,7 @@ class Estimate:
         rows: list[tuple[str, object]] = [("value", f"{self.value:.4f}"), ("95 % interval", interval)]
         rows.append(("n", self.n if not self.unit else f"{self.n:,} {self.unit}"))
         rows += [(name, x) for name, x in self.rule.items() if name not in ("measure", "sides")]
+        rows += [] if self.null is None else list(asdict(self.null).items())
         rows += list(zip(("of the sender", "of the receiver"), self.rule.get("sides", ()), strict=False))
         return card(short(str(self.rule.get("measure", "Estimate"))), facts(rows))
 

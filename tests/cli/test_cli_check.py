@@ -26,7 +26,8 @@ class Good(Measure):
 
     @property
     def claims(self):
-        return Claims("distance", True, (0.0, math.inf), 0.0, frozenset({"orthogonal", "permutation"}), varying=False)
+        return Claims("distance", True, (0.0, math.inf), 0.0, frozenset({"orthogonal", "permutation"}), varying=False,
+                      paired=False)
 
     def of(self, pair):
         a, b = (math.sqrt(float(side.mean @ side.mean)) for side in (pair.x, pair.y))
@@ -59,7 +60,7 @@ def test_a_good_one(own: Run) -> None:
     ran = own("check", "own.py:Good")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("The contract of measures, for good\n")
-    assert "all 26 clauses kept" in ran.out
+    assert "all 27 clauses kept" in ran.out
     assert "BROKEN" not in ran.out
     told = own("check", "own.py:Good", "--json")
     assert told.code == 0
@@ -70,7 +71,7 @@ def test_a_good_one(own: Run) -> None:
 def test_a_bad_one_ends_with_another_code(own: Run) -> None:
     ran = own("check", "own.py:Bad")
     assert (ran.code, ran.err) == (1, "")
-    assert "1 of 26 clauses broken" in ran.out
+    assert "1 of 27 clauses broken" in ran.out
     (line,) = [line for line in ran.out.splitlines() if "BROKEN" in line]
     cells = [cell.strip() for cell in line.split("│")[1:-1]]
     assert cells[0] == "symmetry"

@@ -55,6 +55,30 @@ def test_tables_files_and_a_report_are_made(run: Run, pair: tuple[str, str], tmp
     assert cells(ran.out) == [[f"{value:.3f}" for value in row] for row in expected]
 
 
+def test_a_null_is_shown_beside_the_scores(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    words = ("-m", "linear_cka,opd,effective_rank", "--cuts", "layer3,layer4", "--sampling", "pool", "--null", 39)
+    ran = run("compare", *pair, *DATA, *words, "--out", "run")
+    assert ran.code == 0
+    assert ran.out.startswith("memory for 2 × 2 cuts, for 96 samples: ")
+    found = sr.Comparison.load(tmp_path / "run")
+    for name, word, side in (("linear_cka", "Largest", "above"), ("opd", "Smallest", "below")):
+        null = found[name].null
+        assert null is not None
+        best = (max if word == "Largest" else min)(value for row in found[name].values for value in row)
+        assert f"{word} score: {best:.3f}, p = {null.p:.2g}, calibrated {null.calibrated:.3f}; " in ran.out
+        assert f"5 % of 39 permutations of the samples come {side} {null.threshold:.3f}." in ran.out
+        for row in found[name].scores:
+            for score in row:
+                assert score is not None
+                assert score.null is not None
+                star = "*" if score.null.p <= 0.05 else ""
+                assert f"{score.value:.3f} | {score.null.calibrated:.3f}{star}" in ran.out
+    assert "effective_rank does not depend on which sample is which" in ran.out
+    html = (tmp_path / "run" / "report.html").read_text()
+    assert "beside 39 permutations of the samples: p = " in html
+    assert ", calibrated 0." in html
+
+
 @pytest.mark.slow
 def test_the_json_is_what_the_library_finds(run: Run, pair: tuple[str, str]) -> None:
     ran = run("compare", *pair, *DATA, "-m", "linear_cka", "-m", "mutual_knn", "--json")

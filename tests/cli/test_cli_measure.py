@@ -76,6 +76,16 @@ def test_the_table(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
     ]
 
 
+def test_a_null_is_shown_beside_the_scores(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
+    words = ("measure", "a.npy", "b.npy", "-m", "linear_cka", "-m", "effective_rank", "--null", "39")
+    first, second = run(*words, "--json").json
+    assert set(first["null"]) == {"p", "threshold", "calibrated", "permutations"}
+    assert "null" not in second
+    lines = run(*words).out.splitlines()
+    shown = [[cell.strip() for cell in line.split("│")[1:-1]][-2:] for line in lines if "│" in line]
+    assert shown == [[f"{first['null']['p']:.4f}", f"{first['null']['calibrated']:.4f}"], ["–", "–"]]
+
+
 def test_the_order_of_the_files_is_sender_and_receiver(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
     there = run("measure", "a.npy", "b.npy", "-m", "regression_r2", "--json").json[0]["value"]
     back = run("measure", "b.npy", "a.npy", "-m", "regression_r2", "--json").json[0]["value"]

@@ -20,7 +20,7 @@ from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.parts.base import loss_rows
 from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Matched, Worker
-from seamripper.matching import Direct, Task
+from seamripper.matching import Direct, Downstream, Task
 
 pytestmark = pytest.mark.slow
 
@@ -110,8 +110,8 @@ n = 4
 class Bench:
     """Carries out the jobs of a study one after the other in this process, as a worker does."""
 
-    def __init__(self, folder: Path) -> None:
-        (folder / "study.toml").write_text(STUDY)
+    def __init__(self, folder: Path, study: str = STUDY) -> None:
+        (folder / "study.toml").write_text(study)
         self.experiment = Experiment.read(folder / "study.toml")
         self.graph: Graph = expand(self.experiment, Identities({}, folder=str(folder)))
         self.worker = Worker(folder)
@@ -260,6 +260,75 @@ def test_a_comparison_in_parts_is_that_of_one_pass(bench: Bench) -> None:
     rows = list(parts["compare"].rows(found.record))
     assert len(rows) == 2 * 2 * 5
     assert {(row["sender_cut"], row["receiver_cut"]) for row in rows} == {(a, b) for a in cuts for b in cuts}
+
+
+def test_a_comparison_with_a_null_has_rows_and_captions_for_it(bench: Bench) -> None:
+    job, _ = bench.of("compare")
+    content = {**job.content, "parts": 1, "null": 19, "measures": ["linear_cka", "effective_rank"]}
+    again = replace(job, content=content, where={**job.where, "passes": []})
+    found = bench.do(again)
+    rows = [row for row in parts["compare"].rows(found.record) if row["figure"] != "score"]
+    matrix = found.record["matrices"]["linear_cka"]
+    assert [row["figure"] for row in rows] == ["p", "threshold", "calibrated"] * 5
+    assert {row["measure"] for row in rows} == {"linear_cka"}
+    assert [rows[k]["value"] for k in (0, 2)] == [matrix["scores"][0][0]["null"][name] for name in ("p", "calibrated")]
+    assert rows[-3]["sender_cut"] == "best"
+    assert rows[-3]["value"] == matrix["null"]["p"]
+    assert parts["compare"].cost(content) > parts["compare"].cost({**content, "null": 0})
+
+
+DOWNSTREAM = (
+    STUDY[: STUDY.index("[matchings]")]
+    + """
+[matchings]
+aligned = "downstream?epochs=1&lr=0.01"
+
+[[stitch]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+cuts = ["layer2"]
+pairing = "all"
+matchings = ["aligned", "downstream?layers=layer3,last&then=task&epochs=1"]
+
+[[functional]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+pairing = "all"
+cuts = ["layer2", "layer4"]
+receiver_cuts = ["layer2"]
+matchings = ["aligned"]
+
+[[audit]]
+senders = ["digit/1"]
+receivers = ["digit/0"]
+cuts = ["layer2"]
+pairing = "all"
+conflict = "digits/digit"
+matching = "aligned"
+controls = ["self", "random_sender"]
+audits = ["margin", "conflict"]
+seeds = [0]
+"""
+)
+
+
+def test_downstream_matching_in_every_part_that_stitches(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, DOWNSTREAM)
+    sender, receiver, fit, test = halves(bench, "layer2")
+    alone = sr.match(sender, receiver, fit, matching=Downstream(sr.Training(epochs=1, lr=0.01)))
+    _, stitch = bench.of("stitch", matching="aligned")
+    assert stitch.record["figures"]["layers"] == "layer2, layer3, layer4, before:fc"
+    assert stitch.record["figures"]["downstream_held_out"] == alone.figures["downstream_held_out"]
+    assert stitch.record["result"]["top1"]["value"] == sr.evaluate(alone, test).top1.value
+    _, then = bench.of("stitch", matching="downstream?layers=layer3,last&then=task&epochs=1")
+    assert then.record["figures"]["layers"] == "layer3, before:fc"
+    assert then.record["figures"]["task_loss_end"] > 0
+    _, functional = bench.of("functional")
+    rows = [row for row in parts["functional"].rows(functional.record) if row["figure"] == "top1"]
+    assert [row["sender_cut"] for row in rows] == ["layer2", "layer4"]
+    assert all(0 <= row["value"] <= 1 for row in rows)
+    _, audited = bench.of("audit")
+    assert audited.record["record"]["matching"]["name"] == "downstream"
 
 
 def test_an_audit_is_that_of_audit(bench: Bench) -> None:

@@ -84,7 +84,7 @@ class GoodRows(Good):
     @property
     def claims(self) -> Claims:
         turns = frozenset[Transformation]({"orthogonal", "permutation"})
-        return Claims("distance", True, (0.0, math.inf), 0.0, turns, needs="rows", varying=False)
+        return Claims("distance", True, (0.0, math.inf), 0.0, turns, needs="rows", varying=False, paired=False)
 
     def of(self, pair: Pair) -> float:
         a, b = (float(side.matrix.norm(dim=1).mean()) for side in (pair.x, pair.y))
@@ -109,7 +109,7 @@ class GoodWidth(Good):
 def test_planted_good_ones_pass(measure: Measure) -> None:
     findings = check(measure)
     assert [finding.sentence for finding in findings if not finding.passed] == []
-    assert len({finding.clause for finding in findings}) == len(findings) == 26
+    assert len({finding.clause for finding in findings}) == len(findings) == 27
 
 
 # Claims that are not true.
@@ -147,6 +147,22 @@ class SecretlySymmetric(Good):
     @property
     def claims(self) -> Claims:
         return replace(super().claims, symmetric=False)
+
+
+@dataclass(frozen=True)
+class SaysItPairs(GoodRows):
+    """Does not say that any order of the samples is the same to it."""
+
+    @property
+    def claims(self) -> Claims:
+        return replace(super().claims, paired=True)
+
+
+@dataclass(frozen=True)
+class SaysItDoesNotPair(Good):
+    @property
+    def claims(self) -> Claims:
+        return replace(super().claims, paired=False)
 
 
 @dataclass(frozen=True)
@@ -380,6 +396,7 @@ class SpoilsMoments(Good):
 def violators() -> Iterator[tuple[Measure, str]]:
     yield from ((OutOfRange(), "claims"), (NotTurned(), "claims"), (NoClaims(), "claims"))
     yield from ((NotItself(), "self-score"), (NotSymmetric(), "symmetry"), (SecretlySymmetric(), "symmetry"))
+    yield from ((SaysItPairs(), "pairing"), (SaysItDoesNotPair(), "pairing"))
     for side in ("x", "y"):
         for what in ("translation", "scaling", "orthogonal", "permutation"):
             yield Sees(what, side), f"{what} of {side}"

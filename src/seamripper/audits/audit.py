@@ -24,7 +24,7 @@ from seamripper.data.paired import Paired, require_samples
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError, SeamripperError
 from seamripper.figures import Words, plot
-from seamripper.matching import Functional, Match, Matching, Regression, Task, matchings
+from seamripper.matching import Downstream, Functional, Match, Matching, Regression, Task, matchings
 from seamripper.models.running import versions
 from seamripper.models.training import Training
 from seamripper.stitches import Stitch
@@ -102,13 +102,17 @@ class Audited:
 
 
 def matching_of(matching: Matching | str) -> Matching:
-    """The matching, or what a word means to an audit: `task` and `regression` are trained with its own defaults.
+    """The matching, or what a word means to an audit: those that train are trained with its own defaults.
 
     >>> matching_of("task") == MATCHING, matching_of("task?epochs=2").training.epochs
     (True, 2)
     """
     # With its own start: from the direct match there is nothing left for `regression` to find.
-    usual: dict[str, Matching] = {"task": MATCHING, "regression": Regression(MATCHING.training)}
+    usual: dict[str, Matching] = {
+        "task": MATCHING,
+        "regression": Regression(MATCHING.training),
+        "downstream": Downstream(MATCHING.training),
+    }
     own = usual.get(matching.partition("?")[0]) if isinstance(matching, str) else None
     return matchings.make(matching) if own is None else matchings.vary(own, str(matching))
 

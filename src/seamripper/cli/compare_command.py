@@ -15,6 +15,7 @@ import seamripper as sr
 from seamripper.cli.inputs import FOLDER, SEED, Word, WordCommand, data_for, json_option, registry_of, split_option
 from seamripper.cli.output import PIPE_WIDTH, print_json, print_table, print_written, progress, save_report
 from seamripper.errors import MeasureError
+from seamripper.estimate import LEVEL
 
 if TYPE_CHECKING:
     from seamripper.comparing import Matrix
@@ -57,6 +58,9 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True,
               help="Folds of the samples, for the intervals.")  # fmt: skip
 @click.option("--no-interval", is_flag=True, help="Only values, without intervals.")
+@click.option("--null", type=click.IntRange(min=0), default=0, metavar="N",
+              help="Compare every score with those of N permutations of the samples, for example 200: p-values, and "
+                   "scores that are 0 for unrelated models. Keeps all activations in memory.")  # fmt: skip
 @click.option("--exact", is_flag=True,
               help="Plain forward passes and float64 products: slower, and scores change in the sixth "
                    "digit.")  # fmt: skip
@@ -129,6 +133,7 @@ def _request(options: dict[str, Any], n: int) -> dict[str, Any]:
         "sender_cuts": options["sender_cuts"] or options["cuts"],
         "receiver_cuts": options["receiver_cuts"] or options["cuts"],
         "rule": rule,
+        "null": options["null"],
         "stitching": Stitching(task, options["task_samples"]),
     }
 
@@ -171,13 +176,15 @@ def _show_matrix(title: str, comparison: sr.Comparison, matrix: Matrix) -> None:
     receivers = comparison.receivers
     corner = "sender ↓ receiver →"
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
-    fits = sum(max(len(name), 5) + 3 for name in (corner, *receivers)) < width
+    least = 5 if matrix.null is None else 14
+    fits = sum(max(len(name), least) + 3 for name in (corner, *receivers)) < width
     columns = receivers if fits else [str(k) for k in range(1, len(receivers) + 1)]
-    rows = [
-        [name, *("–" if score is None else digits(score.value) for score in row)]
-        for name, row in zip(comparison.senders, matrix.scores, strict=True)
-    ]
+    rows = [[name, *map(_cell, row)] for name, row in zip(comparison.senders, matrix.scores, strict=True)]
     print_table(title, [corner, *columns], rows)
+    if matrix.null is not None:
+        print(f"score | calibrated, which is 0 where unrelated models score as well; * p ≤ {LEVEL:g}")
+    if matrix.null_text:
+        print(matrix.null_text)
     if not fits:
         print(f"receiver: {', '.join(f'{k} {name}' for k, name in enumerate(receivers, 1))}")
     cells: dict[str, list[str]] = defaultdict(list)
@@ -189,6 +196,14 @@ def _show_matrix(title: str, comparison: sr.Comparison, matrix: Matrix) -> None:
     rest = sum(len(names) for names in list(cells.values())[_REASONS:])
     if rest:
         print(f"– at {rest} more, for other reasons: see --json or --out")
+
+
+def _cell(score: sr.Estimate | None) -> str:
+    """A score as a table has it, with what it is worth beside those of permuted samples, if that is known."""
+    if score is None:
+        return "–"
+    null = score.null
+    return digits(score.value) + ("" if null is None else f" | {null.calibrated:.3f}{'*' if null.p <= LEVEL else ' '}")
 
 
 def digits(value: float) -> str:

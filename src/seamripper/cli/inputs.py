@@ -107,15 +107,15 @@ def _with_accuracy(ctx: click.Context, param: click.Parameter, word: str) -> str
         raise click.UsageError(
             "The matching 'class_mapping' is for receivers that answer with images, and images have no accuracy. A "
             "[[pictures]] table of a study makes and shows them (docs/experiments.md); here, use 'task', 'direct', "
-            "'regression' or 'embedding_mapping'.",
+            "'regression', 'downstream' or 'embedding_mapping'.",
             ctx,
         )
     return word
 
 
 MATCHINGS = (
-    "task, direct, regression or embedding_mapping, with options: 'task?epochs=3&lr=0.01&init=direct'. For all of them "
-    "and their defaults: seamripper list matchings --json."
+    "task, direct, regression, downstream or embedding_mapping, with options: 'task?epochs=3&lr=0.01&init=direct'. For "
+    "all of them and their defaults: seamripper list matchings --json."
 )
 """For the help of a command, which must not wait for torch."""
 

@@ -24,9 +24,16 @@ USUAL = ("linear_cka", "debiased_cka", "opd", "regression_r2", "mutual_knn")
               help="A name, with or without options (svcca?dims=20); FILE.py:CLASS; moments, rows or all. "
                    "Repeatable.")  # fmt: skip
 @click.option("--sampling", type=click.Choice(["positions", "flatten", "pool"]), help="How maps or tokens become rows.")
+@click.option("--null", type=click.IntRange(min=0), default=0, metavar="N",
+              help="Compare every score with those of N permutations of the samples, for example 200.")  # fmt: skip
 @json_option
 def command(
-    a: Path, b: Path, words: tuple[str, ...], sampling: Literal["positions", "flatten", "pool"] | None, as_json: bool
+    a: Path,
+    b: Path,
+    words: tuple[str, ...],
+    sampling: Literal["positions", "flatten", "pool"] | None,
+    null: int,
+    as_json: bool,
 ) -> None:
     """Measure how similar the activations in A and B are. Both must be of the same samples, in the same order.
 
@@ -43,7 +50,9 @@ def command(
     reasons: dict[str, str] = {}
     for measure in measures:
         try:
-            scores[measure.label] = sr.score(measure, both.pair(measure), sampling=both.sampling)
+            scores[measure.label] = sr.score(
+                measure, both.pair(measure), sampling=both.sampling, null=null if measure.claims.paired else 0
+            )
         # A measure of the user's own may raise anything, and must not take the others along.
         except Exception as e:
             reasons[measure.label] = reason(measure, e)
@@ -57,11 +66,19 @@ def command(
             for m in measures
         ])  # fmt: skip
         return
-    rows = [[label, f"{score.value:.4f}", _interval(score), f"{score.n:,}"] for label, score in scores.items()]
-    print_table(f"{a} and {b}, sampling: {both.sampling}", ["measure", "value", "95 % interval", "n"], rows)
+    rows = [
+        [label, f"{score.value:.4f}", _interval(score), f"{score.n:,}", *(_null(score) if null else ())]
+        for label, score in scores.items()
+    ]
+    columns = ["measure", "value", "95 % interval", "n", *(["p", "calibrated"] if null else [])]
+    print_table(f"{a} and {b}, sampling: {both.sampling}", columns, rows)
     for why in reasons.values():
         print(why)
 
 
 def _interval(score: sr.Estimate) -> str:
     return f"[{score.low:.4f}, {score.high:.4f}]" if score.has_interval else "–"
+
+
+def _null(score: sr.Estimate) -> list[str]:
+    return ["–", "–"] if score.null is None else [f"{score.null.p:.4f}", f"{score.null.calibrated:.4f}"]

@@ -16,6 +16,7 @@ from seamripper.comparing.accumulate import accumulate, lanes_of
 from seamripper.comparing.comparison import Comparison
 from seamripper.comparing.functional import FunctionalMatrices
 from seamripper.comparing.memory import available
+from seamripper.comparing.null import with_nulls
 from seamripper.comparing.order import order_of
 from seamripper.comparing.request import SLICE, Request, as_rule, requested_measures
 from seamripper.comparing.sums import PassPlan, Sums
@@ -27,6 +28,7 @@ from seamripper.cut.values import first_of
 from seamripper.data.padding import padded_length, trim
 from seamripper.data.samples import Samples, batches_in
 from seamripper.errors import CutError, LeakError, MeasureError
+from seamripper.estimate import LEVEL
 from seamripper.measures.base import Measure
 from seamripper.models.model import Model
 from seamripper.models.running import versions
@@ -38,8 +40,10 @@ def compare(request: Request) -> Comparison:
 
     The measures `direct_functional` and `task_functional` fill their matrices by stitching: the first with a stitch
     from the moments of the pass, the second with one trained as `stitching` says. `all` does not include them. With a
-    `folder`, their finished cells are kept there and are not computed again. `announce` is called with the planned
-    memory before the pass; a pass that would not fit is refused. Tokens that are padding make no rows (see
+    `folder`, their finished cells are kept there and are not computed again. With a `null` of so many permutations,
+    every score of a measure, and the best of each matrix, has its p-value and its calibrated score (see
+    `seamripper.measures.null`): the activations are then kept, and no network runs again. `announce` is called with the
+    planned memory before the pass; a pass that would not fit is refused. Tokens that are padding make no rows (see
     `seamripper.data.padding`).
     """
     prepared = Prepared.of(request)
@@ -75,7 +79,14 @@ class Prepared:
             b = a
         functional = FunctionalMatrices(words, a, b, request, rule)
         plan = PassPlan.of(
-            a.cuts, b.cuts, measures, rule, moments=functional.needs_moments, padded=padded_length(samples)
+            a.cuts,
+            b.cuts,
+            measures,
+            rule,
+            moments=functional.needs_moments,
+            padded=padded_length(samples),
+            null=request.null,
+            samples=len(samples),
         )
         return cls(request, a, b, measures, functional, plan)
 
@@ -85,7 +96,8 @@ class Prepared:
         batches = batches_in(len(self.request.samples), plan.rule.batch)
         footprint = plan.footprint.in_lanes(lanes_of(self.a, self.b, plan, batches))
         size = f"{len(plan.senders)} × {len(plan.receivers)}"
-        announce(f"memory for {size} cuts, whatever the number of samples: {footprint}")
+        depends = f"for {len(self.request.samples):,} samples" if plan.null else "whatever the number of samples"
+        announce(f"memory for {size} cuts, {depends}: {footprint}")
         footprint.require(available())
 
     def add_to(self, sums: Sums, *, part: int = 0, parts: int = 1) -> None:
@@ -113,6 +125,9 @@ class Prepared:
         seconds = {} if seconds is None else seconds
         with _stopwatch("measures", seconds):
             matrices = score_matrices(sums, self.measures, self.request.watch)
+        if self.plan.null:
+            with _stopwatch("null", seconds):
+                matrices = with_nulls(matrices, sums, self.measures, self.request.watch)
         names = tuple(c.name for c in self.a.cuts), tuple(c.name for c in self.b.cuts)
         if folder is not None and functional.words and matrices:
             # Before the stitching, which takes long: what is there is not lost with it.
@@ -130,6 +145,7 @@ class Prepared:
             "data": {"name": samples.name, "fingerprint": samples.fingerprint, "source": samples.source},
             "n": len(samples),
             "rule": asdict(plan.rule),
+            **({"null": {"permutations": plan.null, "level": LEVEL}} if plan.null else {}),
             "dtype": f"activations {sums.dtype}, products {plan.rule.products}, sums float64",
             "ranks": sums.ranks(),
             "memory": plan.footprint.total,

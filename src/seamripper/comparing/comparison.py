@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from seamripper._files import atomic
 from seamripper._notebook import Html, card, line, one_line, short, spread_out, table, text_of
 from seamripper._words import did_you_mean
 from seamripper.errors import FileError, MeasureError
-from seamripper.estimate import Estimate
+from seamripper.estimate import LEVEL, Estimate, Null
 from seamripper.figures import Grid, plot
 from seamripper.measures.score import ends_of
 
@@ -42,6 +42,10 @@ class Matrix:
     scores: tuple[tuple[Estimate | None, ...], ...]
     failed: Mapping[str, str] = field(default_factory=dict)
     """Reasons, with the cells `sender's cut × receiver's cut` that they are about."""
+    null: Null | None = None
+    """What the best score of the matrix is worth beside the best ones of permuted samples, if that was asked for."""
+    no_null: str = ""
+    """Why there is no null, or none of some cells, where one was asked for."""
 
     def __repr__(self) -> str:
         size = f"{len(self.scores)} × {len(self.scores[0]) if self.scores else 0}"
@@ -52,10 +56,33 @@ class Matrix:
         """The values, NaN where there is none."""
         return [[math.nan if s is None else s.value for s in row] for row in self.scores]
 
+    @property
+    def calibrated(self) -> list[list[float]]:
+        """The calibrated scores, 0 under the null and at most 1; NaN where there is none."""
+        return [[math.nan if s is None or s.null is None else s.null.calibrated for s in row] for row in self.scores]
+
+    @property
+    def null_text(self) -> str:
+        """What the best score is worth beside those of permuted samples, or why that is not known; empty if not asked.
+
+        >>> Matrix("opd", "distance", ((Estimate(0.4),),), null=Null(0.005, 1.1, 0.636, 200)).null_text
+        'Smallest score: 0.400, p = 0.005, calibrated 0.636; 5 % of 200 permutations of the samples come below 1.100.'
+        """
+        if self.null is None:
+            return self.no_null
+        null, values = self.null, [score.value for row in self.scores for score in row if score is not None]
+        similarity = self.direction == "similarity"
+        best = f"Largest score: {max(values):.3f}" if similarity else f"Smallest score: {min(values):.3f}"
+        threshold = f"{'above' if similarity else 'below'} {null.threshold:.3f}"
+        share = f"{100 * LEVEL:.0f} % of {null.permutations} permutations of the samples"
+        return " ".join(filter(None, (f"{best}, {null}; {share} come {threshold}.", self.no_null)))
+
     def as_record(self) -> dict[str, Any]:
         """The matrix as JSON has it."""
         cells = [[None if s is None else s.as_record() for s in row] for row in self.scores]
-        return {"direction": self.direction, "scores": cells, "failed": dict(self.failed)}
+        record = {"direction": self.direction, "scores": cells, "failed": dict(self.failed)}
+        null = {} if self.null is None else {"null": asdict(self.null)}
+        return record | null | ({"no_null": self.no_null} if self.no_null else {})
 
 
 @dataclass(frozen=True)
@@ -155,6 +182,10 @@ class Comparison:
         parts = [line(self._subtitle(len(rows), len(columns)), faint=True)]
         for matrix in matrices:
             parts += [line(f"{matrix.measure} ({matrix.direction})"), self._table(matrix, rows, columns)]
+            if matrix.null is not None:
+                parts.append(self._table(matrix, rows, columns, calibrated=True))
+            if matrix.null_text:
+                parts.append(line(matrix.null_text, faint=True))
             if matrix.failed:
                 parts.append(line(f"Cells without a score: {len(matrix.failed)}.", faint=True))
         others = list(self.matrices)[_TABLES:]
@@ -162,12 +193,14 @@ class Comparison:
             parts.append(line(f"And {len(others)} more: {', '.join(others)}.", faint=True))
         return card(self._models_text(), *parts)
 
-    def _table(self, matrix: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Html:
-        values = matrix.values
+    def _table(self, matrix: Matrix, rows: Sequence[int], columns: Sequence[int], *, calibrated: bool = False) -> Html:
+        values, direction, corner = matrix.values, matrix.direction, ""
         low, high = ends_of(matrix.measure, (value for row in values for value in row))
-        similar = [[_share(values[i][j], low, high, matrix.direction) for j in columns] for i in rows]
+        if calibrated:
+            values, direction, corner, low, high = matrix.calibrated, "similarity", "calibrated", 0.0, 1.0
+        similar = [[_share(values[i][j], low, high, direction) for j in columns] for i in rows]
         cells = [(self.senders[i], *(values[i][j] for j in columns)) for i in rows]
-        return table(("", *(self.receivers[j] for j in columns)), cells, shades=similar)
+        return table((corner, *(self.receivers[j] for j in columns)), cells, shades=similar)
 
     def _models_text(self) -> str:
         sources = ((self.record.get(role) or {}).get("source", role) for role in ("sender", "receiver"))
@@ -194,4 +227,5 @@ def _matrix(name: str, record: dict[str, Any]) -> Matrix:
     scores = tuple(
         tuple(None if cell is None else Estimate.from_record(cell) for cell in row) for row in record["scores"]
     )
-    return Matrix(name, record["direction"], scores, record["failed"])
+    null = record.get("null")
+    return Matrix(name, record["direction"], scores, record["failed"], null and Null(**null), record.get("no_null", ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -30,11 +30,13 @@ class Footprint:
     batch: int
     rows: int
     work: int = 0
+    maps: int = 0
+    """The activations of all samples, which only a null keeps."""
 
     @property
     def total(self) -> int:
         """All of it."""
-        return self.sums + self.batch + self.rows + self.work
+        return self.sums + self.batch + self.rows + self.work + self.maps
 
     def in_lanes(self, lanes: int) -> Footprint:
         """The same with so many passes side by side, each over a part of the samples, with sums of its own.
@@ -42,10 +44,16 @@ class Footprint:
         >>> Footprint(10, 2, 3, 4).in_lanes(2).total
         34
         """
-        return Footprint(lanes * self.sums, lanes * self.batch, lanes * self.rows, self.work)
+        return Footprint(lanes * self.sums, lanes * self.batch, lanes * self.rows, self.work, self.maps)
+
+    def with_null(self, senders: Sequence[RowForm], receivers: Sequence[RowForm], samples: int) -> Footprint:
+        """The same, with the maps of all samples kept for a null, the receivers' once more in another order."""
+        sizes = [[f.width * f.grid[0] * f.grid[1] for f in forms] for forms in (senders, receivers)]
+        return replace(self, maps=4 * samples * (sum(sizes[0]) + 2 * sum(sizes[1])))
 
     def __str__(self) -> str:
         parts = {"sums": self.sums, "a batch": self.batch, "kept rows": self.rows, "the measures": self.work}
+        parts |= {"activations for the null": self.maps} if self.maps else {}
         return f"{_size_text(self.total)} ({', '.join(f'{name} {_size_text(size)}' for name, size in parts.items())})"
 
     def require(self, room: int | None) -> None:
@@ -57,7 +65,8 @@ class Footprint:
             self.sums: "Choose fewer cuts, the sampling 'pool', or fewer folds",
             self.batch: "Use a smaller batch, fewer cuts, or the sampling 'pool'",
             self.rows: "Keep fewer rows, use the sampling 'pool', or leave out the measures that need rows",
-        }[max(self.sums, self.batch, self.rows, self.work)]
+            self.maps: "Give fewer samples, choose fewer cuts, use the sampling 'pool', or leave out the null",
+        }[max(self.sums, self.batch, self.rows, self.work, self.maps)]
         raise MeasureError(f"The pass would take {self}, but there is room for {_size_text(room)}. {advice}.")
 
 

@@ -46,17 +46,26 @@ class CutMoments:
         folds: int,
         batch: int = 128,
         products: torch.dtype = torch.float64,
+        known: CutMoments | None = None,
     ) -> None:
+        """Moments to be added up; or those of `known` ones, with the receivers' samples in another order.
+
+        As no sample has moved to another fold, the sides stay as they are, and only products of two sides are added up.
+        """
         self.senders, self.receivers = tuple(senders), tuple(receivers)
         self.folds, self.products = folds, products
         self.counts = [0] * folds
         """Samples in each fold."""
         self.left_out = [0] * folds
         """Tokens in each fold that are padding, and so make no row."""
-        self.origins: dict[tuple[str, int], Tensor] = {}
+        self.origins: dict[tuple[str, int], Tensor] = {} if known is None else known.origins
+        self._known = known
         self.grains = {"x": 0.0, "y": 0.0}
         grids = sorted({form.grid for form in (*senders, *receivers)})
         self._grids = {grid: _GridSums(grid, self.senders, self.receivers, folds) for grid in grids}
+        if known is not None:
+            for sums_here in self._grids.values():
+                sums_here.own.clear()
         self._xs = _Buffers(self.senders, {g: m.xs for g, m in self._grids.items()}, resize, batch, products)
         self._ys = _Buffers(self.receivers, {g: m.ys for g, m in self._grids.items()}, adjoint, batch, products)
         self._fold = 0
@@ -184,6 +193,8 @@ class CutMoments:
 
     def side(self, which: str, k: int, grid: Grid) -> Side:
         """Sender ("x") or receiver ("y") k with its map resized to `grid`; made once, as many pairs ask for it."""
+        if self._known is not None:
+            return self._known.side(which, k, grid)
         self._multiply()
         if (which, k, grid) not in self._sides:
             total, gram = self._own(which, k, grid)

@@ -77,7 +77,8 @@ def pair_activations(
     fold_of = (torch.arange(len(x)) % FOLDS).repeat_interleave(places)
     single = _drawn(x.ids, places, mask)
     every = slice(None) if mask is None else mask.flatten()
-    return Pairing(Pair.of(a[every], b[every], fold_of=fold_of[every]), Pair.of(a[single], b[single]), sampling)
+    paired = Pair.of(a[every], b[every], fold_of=fold_of[every], places=places if mask is None else None)
+    return Pairing(paired, Pair.of(a[single], b[single]), sampling)
 
 
 def drawn_rows(activations: Activations) -> Tensor:

@@ -17,6 +17,7 @@ from seamripper.data.samples import Samples
 from seamripper.errors import FileError, MeasureError, ModelError
 from seamripper.matching import Task
 from seamripper.measures.base import FUNCTIONAL, Measure, choose_measures, measures
+from seamripper.measures.null import require_permutations
 from seamripper.measures.pair import FOLDS
 from seamripper.measures.score import Sampling
 from seamripper.models.model import Model
@@ -85,6 +86,7 @@ class Request:
     sender_cuts: Sequence[str] | str | None = None
     receiver_cuts: Sequence[str] | str | None = None
     rule: Rule | str | None = None
+    null: int = 0
     stitching: Stitching = Stitching()
     folder: str | os.PathLike[str] | None = None
     announce: Callable[[str], None] = lambda _: None
@@ -96,6 +98,7 @@ class Request:
             advice = whole if hasattr(model, "model") else ""
             require(model, (Model, nn.Module, str), role, error=ModelError, advice=advice)
         require_samples(self.samples, "samples")
+        require_permutations(self.null)
         require(self.stitching, Stitching, "stitching", error=MeasureError)
         if self.folder is not None:
             require_path(self.folder, "folder", error=FileError)

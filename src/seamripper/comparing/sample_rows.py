@@ -36,7 +36,9 @@ class SampleRows:
         folds: int,
         batch: int | None,
         seed: int = 0,
+        known: tuple[SampleRows, Tensor] | None = None,
     ) -> None:
+        """Rows to be taken; or those of `known` ones, with the receivers' samples in an order."""
         self.senders, self.receivers = tuple(senders), tuple(receivers)
         self.keep, self.folds, self.batch, self.seed = keep, folds, batch, seed
         self.grids = sorted({form.grid for form in receivers})
@@ -50,6 +52,7 @@ class SampleRows:
         self._grains: dict[str, float] = {}
         self._fold_of: list[Tensor] = []
         self._sides: dict[_Key, Side] = {}
+        self._known = known
 
     def add(self, batch: Batch) -> None:
         """Add maps (n, width, h, w) of the same samples. A minibatch is summed up when it is full, or its fold ends.
@@ -159,6 +162,13 @@ class SampleRows:
         return Pair(self._side(("x", i, grid)), self._side(("y", j, grid)))
 
     def _side(self, key: _Key) -> Side:
+        if self._known is not None:
+            known, order = self._known
+            if key[0] == "x":
+                return known._side(key)
+            if key not in self._sides and key[2] == (1, 1) and len(order) <= self.keep:
+                # Without positions, and with all of them kept, they are the known rows in another order.
+                self._sides[key] = known._side(key).reordered(order)
         if key not in self._sides:
             if not self._rows[key]:
                 raise MeasureError("This measure needs rows, and none were kept: `keep` was 0.")

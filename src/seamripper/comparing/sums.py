@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -35,6 +36,8 @@ class PassPlan:
     footprint: Footprint
     padded: int | None = None
     """How many tokens the samples have, where some of them are padding."""
+    null: int = 0
+    """With how many permutations of the samples scores are compared; for these, all activations are kept."""
 
     @property
     def adds(self) -> bool:
@@ -51,8 +54,13 @@ class PassPlan:
         *,
         moments: bool = False,
         padded: int | None = None,
+        null: int = 0,
+        samples: int = 0,
     ) -> PassPlan:
-        """The plan for these cuts; with `moments`, these are added up even if no measure needs them."""
+        """The plan for these cuts; with `moments`, these are added up even if no measure needs them.
+
+        With a `null`, the activations of all `samples` are kept.
+        """
         x, y = forms(senders, receivers, rule.sampling, padded=padded)
         needs = {source(m, rule.sampling) for m in measures}
         if "batches" in needs and rule.batch < 4:
@@ -60,7 +68,19 @@ class PassPlan:
         moments, keep = moments or "moments" in needs, rule.keep if "rows" in needs else 0
         width = 4 if rule.products == "float32" else 8
         footprint = plan_memory(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep, width=width)
-        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, padded)
+        if null:
+            _require_equal_rows(rule, padded)
+            footprint = footprint.with_null(x, y, samples)
+        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, padded, null)
+
+
+def _require_equal_rows(rule: Rule, padded: int | None) -> None:
+    """Refuse a null where samples have different numbers of rows, so that none can take another's place."""
+    if padded is not None and rule.sampling == "positions":
+        raise MeasureError(
+            "A null permutes samples, and by 'positions' these have different numbers of rows, as some of their tokens "
+            "are padding. Use the sampling 'pool'."
+        )
 
 
 def source(measure: Measure, sampling: Sampling) -> str:
@@ -72,16 +92,22 @@ def source(measure: Measure, sampling: Sampling) -> str:
 class Sums:
     """What a pass adds up. Two halves of the data added up apart and merged are the same as one pass over both."""
 
-    def __init__(self, plan: PassPlan) -> None:
+    def __init__(self, plan: PassPlan, *, known: tuple[Sums, Tensor] | None = None) -> None:
+        """Sums of a pass; or those of a `known` one with the receiver's samples in an order (see `reordered`)."""
         self.plan = plan
         folds, (x, y) = plan.rule.folds, (plan.senders, plan.receivers)
         self.moments: CutMoments | None = None
         if plan.moments:
-            self.moments = CutMoments(
-                x, y, folds=folds, batch=plan.rule.batch, products=getattr(torch, plan.rule.products)
-            )
+            products = getattr(torch, plan.rule.products)
+            moments = None if known is None else known[0].moments
+            self.moments = CutMoments(x, y, folds=folds, batch=plan.rule.batch, products=products, known=moments)
         batch = plan.rule.batch if plan.batches else None
-        self.sample_rows = SampleRows(x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed)
+        rows = None if known is None else (known[0].sample_rows, known[1])
+        self.sample_rows: SampleRows = SampleRows(
+            x, y, keep=plan.keep, folds=folds, batch=batch, seed=plan.rule.seed, known=rows
+        )
+        self.kept: list[Batch] = []
+        """The maps of all samples, where the plan has a null."""
         self.n = 0
         self.dtype = "float32"
         self._lanes: list[Sums] = []
@@ -101,9 +127,39 @@ class Sums:
         # An average has left padding out already; by positions a token that does not count makes no row.
         mask = batch.mask if self.plan.rule.sampling == "positions" else None
         maps = Batch(x, y, batch.ids, batch.fold, mask)
+        if self.plan.null:
+            self.kept.append(maps)
+        self._add_maps(maps)
+
+    def _add_maps(self, maps: Batch) -> None:
         if self.moments is not None:
             self.moments.add(maps)
         self.sample_rows.add(maps)
+
+    @property
+    def fold_of(self) -> Tensor:
+        """The fold of each kept sample."""
+        return torch.tensor([batch.fold for batch in self.kept for _ in batch.ids], dtype=torch.long)
+
+    def reordered(self, order: Tensor) -> Sums:
+        """What the pass would have added up with the receiver's samples in this order, none moved to another fold.
+
+        The networks do not run again, and all that is about one side alone stays that of these sums: only products of
+        the two sides are new, and the receiver's rows.
+        """
+        sums, start = Sums(replace(self.plan, null=0), known=(self, order)), 0
+        for batch in self.kept:
+            numbers = order[start : start + len(batch.ids)]
+            received = [maps[numbers] for maps in self._received]
+            sums._add_maps(Batch(batch.sent, received, batch.ids, batch.fold))
+            start += len(batch.ids)
+        sums.settle()
+        return sums
+
+    @cached_property
+    def _received(self) -> list[Tensor]:
+        """The kept maps of each receiver."""
+        return [torch.cat([batch.received[j] for batch in self.kept]) for j in range(len(self.plan.receivers))]
 
     def merge(self, other: Sums) -> None:
         """Take in what was added up over the samples that come after these."""
@@ -117,6 +173,7 @@ class Sums:
         if self.moments is not None and other.moments is not None:
             self.moments.merge(other.moments)
         self.sample_rows.merge(other.sample_rows)
+        self.kept += other.kept
 
     def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """All of it as tensors and a record of JSON, from which `Sums.of_tensors` makes it again, elsewhere."""

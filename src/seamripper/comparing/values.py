@@ -29,12 +29,12 @@ def score_matrices(sums: Sums, measures: Sequence[Measure], watch: Watcher = nob
     cells: dict[tuple[int, int], list[Estimate | str]] = {}
     sums.settle()
     order = _wide_and_narrow([form.width for form in sums.plan.senders])
-    with _workers() as workers:
+    with workers() as pool:
         # Grid by grid, as a sender has one side for all the receivers of a grid.
         for j in sorted(range(wide), key=lambda j: sums.plan.receivers[j].grid):
             column = functools.partial(_scores, sums, measures, j)
             scores: dict[int, list[Estimate | str]] = {}
-            for i, of_pair in zip(order, workers.map(column, order), strict=True):
+            for i, of_pair in zip(order, pool.map(column, order), strict=True):
                 scores[i] = of_pair
                 watch(Progress("measures", (len(cells) + len(scores)) * len(measures), high * wide * len(measures)))
             cells |= {(i, j): scores[i] for i in range(high)}
@@ -43,7 +43,7 @@ def score_matrices(sums: Sums, measures: Sequence[Measure], watch: Watcher = nob
 
 
 @contextlib.contextmanager
-def _workers() -> Iterator[ThreadPoolExecutor]:
+def workers() -> Iterator[ThreadPoolExecutor]:
     """As many threads as torch has here, with torch itself held to one for as long as they work.
 
     Two small problems side by side take less time than each of them in two threads, one after the other.

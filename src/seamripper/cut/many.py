@@ -76,7 +76,7 @@ def heads(
     example = example_of(known, example)
     module = frozen_copy(known.module)
     flow = read_flow(module, example)
-    spots = _blocks(module, flow) if names is None else _spots_of(flow, names)
+    spots = block_spots(module, flow) if names is None else _spots_of(flow, names)
     plain = Taps(module, spots)
     fused = fast_heads(module, spots, example, plain, trial) if optimise else None
     way, run = ("plain", plain) if fused is None else fused
@@ -101,7 +101,7 @@ def _spots_of(flow: Flow, names: Sequence[str]) -> list[Spot]:
     return sorted(spots.values(), key=flow.moment)
 
 
-def _blocks(module: nn.Module, flow: Flow) -> list[Spot]:
+def block_spots(module: nn.Module, flow: Flow) -> list[Spot]:
     """The outputs of modules that are made of others; for a plain chain of layers, of every layer."""
     legal = [s for s in flow.legal() if not s.before and s.edge != flow.seen.answer]
     blocks = [s for s in legal if any(True for _ in module.get_submodule(s.module).children())]

@@ -3,6 +3,7 @@
 from seamripper.matching.base import Matching, map_labels, matchings
 from seamripper.matching.class_mapping import ClassMapping
 from seamripper.matching.direct import Direct
+from seamripper.matching.downstream import Downstream
 from seamripper.matching.embedding_mapping import EmbeddingMapping
 from seamripper.matching.evaluate import Functional, answers_of, evaluate, right_of, stitched_answers
 from seamripper.matching.many import match_many
@@ -14,6 +15,7 @@ from seamripper.models.training import Training
 __all__ = [
     "ClassMapping",
     "Direct",
+    "Downstream",
     "EmbeddingMapping",
     "Functional",
     "Match",

@@ -38,7 +38,7 @@ class Claims:
     `invariant_to` is about the sender's side x; `receiver_invariant_to` about y, where that differs. `needs` is what
     the measure is computed from: `moments` or sums over `batches`, which one pass accumulates, or `rows`, which must be
     kept. A measure that `spans` compares subspaces: it refuses n ≤ columns + 1, where any two would agree. Without
-    `varying`, a constant side is no problem to it.
+    `varying`, a constant side is no problem to it. Without `paired`, it does not depend on which sample is which.
     """
 
     direction: Literal["similarity", "distance"]
@@ -51,6 +51,7 @@ class Claims:
     same_width: bool = False
     spans: bool = False
     varying: bool = True
+    paired: bool = True
     fewest: int = 4
     """The fewest rows that it is defined for."""
 

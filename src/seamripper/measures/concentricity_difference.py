@@ -39,6 +39,7 @@ class ConcentricityDifference(Difference):
         invariant_to=frozenset({"scaling", "orthogonal", "permutation"}),
         needs="rows",
         varying=False,
+        paired=False,
     )
 
     def figure(self, side: Side, *, name: str) -> float:

@@ -55,7 +55,7 @@ def check(measure: Measure) -> tuple[ClauseResult, ...]:
     >>> from seamripper.measures.linear_cka import LinearCKA
     >>> findings = check(LinearCKA())
     >>> len(findings), all(finding.passed for finding in findings)
-    (26, True)
+    (27, True)
     >>> print(findings[1].sentence)
     Expected 1.0 for any representation with itself.
     """
@@ -87,6 +87,8 @@ def _clauses(claims: Claims) -> Iterator[_Clause]:
     low, high = claims.range
     yield _Clause("self-score", own, _self_score)
     yield _Clause("symmetry", _SAME if claims.symmetric else "another value with the sides changed over", _symmetry)
+    moves = "to change the value" if claims.paired else "not to change the value, as it pairs no samples"
+    yield _Clause("pairing", f"another order of the receiver's samples {moves}", _pairing)
     for side in ("x", "y"):
         for how in TRANSFORMATIONS:
             yield _transformation(claims, side, how)
@@ -138,6 +140,11 @@ def _self_score(measure: Measure) -> str | None:
 def _symmetry(measure: Measure) -> str | None:
     both = [(_value(measure, d.x, d.y), _value(measure, d.y, d.x)) for d in draws(measure.claims)]
     return _all_alike(both) if measure.claims.symmetric else _some_differ(both)
+
+
+def _pairing(measure: Measure) -> str | None:
+    both = [(_value(measure, d.x, d.y), _value(measure, d.x, d.y.flip(0))) for d in draws(measure.claims)]
+    return _some_differ(both) if measure.claims.paired else _all_alike(both)
 
 
 def _transformation(claims: Claims, side: str, how: Transformation) -> _Clause:

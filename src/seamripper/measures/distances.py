@@ -49,9 +49,15 @@ def chords(side: Side, metric: Metric, who: str) -> Tensor:
     """
     if side.part_of is not None:
         whole, rows = side.part_of
-        i, j = torch.triu_indices(whole.n, whole.n, 1, device=rows.device)
-        return recall(side, ("chords", metric), lambda: chords(whole, metric, who)[rows[i] & rows[j]])
+        return recall(side, ("chords", metric), lambda: chords(whole, metric, who)[_above_diagonal(rows, whole.n)])
     return recall(side, ("chords", metric), lambda: _chords(side, metric, who))
+
+
+def _above_diagonal(rows: Tensor, n: int) -> Tensor:
+    """Where the pairs of these rows, among n, are in a list of all pairs as `pdist` has them."""
+    pairs = rows[torch.triu_indices(len(rows), len(rows), 1, device=rows.device)]
+    low, high = pairs.min(0).values, pairs.max(0).values
+    return low * (2 * n - low - 1) // 2 + high - low - 1
 
 
 def _chords(side: Side, metric: Metric, who: str) -> Tensor:

@@ -47,7 +47,7 @@ class EffectiveRank(Difference):
 
     name = "effective_rank"
     paper = "Roy, Vetterli 2007"
-    claims = Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE)
+    claims = Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE, paired=False)
 
     def figure(self, side: Side, *, name: str) -> float:
         return effective_rank(side)

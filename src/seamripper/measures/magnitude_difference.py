@@ -33,6 +33,7 @@ class MagnitudeDifference(Difference):
         self_score=0.0,
         invariant_to=frozenset({"orthogonal", "permutation"}),
         varying=False,
+        paired=False,
     )
 
     def figure(self, side: Side, *, name: str) -> float:

@@ -45,7 +45,7 @@ class NumericalRank(Difference):
 
     name = "numerical_rank"
     paper = "Smith, Mannering, Marcu 2025"
-    claims = Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE)
+    claims = Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE, paired=False)
     threshold: float = THRESHOLD
 
     def __post_init__(self) -> None:

@@ -24,6 +24,9 @@ FOLDS = 5
 _FAR = 0.9
 """Up to which part of its greatest value ‖Sxy‖_* is taken from a Gram matrix, and not from an SVD."""
 
+_ORDERLESS = ("mean", "s", "total", "quartic", "noise", "eigen", "rank", "spreads", "whitener", "loadings", "square")
+"""What is computed of a side, and does not depend on the order of its rows."""
+
 _EPS, _TINY = torch.finfo(torch.float64).eps, torch.finfo(torch.float64).tiny
 
 
@@ -76,7 +79,7 @@ class Side:
     rounding: float = 0.0
     """What making S has added to any direction by its own rounding, as a share of tr S."""
     part_of: tuple[Side, Tensor] | None = None
-    """For some of the rows of a side: that side, and which rows these are. Distances need not be computed again."""
+    """For rows of another side: that side, and the numbers of these there. Distances need not be computed again."""
 
     def __repr__(self) -> str:
         return f"Side(n = {self.n}, {self.width} columns, {self.folds} folds)"
@@ -213,7 +216,19 @@ class Side:
         assert self.fold_of is not None
         chosen = [number for k, number in enumerate(self._numbers) if wanted(k)]
         keep = torch.isin(self.fold_of, torch.tensor(chosen).to(self.fold_of))
-        return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep], part_of=(self, keep))
+        return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep], part_of=(self, keep.nonzero()[:, 0]))
+
+    def reordered(self, order: Tensor) -> Side:
+        """The same rows in another order, which moves none into another fold.
+
+        What was computed of this side, and is the same in any order, is not computed again.
+        """
+        side = Side(self.grain, rows=self.matrix[order], fold_of=self.fold_of, part_of=(self, order))
+        side.__dict__.update({name: self.__dict__[name] for name in _ORDERLESS if name in self.__dict__})
+        compact = self.__dict__.get("compact", self)
+        if compact is not self:
+            side.__dict__["compact"] = compact.reordered(order)
+        return side
 
     @once
     def compact(self) -> Side:
@@ -245,20 +260,23 @@ class Pair:
     """The sums over minibatches, where a pass made them; a pair may hold these alone."""
     hints: dict[str, Tensor] = field(default_factory=dict, repr=False)
     """Where a search may start in this pair and in its parts, which share it; no result depends on it."""
+    places: int | None = 1
+    """With rows: how many each sample has, one after the other; None if samples have different numbers of them."""
 
     def __repr__(self) -> str:
         return f"Pair(n = {self.n}, {self.x.width} and {self.y.width} columns, {self.folds} folds)"
 
     @classmethod
-    def of(cls, x: Tensor, y: Tensor, *, fold_of: Tensor | None = None) -> Pair:
-        """The pair of two sets of rows of the same samples in the same order."""
+    def of(cls, x: Tensor, y: Tensor, *, fold_of: Tensor | None = None, places: int | None = 1) -> Pair:
+        """The pair of two sets of rows of the same samples in the same order, `places` rows of each sample."""
         for name, rows in (("x", x), ("y", y)):
             require(rows, Tensor, name, error=MeasureError, advice="torch.as_tensor(rows) makes one from an array.")
             if rows.dim() != 2:
                 raise MeasureError(f"Expected {name} to be rows of numbers (n, columns), but got {tuple(rows.shape)}.")
         if len(x) != len(y):
             raise MeasureError(f"Expected as many rows of x as of y, but got {len(x)} and {len(y)}.")
-        return cls(Side.of(x, fold_of=fold_of, name="x"), Side.of(y, fold_of=fold_of, name="y"))
+        sides = Side.of(x, fold_of=fold_of, name="x"), Side.of(y, fold_of=fold_of, name="y")
+        return cls(*sides, places=places)
 
     @property
     def n(self) -> int:
@@ -346,7 +364,13 @@ class Pair:
     @once
     def compact(self) -> Pair:
         """The pair with both sides in no more columns than rows (see `Side.compact`)."""
-        return self if self.crosses else Pair(self.x.compact, self.y.compact)
+        return self if self.crosses else Pair(self.x.compact, self.y.compact, places=self.places)
+
+    def reordered(self, order: Tensor) -> Pair:
+        """The pair with y's samples in this order: all rows of a sample move together."""
+        assert self.places is not None
+        rows = (order[:, None] * self.places + torch.arange(self.places)).flatten()
+        return Pair(self.x, self.y.reordered(rows), places=self.places)
 
     def without(self, fold: int) -> Pair:
         """The pair without one fold; made once, as every measure asks for it."""

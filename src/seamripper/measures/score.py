@@ -12,14 +12,25 @@ from seamripper.activations.sampling import Sampling as Sampling
 from seamripper.errors import MeasureError
 from seamripper.estimate import Estimate, fold_interval
 from seamripper.measures.base import Claims, Measure, measures
+from seamripper.measures.null import null_of_pair, require_permutations
 from seamripper.measures.pair import Pair
 
 
-def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interval: bool = True) -> Estimate:
+def score(
+    measure: Measure | str,
+    pair: Pair,
+    *,
+    sampling: str = "rows",
+    interval: bool = True,
+    null: int = 0,
+    seed: int = 0,
+) -> Estimate:
     """The measure's score for the pair: n rows, made by `sampling`, with a 95 % interval over samples.
 
     The interval says how the value would move with other samples of the same data; other seeds of the networks may
-    move it more. `rule` of the estimate has the measure, the sampling and the direction.
+    move it more. `rule` of the estimate has the measure, the sampling and the direction. With a `null` of so many
+    permutations, drawn by the `seed`, `estimate.null` has what the score is worth beside those of permuted samples
+    (see `seamripper.measures.null`).
 
     >>> import torch
     >>> from seamripper.measures.linear_cka import LinearCKA
@@ -28,6 +39,7 @@ def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interva
     0.710 [0.488, 0.931]
     """
     require(pair, Pair, "pair", error=MeasureError, advice="Make one from rows of the same samples: Pair.of(x, y).")
+    require_permutations(null)
     measure = measures.make(measure)
     if measure.claims.turns and pair.x.rows is not None and pair.y.rows is not None:
         # Once for all folds: a flattened map has 65,536 columns.
@@ -36,7 +48,8 @@ def score(measure: Measure | str, pair: Pair, *, sampling: str = "rows", interva
     low, high = interval_of(measure, pair, value) if interval else (math.nan, math.nan)
     # The figures of either side, like the value, are those of rows that may be turned.
     rule = rule_of(measure.label, sampling, measure.claims.direction, measure.sides(pair))
-    return Estimate(value, low, high, pair.n, "rows", rule=rule)
+    beside = null_of_pair(measure, pair, value, permutations=null, seed=seed) if null else None
+    return Estimate(value, low, high, pair.n, "rows", rule=rule, null=beside)
 
 
 def rule_of(measure: str, sampling: str, direction: str, sides: tuple[float, float] | None) -> dict[str, Any]:

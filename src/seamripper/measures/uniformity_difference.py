@@ -64,6 +64,7 @@ class UniformityDifference(Difference):
             invariant_to=_TURNS | blind,
             needs="rows",
             varying=False,
+            paired=False,
         )
 
     def figure(self, side: Side, *, name: str) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from seamripper.errors import ExperimentError
-from seamripper.estimate import Estimate
+from seamripper.estimate import Estimate, Null
 from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from seamripper.comparing import Prepared
     from seamripper.experiment.worker import Worker
 
-_RULE = ("sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts")
+_RULE = ("sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts", "null")
+
+_PERMUTATION = {"positions": 0.2, "flatten": 0.05, "pool": 0.05}
+"""What a permutation of a null costs beside the pass, by the sampling: `benchmarks/compare_null.py` measures it."""
 
 
 class ComparePart(Pairs, Part):
@@ -30,7 +33,8 @@ class ComparePart(Pairs, Part):
 
     The parts are passes over some of the data each, made apart and merged, so that one big comparison spreads over
     processes and machines. They are part of the result: sums that were added up in another order differ in the last
-    digits.
+    digits. With a `null` of so many permutations, scores have p-values and are calibrated; all activations are kept for
+    that, so there is one part only.
     """
 
     name: ClassVar[str] = "compare"
@@ -47,6 +51,7 @@ class ComparePart(Pairs, Part):
     folds: Annotated[int, Field(ge=2)] = 5
     batch: Count | None = None
     interval: bool = True
+    null: Annotated[int, Field(ge=19)] | None = None
     exact: bool = False
     seed: Seed = 0
 
@@ -73,6 +78,8 @@ class ComparePart(Pairs, Part):
                 "n": samples.n,
                 "rule": rule,
                 "parts": self.parts,
+                # Only where it is asked for: comparisons without one keep the name that they have in a store.
+                **({"null": self.null} if self.null else {}),
                 "threads": expansion.experiment.threads,
             }
             for net, side in zip(pair, ("sender_cuts", "receiver_cuts"), strict=True):
@@ -91,6 +98,11 @@ class ComparePart(Pairs, Part):
         """The rule of a comparison of n samples, in no more parts than it has batches."""
         from seamripper.comparing import Rule, batch_for
 
+        if self.null and self.parts > 1:
+            raise ExperimentError(
+                f"Expected a [[compare]] with a null to be made in one part, as it keeps all activations, but got "
+                f"parts = {self.parts}. Leave out `parts`, or use `null` with fewer samples."
+            )
         batch = self.batch or batch_for(n, self.folds)
         if self.parts > -(-n // batch):
             raise ExperimentError(
@@ -109,6 +121,7 @@ class ComparePart(Pairs, Part):
 
         prepared = _prepare(content, worker)
         if content["parts"] == 1:
+            prepared.require_memory()
             sums = Sums(prepared.plan)
             prepared.add_to(sums)
         else:
@@ -124,8 +137,9 @@ class ComparePart(Pairs, Part):
 
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
-        """Samples shown to both networks; merging costs next to nothing beside a pass."""
-        return float(content["n"]) if content["parts"] == 1 else content["n"] / (10 * content["parts"])
+        """Samples shown to both networks; merging costs next to nothing beside a pass, a permutation a part of one."""
+        passes = 1 + _PERMUTATION[content["rule"]["sampling"]] * content.get("null", 0)
+        return float(content["n"] * passes) if content["parts"] == 1 else content["n"] / (10 * content["parts"])
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
@@ -140,6 +154,8 @@ class ComparePart(Pairs, Part):
                         yield {**cell, "figure": "score", "status": status}
                     else:
                         yield from figure_row("score", score, **cell, sampling=score["sampling"])
+                        yield from _null_rows(score.get("null"), cell)
+            yield from _null_rows(matrix.get("null"), {"sender_cut": "best", "receiver_cut": "best", "measure": name})
 
     @classmethod
     def sections(cls, results: StudyResults) -> Iterator[Section]:
@@ -162,6 +178,14 @@ class ComparePart(Pairs, Part):
         )
         if comparisons:
             yield Section("matrices", "How similar the layers are", text, tuple(figures), switches, details, place=40)
+
+
+def _null_rows(null: Mapping[str, Any] | None, cell: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of what a score, or the best one of a matrix, is worth beside those of permuted samples."""
+    if null is None:
+        return
+    for name in ("p", "threshold", "calibrated"):
+        yield {**cell, "figure": name, "value": null[name], "n": null["permutations"], "unit": "permutations"}
 
 
 class PassPart(Part):
@@ -207,6 +231,7 @@ def _prepare(content: Mapping[str, Any], worker: Worker) -> Prepared:
         sender_cuts=content["sender_cuts"],
         receiver_cuts=content["receiver_cuts"],
         rule=Rule(**content["rule"]),
+        null=content.get("null", 0),
     )
     return Prepared.of(request)
 
@@ -249,6 +274,9 @@ def _grid(number: int, comparison: Result, measure: str, scale: tuple[float, flo
     cells = tuple(tuple(score_of(score, comparison.record) for score in row) for row in matrix["scores"])
     tags = {"measure": measure, "sampling": record["rule"]["sampling"], "pair": comparison.pair}
     caption = f"{matrix['direction']}, {record['n']:,} samples of {record['data']['name']}, {tags['sampling']}"
+    if matrix.get("null"):
+        null = Null(**matrix["null"])
+        caption += f"; best of the matrix beside {null.permutations} permutations of the samples: {null}"
     rows, columns = tuple(comparison.record["senders"]), tuple(comparison.record["receivers"])
     title = f"{measure}: {comparison.pair}"
     return Grid(title, rows, columns, cells, scale, matrix["direction"], caption, tags, str(number))
