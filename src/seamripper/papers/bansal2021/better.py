@@ -23,6 +23,7 @@ from seamripper.papers.bansal2021.setting import (
     samples,
     stitchable,
     stitches,
+    that_of,
     trained,
 )
 from seamripper.papers.claims import Claim, Clause, Gate
@@ -42,7 +43,7 @@ class Weak:
     @property
     def weaker(self) -> Gate:
         """That the other network is better at all."""
-        return Gate("the other network is better", trained("base"), "above", trained(self.name))
+        return Gate("the other network is better", trained("base"), "above", that_of(self.name))
 
     def claims(self) -> tuple[Claim, ...]:
         """That the better front improves the weaker network and not the other way round, and what may explain it."""
@@ -109,29 +110,29 @@ FIG_3C = _item("fig-3c", WIDTH, "Wide networks into thin ones, and back.", _MATC
 # ---- training time: further checkpoints, and which layers converge first
 
 
-def behind(rows: Sequence[Row]) -> Iterator[Row]:
-    """By how much the front of a checkpoint falls short of that of a trained network at each cut, in the same receiver.
+def excess_penalties(rows: Sequence[Row]) -> Iterator[Row]:
+    """By how much the penalty of a checkpoint exceeds that of a trained network at each cut of the same receiver.
 
-    What the place alone does to a stitch is in both, and goes out.
+    What the place alone does to a stitch is in both penalties, and goes out.
     """
     top1 = {(row["sender"], row["receiver_seed"], row["receiver_cut"]): row for row in rows
         if row["figure"] == "top1" and row["receiver"] == "base"}  # fmt: skip
     for (sender, seed, cut), row in top1.items():
         if sender in TIMES and ("base", seed, cut) in top1:
-            yield {**row, "figure": "behind", "value": top1["base", seed, cut]["value"] - row["value"],
+            yield {**row, "figure": "excess_penalty", "value": top1["base", seed, cut]["value"] - row["value"],
                 "low": None, "high": None}  # fmt: skip
 
 
-def _behind(sender: Any, cuts: Any) -> Select:
-    select = Select("behind", sender=sender, receiver="base", receiver_cut=cuts)
-    return select.with_name("what the front of a checkpoint falls short of a trained front")
+def _excess(sender: Any, cuts: Any) -> Select:
+    select = Select("excess_penalty", sender=sender, receiver="base", receiver_cut=cuts)
+    return select.with_name("the penalty of a checkpoint beyond that of a trained network")
 
 
 _TRAINED = Select(sender="base").with_name("that of a trained front")
 _TIME_CLAIMS = (
     *TIME.claims(),
-    Claim("Early layers converge faster: the first stage of a checkpoint falls less short than its last stage",
-        "Fig. 3B", _behind(TIMES[:2], "layer1"), "below", Select(receiver_cut="layer4").with_name("that at Stage 4"),
+    Claim("Early layers converge faster: the first stage of a checkpoint has less penalty than its last",
+        "Fig. 3B", _excess(TIMES[:2], "layer1"), "below", Select(receiver_cut="layer4").with_name("that at Stage 4"),
         gates=(GOOD, stitchable(("layer1", "layer4")))),
     Claim("Representations of different epochs are stitching compatible: the first stage, halfway through", "Fig. 3B",
         accuracy("half", "base", "layer1"), "no worse", _TRAINED, bound=CLOSE, gates=(GOOD, stitchable("layer1"))),
@@ -144,10 +145,10 @@ _TIME_PLOTS = (
     PaperPlot("Fig. 3B: checkpoints into the trained network",
         (*(penalty(name, "base", NAMES["sender"][name]) for name in TIMES),
             penalty("base", "base", "the network at the end"))),
-    PaperPlot("Early layers converge first: what a checkpoint falls short of a trained front",
-        tuple(_behind(name, CUTS).with_name(NAMES["sender"][name]) for name in TIMES)),
+    PaperPlot("Early layers converge first: penalty of checkpoints beyond that of a trained network",
+        tuple(_excess(name, CUTS).with_name(NAMES["sender"][name]) for name in TIMES)),
 )  # fmt: skip
 FIG_3B = Item("fig-3b", ("Fig. 3B",), "Trained networks into checkpoints of another seed, and checkpoints back.",
     lambda own: _experiment(own, "fig-3b", TIME, "eighth", "half", "base"), _TIME_CLAIMS, _TIME_PLOTS,
     (_MATCHED, "Checkpoints are of the training with another seed than the receiver's.", CUT_BY_STAGE,
-        READ_SECOND_HAND), NAMES, derive=behind)  # fmt: skip
+        READ_SECOND_HAND), NAMES, derive=excess_penalties)  # fmt: skip

@@ -52,19 +52,22 @@ def _experiment(own: Profile) -> Experiment:
 
 
 def _probe(receiver: Any, cuts: Any = CUTS) -> Select:
-    names = NAMES["receiver"]
-    words = f"accuracy of a linear probe of {names[receiver]}"
+    words = f"accuracy of a linear probe of {NAMES['receiver'][receiver]}"
     return Select("probe", kind="probe", receiver=receiver, receiver_cut=cuts).with_name(words)
+
+
+def _that_of(receiver: Any) -> Select:
+    return Select(receiver=receiver).with_name(f"that of {NAMES['receiver'][receiver]}")
 
 
 def _learnt(cuts: Any) -> Gate:
     says = "the self-supervised network has learnt something that a linear probe can read"
-    return Gate(says, _probe("rotation", cuts), "above", _probe(ANY_RANDOM, None))
+    return Gate(says, _probe("rotation", cuts), "above", _that_of(ANY_RANDOM))
 
 
 def _alike(cuts: Any) -> Gate:
     says = "the two networks are of similar error by a linear probe"
-    return Gate(says, _probe("rotation", cuts), "no worse", _probe("base", None), bound=_SIMILAR)
+    return Gate(says, _probe("rotation", cuts), "no worse", _that_of("base"), bound=_SIMILAR)
 
 
 def _close(where: str, cuts: Any) -> Claim:
@@ -75,7 +78,7 @@ def _close(where: str, cuts: Any) -> Claim:
 
 CLAIMS = (
     Claim("Has the self-supervised network learnt something that a linear probe can read?", "",
-        _probe("rotation", "layer2"), "above", _probe(ANY_RANDOM, None), beyond=True, answers=("yes", "no")),
+        _probe("rotation", "layer2"), "above", _that_of(ANY_RANDOM), beyond=True, answers=("yes", "no")),
     _close("early", _FIRST),
     _close("late", _LAST),
     Claim("A self-supervised network stitches better than a random one", "Fig. 2B",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seamripper.experiment import Experiment
-from seamripper.papers.bansal2021.setting import BASE, LABELS, NAMES, TIMES, networks, trained
+from seamripper.papers.bansal2021.setting import BASE, LABELS, NAMES, TIMES, networks, that_of, trained
 from seamripper.papers.claims import Claim, Clause
 from seamripper.papers.items import Item, PaperTable
 from seamripper.papers.profiles import Profile
@@ -24,7 +24,7 @@ CLAIMS = (
     Claim("Have the networks learnt enough for the claims about good networks to be testable?", "", trained("base"),
         "at least", bound=BASE, beyond=True, answers=("yes", "no")),
     Claim("Is a network with more data, training or width better than one with less?", "", trained("base"), "above",
-        trained("few"), also=tuple(Clause(trained("base"), "above", trained(name)) for name in ("quarter", "thin")),
+        that_of("few"), also=tuple(Clause(trained("base"), "above", that_of(name)) for name in ("quarter", "thin")),
         beyond=True, answers=("yes", "no")),
 )  # fmt: skip
 _SHOWS = PaperTable(

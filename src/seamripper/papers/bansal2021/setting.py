@@ -76,6 +76,7 @@ NAMES: dict[str, Any] = {
     "sender": _KINDS | {ANY_RANDOM: "a random network"},
     "receiver": _KINDS | {ANY_RANDOM: "a random network"},
     "model": _KINDS,
+    "stitch": {STITCH: "a stitch of BN – 1 × 1 – BN"},
     "receiver_cut": {"relu": "the stem", **{f"layer{k}": f"Stage {k}" for k in (1, 2, 3, 4)}},
 }
 READ_SECOND_HAND = (
@@ -184,7 +185,12 @@ def trained(model: str) -> Select:
     return Select("accuracy", kind="train", model=model)
 
 
-GOOD = Gate("the receiver is a good network", trained("base"), "at least", bound=BASE)
+def that_of(model: str) -> Select:
+    """The same of other networks, beside them."""
+    return trained(model).with_name(f"that of {NAMES['model'][model]}")
+
+
+GOOD = Gate("the well-trained networks are good ones", trained("base"), "at least", bound=BASE)
 
 
 def stitchable(cuts: Any) -> Gate:
