@@ -10,6 +10,7 @@ from seamripper.papers.bansal2021.setting import (
     CLOSE,
     CUT_BY_STAGE,
     CUTS,
+    EARLY,
     GOOD,
     NAMES,
     RANDOM,
@@ -28,7 +29,7 @@ from seamripper.papers.items import Item, PaperPlot
 from seamripper.papers.profiles import Profile
 from seamripper.papers.results import ALONE, Select
 
-_FIRST, _LAST = ("layer1", "layer2"), ("layer3", "layer4")
+_LAST = CUTS[2:]
 _SIMILAR = 0.1
 """How far the probes of the two may lie apart for them to be networks of similar error. The bound is ours."""
 
@@ -79,10 +80,10 @@ def _close(where: str, cuts: Any) -> Claim:
 CLAIMS = (
     Claim("Has the self-supervised network learnt something that a linear probe can read?", "",
         _probe("rotation", "layer2"), "above", _that_of(ANY_RANDOM), beyond=True, answers=("yes", "no")),
-    _close("early", _FIRST),
-    _close("late", _LAST),
+    _close("early", EARLY),
+    _close("middle and late", _LAST),
     Claim("A self-supervised network stitches better than a random one", "Fig. 2B",
-        accuracy("rotation", "base", ("layer2", *_LAST)), "above",
+        accuracy("rotation", "base", _LAST), "above",
         Select(sender=ANY_RANDOM).with_name("that of a random network"), gates=(GOOD, _learnt("layer2"))),
     Claim("Does a self-supervised network stitch as well as a supervised one of another seed?", "",
         accuracy("rotation", "base", CUTS[1:]), "no worse", Select(sender="base").with_name("that of another seed"),

@@ -47,7 +47,7 @@ SIZES = {
     "few_images": Size("weak ones on {} images", 2_000, 10_000),
     "few_training": Size("with {}", with_options(_TRAINING, epochs=16, batch=64), _THEIRS),
     "unlabelled": Size("self-supervised ones on {} images", 20_000, None),
-    "unlabelled_training": Size("with {}", with_options(_TRAINING, epochs=6), _THEIRS),
+    "unlabelled_training": Size("with {}", with_options(_TRAINING, epochs=10), _THEIRS),
     "fit": Size("stitches and probes fitted on {} images", 2_000, None),
     "test": Size("scored on {}", 2_000, None),
     "compared": Size("CKA on {} test images", 1_000, None),
