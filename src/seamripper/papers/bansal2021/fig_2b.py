@@ -30,6 +30,7 @@ from seamripper.papers.profiles import Profile
 from seamripper.papers.results import ALONE, Select
 
 _LAST = CUTS[2:]
+"""Cuts at which the probes of a short trial (seed 9) were no longer alike; before them they were."""
 _SIMILAR = 0.1
 """How far the probes of the two may lie apart for them to be networks of similar error. The bound is ours."""
 
