@@ -38,8 +38,8 @@ and 5 % for self-supervised networks."""
 
 _TRAINING = "balogh?lr=0.003&batch=128&epochs=8&schedule=cosine&warmup=0.05"
 _THEIRS = "smith?weight_decay=0.0005&epochs=160&schedule=steps&drops=0.5,0.75"
-# The stitches' learning rate is the one, of three, at which loss and accuracy were best in trials with networks of seeds
-# that no item uses (7 and 8).
+# The learning rate of stitches is the one, of three, at which loss and accuracy were best in trials with networks of
+# seeds that no item uses (7 and 8).
 SIZES = {
     "network": Size("networks as {}", "zoo:R_1111?stem=3x3&width=0.25", "zoo:resnet18?stem=3x3"),
     "thin": Size("thin ones as {}", "zoo:R_1111?stem=3x3&width=0.0625", "zoo:resnet18?stem=3x3&width=0.25"),
