@@ -84,6 +84,8 @@ class Estimate:
     note: str = ""
     lower_bound: bool = False
     """Whether the true value may be higher, because training had not ended."""
+    signed: bool = False
+    """Whether it is a difference: one between 0 and 1 is no share then, and its interval may go below 0."""
     rule: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """How it was made: for a score, the measure, the sampling, the direction, and the values of both sides."""
     null: Null | None = None
@@ -106,7 +108,7 @@ class Estimate:
     @property
     def as_share(self) -> Estimate:
         """The same estimate, its ends cut to 0 and 1 if its values lie there: Student's interval knows no bounds."""
-        if not all(0 <= value <= 1 for value in (self.value, *self.values.values())):
+        if self.signed or not all(0 <= value <= 1 for value in (self.value, *self.values.values())):
             return self
         low, high = (end if math.isnan(end) else min(1.0, max(0.0, end)) for end in (self.low, self.high))
         return replace(self, low=low, high=high)

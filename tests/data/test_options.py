@@ -101,7 +101,11 @@ def test_a_path_may_hold_a_question_mark(tmp_path: Path) -> None:
         ("mnist?sise=32", {}, r"The data set 'mnist' has no option 'sise': did you mean 'size'"),
         ("mnist?variant=mix", {}, r"The data set 'mnist' has no option 'variant'"),
         ("folder:x?path=y", {}, r"The data set 'folder' has no option 'path'"),
-        ("digits?rate=9", {}, r"'digits' has no option 'rate': Its options are 'classes', 'ready' and 'size'\."),
+        (
+            "digits?hz=9",
+            {},
+            r"no option 'hz': Its options are 'classes', 'ready', 'label_noise', 'rotate' and 'size'\.",
+        ),
         ("mnist?size", {}, r"Expected options like \?name=value&name=value, but got 'size' in 'mnist\?size'"),
         ("mnist?size=3&size=4", {}, r"Option 'size' is given twice in 'mnist\?size=3&size=4'"),
         ("mnist?size=3", {"size": 3}, r"Option 'size' is given twice, in 'mnist\?size=3' and beside it: keep one"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -50,6 +51,16 @@ def test_cosine_after_a_linear_warm_up() -> None:
     assert factors[2] == 1.0
     assert [Training(lr=1, schedule="cosine").rate(step, 4) for step in (0, 2)] == pytest.approx([1.0, 0.5])
     assert [Training(lr=1, warmup=0.5).rate(step, 4) for step in range(4)] == pytest.approx([1 / 3, 2 / 3, 1, 1])
+
+
+def test_a_stitch_that_stops_is_the_whole_training_at_that_time() -> None:
+    """Two of four epochs, at the rates of all four."""
+    whole = Training(optimiser="sgd", lr=1, momentum=0, weight_decay=0, epochs=4, batch=1, schedule="cosine")
+    layers = [Weight(0.0), Weight(0.0)]
+    steps = [len(trained(layer, lambda _, layer=layer: layer.w.sum(), 1, training))
+             for layer, training in zip(layers, (whole, replace(whole, stop=2)), strict=True)]  # fmt: skip
+    assert steps == [4, 2]
+    assert -float(layers[1].w.detach()) == pytest.approx(whole.rate(0, 4) + whole.rate(1, 4))
 
 
 def test_the_schedule_is_stepped_by_step_over_the_whole_run() -> None:

@@ -136,6 +136,31 @@ def test_a_cosine_brings_the_learning_rate_down_to_nothing(blobs: Samples) -> No
     assert set(seen) == {0.2}
 
 
+# Checkpoints of one training
+
+
+def test_a_training_that_stops_is_the_whole_one_at_that_time(blobs: Samples) -> None:
+    """The schedule is that of all epochs: another training of as many epochs is another one."""
+    whole = replace(QUICK, epochs=4, schedule="cosine")
+    models = {stop: train(LENET, blobs, training=replace(whole, stop=stop)) for stop in (1, 2, None)}
+    assert [len(model.record["losses"]) for model in models.values()] == [1, 2, 4]
+    assert models[2].record["losses"] == models[None].record["losses"][:2]
+    short = train(LENET, blobs, training=replace(whole, epochs=2))
+    assert short.record["losses"] != models[2].record["losses"]
+    assert models[1].fingerprint != models[2].fingerprint
+
+
+def test_a_training_without_a_stop_has_the_record_that_it_always_had() -> None:
+    assert "stop" not in QUICK.as_record()
+    assert replace(QUICK, stop=2).as_record() == {**QUICK.as_record(), "stop": 2}
+
+
+@pytest.mark.parametrize(("stop", "wanted"), [(0, "of at least 1"), (4, "at most its 3 epochs")])
+def test_a_training_stops_within_its_epochs(stop: int, wanted: str) -> None:
+    with pytest.raises(ModelError, match=f"Expected stop of a training to be .*{wanted}.*, but got {stop}"):
+        replace(QUICK, stop=stop)
+
+
 # By its seed, to the bit
 
 

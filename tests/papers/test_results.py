@@ -161,3 +161,14 @@ def test_a_stitch_that_still_learns_is_known_by_its_job() -> None:
     assert not top1([*rows, *falls, *small]).lower_bound, "a tenth of next to nothing"
     alone = [each | {"figure": "receiver_here"} for each in rows]
     assert not Results([*alone, *falls]).of(["receiver_here"], {}).lower_bound
+
+
+# ---- differences
+
+
+def test_a_difference_is_not_cut_to_a_share() -> None:
+    """A penalty of 0.02 may well be below 0; an accuracy of 0.02 may not."""
+    values = [row(value, receiver_seed=k) for k, value in enumerate((0.0, 0.02, 0.04))]
+    penalty = Results([{**each, "figure": "penalty"} for each in values]).of(["penalty"], {})
+    assert penalty.as_share.low == penalty.low < 0
+    assert top1(values).as_share.low == 0

@@ -49,7 +49,7 @@ def command(model: str, data: str, training: str | None, out: Path, as_json: boo
         print_json({"model": str(out), "record": dict(trained.record), "test_accuracy": score})
         return
     rows = [
-        ["trained on", f"{samples.name}, {len(samples):,} samples, seed {seed}, {how.epochs} epochs"],
+        ["trained on", f"{samples.name}, {len(samples):,} samples, seed {seed}, {how.length} epochs"],
         ["loss, first and last epoch", f"{losses[0]:.4f} → {losses[-1]:.4f}"],
         ["accuracy on the test split", "–" if accuracy is None else f"{accuracy} (n = {accuracy.n:,})"],
         ["written to", str(out)],

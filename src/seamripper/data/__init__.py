@@ -63,6 +63,7 @@ def load_data(
         n = require_whole(n, "n", least=1, error=DataError)
     chosen = datasets.make(name, **(options if classes is None else {**options, "classes": classes}))
     samples = chosen.select(chosen.load(split, n=n, seed=seed), n=n, seed=seed)
+    samples = chosen.relabel(samples, split, seed=seed)
     samples = replace(samples, ready=True) if chosen.ready else samples
     # The options that differ from their defaults, in alphabetical order.
     changed = changed_options(chosen)

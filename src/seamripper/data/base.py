@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from seamripper._doors import require_whole
+from seamripper.data.relabel import rotate, with_label_noise
 from seamripper.data.samples import Samples
 from seamripper.errors import DataError
 from seamripper.registry import Choice, Registry
@@ -32,6 +33,18 @@ class DataSet(Choice):
     """How many classes to take, from the first one on; None takes all of them. Every set has this option."""
     ready: bool = field(default=False, kw_only=True)
     """Whether every model is shown them as this set is normalised, even one that was trained on another's scale."""
+    label_noise: float = field(default=0.0, kw_only=True)
+    """The share of the train labels that are drawn anew by the seed, from all classes; test labels stay right."""
+    rotate: bool = field(default=False, kw_only=True)
+    """Whether images are turned by 0 to 3 quarter turns, and labelled by them: a task that needs no labels."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.label_noise <= 1:
+            raise DataError(
+                f"Expected label_noise of the data set {self.name!r} to be a share from 0 to 1, but got "
+                f"{self.label_noise!r}."
+            )
 
     @abc.abstractmethod
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
@@ -45,6 +58,12 @@ class DataSet(Choice):
         """Of the first `classes` classes, `n` drawn with `seed`. From samples that it selected, it takes all."""
         few = samples if self.classes is None else samples.first_classes(self.classes)
         return few if n is None else few.draw(n, seed=seed)
+
+    def relabel(self, samples: Samples, split: str, *, seed: int) -> Samples:
+        """The samples that were selected, with the labels, and the turns, that are asked for."""
+        if self.label_noise and split == "train":
+            samples = with_label_noise(samples, self.label_noise, seed=seed)
+        return rotate(samples, seed=seed) if self.rotate else samples
 
 
 datasets: Registry[DataSet] = Registry(DataSet, "seamripper.data", what="data set", error=DataError)

@@ -12,7 +12,7 @@ import io
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from seamripper._words import need
 from seamripper.data.base import SPLITS, DataSet, check_seed, check_split
+from seamripper.data.cifar10n import human_labels
 from seamripper.data.fetch import Remote
 from seamripper.data.images import resize_samples
 from seamripper.data.samples import Samples
@@ -113,14 +114,31 @@ class Cifar10(DataSet):
     variant: str = ""
     size: int | None = None
     """Images of size x size, resized (bilinear) after they are stylised; None leaves them as they are."""
+    labels: Literal["class", "animal", "human", "worst"] = "class"
+    """The label: "class" is one of ten, "animal" is 1 for animals and 0 for objects (Bansal et al. 2021). With the
+    others, the train labels are people's answers (CIFAR-10N): "human" is one person's (17 % are wrong), "worst" is a
+    wrong one if any of three people gave one (40 %)."""
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
         """The split, or what is selected of it, (n, 3, 32, 32)."""
-        every = _photographs(check_split(split))
+        every = self._with_labels(_photographs(check_split(split)), split)
         few = self.select(every, n=n, seed=seed)
         if self.variant == "stylised":
             few = stylise(few, every, split=split, seed=seed)
         return resize_samples(few, self.size)
+
+    def _with_labels(self, samples: Samples, split: str) -> Samples:
+        if self.labels == "animal":
+            animals = torch.isin(samples.labels, torch.tensor(_ANIMALS)).long()
+            return replace(samples, labels=animals, classes=2)
+        if self.labels == "class" or split == "test":
+            return samples
+        source = f"{samples.source}; labels of CIFAR-10N, held to their sha256"
+        return replace(samples, labels=human_labels(self.labels), source=source)
+
+
+_ANIMALS = (2, 3, 4, 5, 6, 7)
+"""Bird, cat, deer, dog, frog and horse."""
 
 
 def _photographs(split: str) -> Samples:

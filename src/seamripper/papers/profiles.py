@@ -139,7 +139,8 @@ def _images(part: Any, experiment: Experiment) -> float:
 
 
 def _epochs(word: str | None) -> float:
-    return float(_parts(word or "")[1].get("epochs", _EPOCHS))
+    options = _parts(word or "")[1]
+    return float(options.get("stop", options.get("epochs", _EPOCHS)))
 
 
 def _width(network: Any) -> float:

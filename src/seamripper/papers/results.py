@@ -20,6 +20,8 @@ LEARNING = (0.05, 0.01)
 its steps. A share alone would not do: cross-entropy that has come near to 0 goes on halving, and no answer changes."""
 _RISING = ("top1", "top5")
 """Figures that go up as a stitch learns."""
+_DIFFERENCES = ("penalty", "excess_penalty")
+"""Figures that may lie below 0."""
 Labels = Mapping[str, Any]
 Row = Mapping[str, Any]
 
@@ -139,6 +141,10 @@ class Results:
         return _over_units(known) if isinstance(several, Units) else _range(list(known.values()))
 
     def _estimate(self, figure: str, labels: Labels) -> Estimate | None:
+        estimate = self._plain_estimate(figure, labels)
+        return estimate and replace(estimate, signed=figure in _DIFFERENCES)
+
+    def _plain_estimate(self, figure: str, labels: Labels) -> Estimate | None:
         rows = _with_labels(self._figures.get(figure, ()), labels)
         if not rows:
             return None

@@ -53,7 +53,8 @@ class TrainPart(Part):
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
         """Samples shown to the network."""
-        return float(content["n"] * content["training"]["epochs"])
+        training = content["training"]
+        return float(content["n"] * training.get("stop", training["epochs"]))
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
