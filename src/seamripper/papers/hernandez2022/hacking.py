@@ -137,8 +137,8 @@ def _shows() -> Iterator[PaperTable | PaperGrid]:
 
 _DEPARTS = (
     "The paper asks this question and has no test that answers it. The audits are this library's: `distribution` at "
-    "every pair of layers; and `conflict`, against the receiver of another seed and an untrained sender, from the end of "
-    "each stage into the end of the same and of every earlier one."
+    "every pair of layers; and `conflict`, against the receiver of another seed and an untrained sender, from the end "
+    "of each stage into the end of the same and of every earlier one."
 )
 ITEM = Item("hacking", ("Section 3.2",),
     "Whether stitches hack the receiver: the distribution audit on every cell, and the conflict audit on stitches "

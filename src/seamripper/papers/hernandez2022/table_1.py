@@ -10,7 +10,7 @@ from seamripper.papers.claims import Claim, Clause
 from seamripper.papers.hernandez2022.derived import errors, triangle
 from seamripper.papers.hernandez2022.fig_2 import grids, matrices, mean_accuracy
 from seamripper.papers.hernandez2022.setting import AUDITED, CASES, FEW, NAMES, OPPOSITE, good_enough
-from seamripper.papers.items import Item, PaperTable
+from seamripper.papers.items import Item, PaperGrid, PaperTable
 from seamripper.papers.profiles import Profile
 from seamripper.papers.results import Row, Select
 
@@ -98,7 +98,7 @@ def _accuracies() -> PaperTable:
     return PaperTable("Mean relative accuracy by stitch", columns, rows, caption)
 
 
-_SHOWS = (
+_SHOWS: tuple[PaperTable | PaperGrid, ...] = (
     _table("Table 1: corresponding layers", "diagonal"),
     _table("Table 2: all layers", "all"),
     _accuracies(),
