@@ -1,4 +1,4 @@
-"""Hernandez et al. 2022: pairs that are chosen by rule, and figures that are derived in worlds whose answer is known."""
+"""Hernandez et al. 2022: pairs that are chosen by rule, and derived figures in worlds whose answer is known."""
 
 from __future__ import annotations
 
