@@ -68,7 +68,7 @@ def _shows() -> Iterator[PaperTable | PaperGrid]:
         (_NAMES["shape"][shape], *(mean_accuracy(p, relative=False, shape=shape) for p in places)) for shape in _BOTH
     ]
     yield PaperTable("Mean accuracy by place in the matrix", ("networks", *(REGIONS[place] for place in places)),
-        tuple(rows))  # fmt: skip
+        tuple(rows), form=".3f")  # fmt: skip
     layers = {_18: LAYERS[_18], _34: SIZES["large"].quick}
     for sender, receiver in ((_18, _34), (_34, _18)):
         select = Select("top1", kind="functional", sender=sender, receiver=receiver, matching="vanilla",

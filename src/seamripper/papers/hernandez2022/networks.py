@@ -22,7 +22,7 @@ def _experiment(own: Profile) -> Experiment:
         models={**trained(own, *names, "resnet34"), **untrained(own, *names)},
         stitch=tuple(
             StitchPart(senders=(word,), receivers=(word,), cuts=(_CUT,), stitches=("identity",))
-            for name in names for word in (name, name + RANDOM)
+            for word in (*names, *(name + RANDOM for name in names), "resnet34")
         ),
     )  # fmt: skip
 

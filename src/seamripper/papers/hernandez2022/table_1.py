@@ -8,7 +8,7 @@ from typing import Any
 from seamripper.experiment import Experiment
 from seamripper.papers.claims import Claim, Clause
 from seamripper.papers.hernandez2022.derived import errors, triangle
-from seamripper.papers.hernandez2022.fig_2 import grids, matrices, mean_accuracy
+from seamripper.papers.hernandez2022.fig_2 import UNLIKE, grids, matrices, mean_accuracy
 from seamripper.papers.hernandez2022.setting import AUDITED, CASES, FEW, NAMES, OPPOSITE, good_enough
 from seamripper.papers.items import Item, PaperGrid, PaperTable
 from seamripper.papers.profiles import Profile
@@ -69,7 +69,7 @@ CLAIMS = (
     Claim("Similarity-trained stitches are unable to yield high accuracy", "Fig. 5",
         mean_accuracy("all", matching="similarity"), "at most", bound=0.6, gates=_GATES),
     Claim("Is that due to the training, as the least squares solution is more accurate on the diagonal?", "",
-        mean_accuracy("diagonal", matching="direct"), "above",
+        mean_accuracy("diagonal", matching="direct", shape=UNLIKE), "above",
         Select(matching="similarity").with_name("that of similarity-trained stitches"), beyond=True,
         answers=("yes", "no"), gates=_GATES),
 )  # fmt: skip
