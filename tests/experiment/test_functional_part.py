@@ -285,7 +285,7 @@ def test_a_cut_that_there_is_not_is_told() -> None:
 
 
 ERRORS = """
-data = { name = "digits/digit", n = 60, n_test = 40 }
+data = { name = "digits/digit?size=32", n = 60, n_test = 40 }
 [models.a]
 load = "zoo:R_1111?width=0.125&seed=1"
 [models.b]
@@ -303,12 +303,13 @@ errors = true
 """
 
 
+@pytest.mark.slow
 def test_errors_are_those_between_native_and_stitched_activations(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(ERRORS)
     done = run(Experiment.read(tmp_path / "study.toml"), tmp_path / "store", engine=InProcess())
     assert not done.failed
     (result,) = Reading.open(tmp_path / "store").of("functional")
-    fit, test = sr.load_data("digits/digit", "train", n=60), sr.load_data("digits/digit", "test", n=40)
+    fit, test = (sr.load_data("digits/digit?size=32", split, n=n) for split, n in (("train", 60), ("test", 40)))
     a, b = (sr.load(f"zoo:R_1111?width=0.125&seed={seed}") for seed in (1, 2))
     inputs = test.batch(slice(None))
     sender, receiver = sr.split(a, "layer1", inputs[:2]), sr.split(b, "layer2", inputs[:2])

@@ -207,6 +207,8 @@ def test_matrices_and_tables_are_filled_from_the_rows_of_the_jobs() -> None:
         for a, b in QUICK:
             for figure in ("top1", "relative_accuracy"):
                 rows += matrix(a, b, figure, lambda i, j: 0.9 if j <= i else 0.3, receiver_seed=seed)
+    for seed, (a, b) in itertools.product(SEEDS, SIZES["audited"].quick):
+        rows += matrix(a, b, "relative_accuracy", lambda i, j: 0.5, matching="direct", receiver_seed=seed)
     for a, b in SIZES["random_pairs"].quick:
         for left, right in ((RANDOM, ""), ("", RANDOM), (RANDOM, RANDOM)):
             rows += matrix(a + left, b + right, "top1", lambda i, j: 0.1)
