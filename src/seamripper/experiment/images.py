@@ -88,8 +88,8 @@ def detail(images: Tensor) -> Tensor:
 
     >>> import torch
     >>> board = torch.tensor([[0.0, 1.0], [1.0, 0.0]]).repeat(4, 4)
-    >>> detail(torch.stack([torch.ones(1, 8, 8), board[None]]))
-    tensor([0., 2.], dtype=torch.float64)
+    >>> [round(value, 6) for value in detail(torch.stack([torch.ones(1, 8, 8), board[None]])).tolist()]
+    [0.0, 2.0]
     """
     import torch
 
