@@ -42,7 +42,8 @@ CLAIMS = (
         _images("detail", _CUTS[-1], "vanilla").with_name(f"{_DETAIL} made from the last layer"), "below",
         Select(sender_cut=_CUTS[0]).with_name("that from the first"), gates=_GATES,
         remark="Detail, which is ours, is the squared difference of neighbouring pixels over twice their variance. A "
-        "layer's map bounds it: its positions are copied into squares of pixels."),
+        "layer's map bounds it: its positions are copied into squares of pixels, and in the quick profile the last map "
+        "is one position, so that its image is flat by construction."),
     Claim("Is the image also lost to a stitch that is made to restore it?", "",
         _images("reconstruction_error", _CUTS[-1], "direct").with_name(
             "the error of images that least squares stitches restore from the last layer"), "above",

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from seamripper.experiment import AuditPart, Experiment
-from seamripper.papers.claims import Claim, Gate
+from seamripper.papers.claims import Claim, Clause, Gate
 from seamripper.papers.hernandez2022.derived import triangle, unit_of
-from seamripper.papers.hernandez2022.fig_2 import REGIONS, grids, matrices
+from seamripper.papers.hernandez2022.fig_2 import REGIONS, grids, matrices, mean_accuracy
 from seamripper.papers.hernandez2022.setting import AUDITED, LAYERS, NAMES, STEM, good_enough, rounds
 from seamripper.papers.items import Item, PaperGrid, PaperTable
 from seamripper.papers.profiles import Profile
@@ -100,7 +100,9 @@ _TOLD = Gate(
 _ASK: dict[str, Any] = {"beyond": True, "answers": ("yes", "no")}
 CLAIMS = (
     Claim("Stitches give the receiver representations that differ from the expected ones and yet yield high accuracy",
-        "the authors' bet; section 3.2", _ood("below"), "at least", bound=0.9, gates=(*_GATES, _TOLD)),
+        "the authors' bet; section 3.2", _ood("below"), "at least", bound=0.9,
+        also=(Clause(mean_accuracy("below"), "at least", bound=0.8),), gates=(*_GATES, _TOLD),
+        remark="A weak test of difference: a detector tells most stitched activations, on the diagonal as well."),
     Claim("Are activations of backwards stitches out of distribution any more than those on the diagonal?", "",
         _ood("below"), "above", Select(layers="diagonal").with_name("that on the diagonal"), gates=(*_GATES, _TOLD),
         **_ASK),
