@@ -592,7 +592,7 @@ _COMMANDS = [
     ("bench --models zoo.toml --engine locl", "ExperimentError", "did you mean 'local'"),
     # ---- reproduce
     ("reproduce", "MissingParameter", "Missing argument 'PAPER[/ITEM]'"),
-    ("reproduce nosuch", "ExperimentError", "no paper 'nosuch': there are: balogh2025, bansal2021, smith2025."),
+    ("reproduce nosuch", "ExperimentError", "no paper 'nosuch': there are: balogh2025, bansal2021, hernandez2022, "),
     ("reproduce smth2025", "ExperimentError", "did you mean 'smith2025' or 'balogh2025'?"),
     ("reproduce smith2025/tabel-c1", "ExperimentError", "smith2025 has no 'tabel-c1': did you mean 'table-c1'"),
     ("reproduce smith2025/", "ExperimentError", "smith2025 has no ''"),

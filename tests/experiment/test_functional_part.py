@@ -279,3 +279,59 @@ def test_wrong_words_are_told(given: dict[str, Any], message: str) -> None:
 def test_a_cut_that_there_is_not_is_told() -> None:
     with pytest.raises(sr.SeamripperError, match="layr2"):
         expanded(receiver_cuts=("layr2",))
+
+
+# ---- errors, and a stitch of one's own choice
+
+
+ERRORS = """
+data = { name = "digits/digit?size=32", n = 60, n_test = 40 }
+[models.a]
+load = "zoo:R_1111?width=0.125&seed=1"
+[models.b]
+load = "zoo:R_1111?width=0.125&seed=2"
+[matchings]
+similar = "regression?epochs=1"
+[[functional]]
+senders = ["a"]
+receivers = ["b"]
+cuts = ["layer1"]
+receiver_cuts = ["layer2"]
+stitch = "strided"
+matchings = ["direct?ridge=0.1", "similar"]
+errors = true
+"""
+
+
+@pytest.mark.slow
+def test_errors_are_those_between_native_and_stitched_activations(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(ERRORS)
+    done = run(Experiment.read(tmp_path / "study.toml"), tmp_path / "store", engine=InProcess())
+    assert not done.failed
+    (result,) = Reading.open(tmp_path / "store").of("functional")
+    fit, test = (sr.load_data("digits/digit?size=32", split, n=n) for split, n in (("train", 60), ("test", 40)))
+    a, b = (sr.load(f"zoo:R_1111?width=0.125&seed={seed}") for seed in (1, 2))
+    inputs = test.batch(slice(None))
+    sender, receiver = sr.split(a, "layer1", inputs[:2]), sr.split(b, "layer2", inputs[:2])
+    alone = sr.match(sender, receiver, fit, matching="direct?ridge=0.1", stitch="strided", held_out=test)
+    assert alone.layer.map()[0].shape == (16, 8 * 2 * 2), "a patch, and not a map that was resized"
+    apart = (alone.activations(inputs).detach() - receiver.head(inputs)).double().square().flatten(1).mean(1)
+    pairs = {(error["against"], error["matching"]): error for error in result.record["errors"]}
+    assert pairs.keys() == {("native", "direct?ridge=0.1"), ("native", "similar"), ("direct?ridge=0.1", "similar")}
+    ours = pairs["native", "direct?ridge=0.1"]
+    assert ours["error"]["value"] == pytest.approx(float(apart.mean()), rel=1e-4)
+    assert ours["error_min"]["value"] == pytest.approx(float(apart.min()), rel=1e-4)
+    assert ours["error_max"]["value"] == pytest.approx(float(apart.max()), rel=1e-4)
+    assert ours["error_std"]["value"] == pytest.approx(float(apart.std(correction=0)), rel=1e-4)
+    rows = [row for row in FunctionalPart.rows(result.record) if row.get("against") == "native"]
+    assert {row["figure"] for row in rows} == {"error", "error_min", "error_max", "error_std"}
+    assert {row["matching"] for row in rows} == {"direct?ridge=0.1", "similar"}
+
+
+def test_a_stitch_and_errors_make_other_jobs_and_what_is_so_by_default_does_not() -> None:
+    choices: tuple[dict[str, Any], ...] = ({}, {"stitch": "auto"}, {"stitch": "strided"}, {"errors": True})
+    keys = [expanded(matchings=("direct",), receiver_cuts=("layer2",), **given)[1][0].key for given in choices]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+    with pytest.raises(ExperimentError, match="There is no stitch 'stridd': did you mean 'strided'"):
+        expanded(stitch="stridd")

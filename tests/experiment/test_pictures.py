@@ -119,6 +119,8 @@ n = 6
 """Patches of one colour into grey digits: nothing that a sample of one set shows is in one of the other."""
 PAIRED = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
 
+DETAIL = ("detail", "detail_input")
+
 
 class Bench:
     """Carries out the jobs of the study in this process."""
@@ -241,8 +243,9 @@ def test_one_image_has_no_interval(bench: Bench) -> None:
     found = bench.do(Job("pictures", {**job.content, "images": 1}, {}, job.needs, job.where))
     assert (found.record["n"], found.record["error"]["n"]) == (1, 1)
     assert found.record["error"]["interval"] is None
-    (row,) = parts["pictures"].rows(found.record)
-    assert (row["low"], row["high"]) == (None, None)
+    rows = list(parts["pictures"].rows(found.record))
+    assert [row["figure"] for row in rows] == ["reconstruction_error", *DETAIL]
+    assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
 
 
 def test_an_autoencoder_and_a_classifier(bench: Bench) -> None:
@@ -264,18 +267,31 @@ def test_an_autoencoder_and_a_classifier(bench: Bench) -> None:
 def test_rows_of_the_table(bench: Bench) -> None:
     _, found, _ = bench.of(**AUTO, matching="direct")
     error = found.record["error"]
-    assert list(parts["pictures"].rows(found.record)) == [
-        {
-            "figure": "reconstruction_error",
-            "value": error["value"],
-            "low": error["interval"][0],
-            "high": error["interval"][1],
-            "n": 8,
-            "unit": "images",
-            "status": found.record["status"],
-        }
-    ]
-    assert list(parts["pictures"].rows({**found.record, "error": None})) == []
+    first, *rest = parts["pictures"].rows(found.record)
+    assert first == {
+        "figure": "reconstruction_error",
+        "value": error["value"],
+        "low": error["interval"][0],
+        "high": error["interval"][1],
+        "n": 8,
+        "unit": "images",
+        "status": found.record["status"],
+    }
+    assert [row["figure"] for row in rest] == [*DETAIL]
+    before = {name: value for name, value in found.record.items() if name != "detail"}
+    assert list(parts["pictures"].rows({**before, "error": None})) == []
+
+
+def test_detail_is_how_much_neighbouring_pixels_differ(bench: Bench) -> None:
+    """Of a layer with few positions, each copied into a square of pixels, an image has less than what was shown."""
+    _, found, tensors = bench.of(**NET, matching="direct")
+    details = {name: estimate["value"] for name, estimate in found.record["detail"].items()}
+    assert 0 < details["stitched"] < details["input"]
+    shown = tensors["input"].double()
+    steps = [(shown[:, :, 1:] - shown[:, :, :-1]).square(), (shown[..., 1:] - shown[..., :-1]).square()]
+    variance = shown.flatten(2).var(2, correction=0).mean(1)
+    by_hand = sum(step.flatten(1).mean(1) for step in steps) / (4 * variance)
+    assert details["input"] == pytest.approx(float(by_hand.mean()), rel=1e-3)
 
 
 def test_the_same_again_is_the_same_file(bench: Bench) -> None:
@@ -399,7 +415,7 @@ def test_embedding_mapping_knows_of_no_classes(apart: Bench) -> None:
 def test_rows_of_the_table_with_a_judge(apart: Bench) -> None:
     _, found, _ = apart.of(matching="classes")
     rows = list(parts["pictures"].rows(found.record))
-    assert [row["figure"] for row in rows] == ["reconstruction_error", *FIGURES]
+    assert [row["figure"] for row in rows] == ["reconstruction_error", *DETAIL, *FIGURES]
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
     assert {row["status"] for row in rows} == {"ok"}
 

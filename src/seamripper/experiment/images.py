@@ -81,6 +81,24 @@ def resize_to(images: Tensor, shape: Sequence[int]) -> Tensor:
     return F.interpolate(images, tuple(shape[1:]), mode="bilinear", align_corners=False)
 
 
+def detail(images: Tensor) -> Tensor:
+    """How much neighbouring pixels of each image differ: their mean squared difference over twice the variance.
+
+    It does not depend on contrast: 0 is one flat colour, and about 1 is noise in which no pixel resembles the next.
+
+    >>> import torch
+    >>> board = torch.tensor([[0.0, 1.0], [1.0, 0.0]]).repeat(4, 4)
+    >>> [round(value, 6) for value in detail(torch.stack([torch.ones(1, 8, 8), board[None]])).tolist()]
+    [0.0, 2.0]
+    """
+    import torch
+
+    values = images.double()
+    differences = [(values.diff(dim=axis) ** 2).flatten(1).mean(1) for axis in (2, 3)]
+    variance = values.flatten(2).var(2, correction=0).mean(1)
+    return torch.where(variance > 0, (differences[0] + differences[1]) / (4 * variance).clamp(min=1e-30), 0.0)
+
+
 # ---- before a judge
 
 

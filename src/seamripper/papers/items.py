@@ -31,20 +31,28 @@ class PaperTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     caption: str = ""
+    form: str = ""
+    """How values are written, such as ".1e" where they span many powers of ten; by default as shares, which end at 0
+    and 1, with three decimals."""
 
     def draw(self, results: Results, names: Names) -> Sheet:
         """The table with the values of these results; a value that they lack is a dash."""
-        rows = tuple(tuple(word for cell in row for word in _words(cell, results)) for row in self.rows)
+        rows = tuple(tuple(word for cell in row for word in self._words(cell, results)) for row in self.rows)
         return Sheet(self.title, self.columns, rows, self.caption)
 
+    def _words(self, cell: Any, results: Results) -> Sequence[str]:
+        if isinstance(cell, Select):
+            values = [results.find(cell.figures, labels) for labels in cell.cells()]
+            return ["–" if value is None else self._text(value) for value in values]
+        if isinstance(cell, tuple):
+            return [word for part in cell for word in self._words(part, results)]
+        return ["–" if cell is None else f"{cell:{self.form or '.3f'}}" if isinstance(cell, float) else str(cell)]
 
-def _words(cell: Any, results: Results) -> Sequence[str]:
-    if isinstance(cell, Select):
-        values = [results.find(cell.figures, labels) for labels in cell.cells()]
-        return ["–" if value is None else str(value.as_share) for value in values]
-    if isinstance(cell, tuple):
-        return [word for part in cell for word in _words(part, results)]
-    return ["–" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell)]
+    def _text(self, value: Estimate) -> str:
+        if not self.form:
+            return str(value.as_share)
+        interval = f" [{value.low:{self.form}}, {value.high:{self.form}}]" if value.has_interval else ""
+        return f"{value.value:{self.form}}{interval}"
 
 
 @dataclass(frozen=True)

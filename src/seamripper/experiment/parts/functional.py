@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper.errors import DataError, ExperimentError, SeamripperError
-from seamripper.estimate import Estimate
+from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
 from seamripper.experiment.identity import AUDITS
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row, groups_of, training_cost
 from seamripper.experiment.result import Result, StudyResults, plain
-from seamripper.experiment.tables import Pairs, Seed, Some, Study, Words
+from seamripper.experiment.tables import Pairs, Seed, Some, Study, Word, Words
 from seamripper.figures import Figure, Grid, Histogram, Section
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from seamripper.audits import DetectorAtCut
     from seamripper.cut import Split
     from seamripper.data import Paired, Samples
@@ -28,6 +33,9 @@ _ENERGY = 25_000
 """About how many samples the training of an energy detector is shown."""
 _HISTOGRAMS = 12
 """How many histograms a report shows."""
+NATIVE = "native"
+"""What errors call the receiver's own activations."""
+_BATCH = 256
 _ACCURACY, _NAMES = "relative_accuracy", {"relative_accuracy": "relative accuracy"}
 
 
@@ -36,8 +44,12 @@ class FunctionalPart(Pairs, Part):
 
     A cell is the accuracy of the stitched network relative to the receiver's own, on the test samples. `ood` asks for
     detectors, in words of the audit `distribution`, one of a kind: the AUROC of each for stitched against the
-    receiver's own activations. By default networks are cut behind each of their blocks. The stitch is "auto", which
+    receiver's own activations. By default networks are cut behind each of their blocks, and the stitch is "auto", which
     fits between any two cuts.
+
+    `errors` asks how far apart activations are at the receiver's cut: its own, and what each matching makes of the test
+    samples (EV, ES and SV of Hernandez et al. 2022). The error of one sample is the mean over the elements of the
+    squared difference; there are its mean, smallest, largest and standard deviation over samples, for every two.
 
     There is one job for each pair and receiver's cut. Its stitches into that cut share the receiver's tail (see
     `match_many`), the sender's activations at all cuts come from one pass, and a detector serves all of them.
@@ -50,7 +62,9 @@ class FunctionalPart(Pairs, Part):
     cuts: Words = ()
     sender_cuts: Words = ()
     receiver_cuts: Words = ()
+    stitch: Word = "auto"
     ood: Words = ()
+    errors: bool = False
     seed: Seed = 0
 
     def size(self, study: Study) -> int:
@@ -62,7 +76,10 @@ class FunctionalPart(Pairs, Part):
         data = expansion.experiment.samples(self.data, "a [[functional]]")
         fit, test = expansion.splits(data)
         matchings = {word: expansion.matching(word) for word in self.matchings}
-        files = {key: path for _, where in matchings.values() for key, path in where.items()}
+        stitch, files = expansion.stitch(self.stitch)
+        files |= {key: path for _, where in matchings.values() for key, path in where.items()}
+        # Only where they differ from what every study had before there was a choice, so that its results still count.
+        chosen = {**({} if stitch == "auto" else {"stitch": stitch}), **({"errors": True} if self.errors else {})}
         for word, (record, _) in matchings.items():
             if record.get("augment", "none") != "none":
                 raise ExperimentError(
@@ -88,6 +105,7 @@ class FunctionalPart(Pairs, Part):
                     "n_test": test.n,
                     "matchings": [[word, record] for word, (record, _) in matchings.items()],
                     "ood": ood,
+                    **chosen,
                     "seed": self.seed,
                     "threads": expansion.experiment.threads,
                 }
@@ -134,6 +152,7 @@ class FunctionalPart(Pairs, Part):
                 [sender.half for sender in senders],
                 receiver,
                 [sender.fit for sender in senders],
+                stitch=worker.stitch(content.get("stitch", "auto")),
                 matching=matching,
                 # Residuals of what solves for its stitch are then of the test samples, and no other need be held out.
                 held_out=[sender.test for sender in senders] if matching.holds_out else None,
@@ -141,6 +160,7 @@ class FunctionalPart(Pairs, Part):
             )
             for sender, outcome in zip(senders, outcomes, strict=True):
                 look.at(word, sender, outcome)
+        errors = _errors(look.matches, senders, receiver, test) if content.get("errors") else []
         record = {
             "receiver_cut": content["receiver_cut"],
             "receiver_accuracy": right_of(alone, test).as_record(),
@@ -148,6 +168,7 @@ class FunctionalPart(Pairs, Part):
             "cells": look.cells,
             "detectors": {kind: _worth(detector) for kind, detector in detectors.items()},
             "histograms": look.histograms(),
+            **({"errors": errors} if errors else {}),
         }
         return Output(plain(record))
 
@@ -161,7 +182,7 @@ class FunctionalPart(Pairs, Part):
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
-        """One row for each cell and figure; then what each detector is worth."""
+        """One row for each cell and figure; then errors, and what each detector is worth."""
         unreadable = {"status": f"unreadable: {record['unreadable']}"} if record["unreadable"] else {}
         for cell in record["cells"]:
             names = ("sender_cut", "matching", "status")
@@ -173,6 +194,11 @@ class FunctionalPart(Pairs, Part):
                 yield from figure_row(name, cell[name], **{**place, **unreadable})
             for kind, auroc in cell["ood"].items():
                 yield from figure_row(f"ood_{kind}", auroc, **place)
+        for error in record.get("errors", ()):
+            names = ("sender_cut", "matching", "against")
+            place = {"receiver_cut": record["receiver_cut"], **{name: error[name] for name in names}}
+            for name in ("error", "error_min", "error_max", "error_std"):
+                yield from figure_row(name, error[name], **place)
         for kind, worth in record["detectors"].items():
             place = {"receiver_cut": record["receiver_cut"], "detector": kind}
             for name in ("native", "auxiliary"):
@@ -247,6 +273,8 @@ class _Look:
     def __init__(self, alone: Any, detectors: Mapping[str, DetectorAtCut]) -> None:
         self.alone, self.detectors = alone, detectors
         self.cells: list[dict[str, Any]] = []
+        self.matches: dict[str, dict[str, Match]] = defaultdict(dict)
+        """By the sender's cut and the matching, those that have figures."""
         self.unreadable: str | None = None
         self._energies: dict[int, Any] = {}
 
@@ -256,6 +284,7 @@ class _Look:
         if not isinstance(outcome, SeamripperError):
             try:
                 self.cells.append({**cell, **self._figures(outcome, sender)})
+                self.matches[sender.cut][word] = outcome
                 return
             except DataError as e:
                 # Stitched activations that are not finite.
@@ -290,6 +319,50 @@ class _Look:
             for cell, counts in zip(cells, bins["stitched"], strict=True)
         ]
         return {"score": "energy", **bins, "stitched": stitched}
+
+
+def _errors(
+    matches: Mapping[str, Mapping[str, Match]], senders: Sequence[_Sender], receiver: Split, test: Samples
+) -> list[dict[str, Any]]:
+    """The errors between every two of the receiver's own activations and those of each matching, cut by cut."""
+    from seamripper.activations import collect
+
+    native = collect(receiver, test).values
+    errors = []
+    for sender in senders:
+        for (against, matching), values in _sample_errors(matches[sender.cut], sender.test, native).items():
+            errors.append({"sender_cut": sender.cut, "matching": matching, "against": against, **error_record(values)})
+    return errors
+
+
+def _sample_errors(matches: Mapping[str, Match], test: Paired, native: Tensor) -> Mapping[tuple[str, str], list[float]]:
+    """The mean squared difference of each sample between every two of the native and the stitched activations."""
+    import torch
+
+    errors: dict[tuple[str, str], list[float]] = defaultdict(list)
+    start = 0
+    with torch.no_grad():
+        for given, inputs in test.batches(_BATCH):
+            shown = {NATIVE: native[start : start + _BATCH]}
+            shown |= {word: match.activations(inputs, given) for word, match in matches.items()}
+            for (a, x), (b, y) in itertools.combinations(shown.items(), 2):
+                errors[a, b] += (x.double() - y.double()).square().flatten(1).mean(1).tolist()
+            start += _BATCH
+    return errors
+
+
+def error_record(values: Sequence[float]) -> dict[str, Any]:
+    """The mean of errors with its interval over samples, and the smallest, the largest and the standard deviation.
+
+    >>> {name: figure["value"] for name, figure in error_record([1.0, 3.0]).items()}
+    {'error': 2.0, 'error_min': 1.0, 'error_max': 3.0, 'error_std': 1.0}
+    """
+    n = len(values)
+    mean = over_seeds(values, "samples")
+    deviation = math.sqrt(math.fsum((value - mean.value) ** 2 for value in values) / n)
+    others = {"error_min": min(values), "error_max": max(values), "error_std": deviation}
+    plain_figures = {name: Estimate(value, n=n, unit="samples").as_record() for name, value in others.items()}
+    return {"error": mean.as_record(), **plain_figures}
 
 
 def _worth(detector: DetectorAtCut) -> dict[str, Any]:

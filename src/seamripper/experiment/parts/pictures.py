@@ -19,7 +19,7 @@ from seamripper.experiment.expansion import (
     pair_content,
     pair_labels,
 )
-from seamripper.experiment.images import FIGURES, as_bytes, is_image, judge_images, lightness
+from seamripper.experiment.images import FIGURES, as_bytes, detail, is_image, judge_images, lightness
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row, match_for, training_cost
 from seamripper.experiment.result import Result, StudyResults, plain
@@ -63,7 +63,8 @@ class PicturesPart(Pairs, Part):
     The tensor `pictures` holds a row of bytes (n, c, h, w) under each of its names: `input`, `sender itself` and
     `receiver itself` where they answer with images, `stitched`. `error` is the mean squared error between stitched
     image and input over these images, black being 0 and white 1, before anything is clipped or rounded; null where
-    the two are not of one shape.
+    the two are not of one shape. `detail` is that of the stitched images and of the inputs: how much neighbouring
+    pixels differ.
     """
 
     name: ClassVar[str] = "pictures"
@@ -150,9 +151,8 @@ class PicturesPart(Pairs, Part):
         name = worker.keep(lambda path: save_tensors(path, tensors, {"key": worker.key, **record}, kind="pictures"))
         more = {"judged": _judge_figures(content, worker, stitched, test, own, shows)} if "judge" in content else {}
         figures = plain(dict(stitched.figures))
-        return Output(
-            {**record, "figures": figures, "error": image_error(rows, first, theirs), **more}, {"pictures": name}
-        )
+        seen = {"error": image_error(rows, first, theirs), "detail": _details(rows)}
+        return Output({**record, "figures": figures, **seen, **more}, {"pictures": name})
 
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
@@ -161,8 +161,10 @@ class PicturesPart(Pairs, Part):
 
     @classmethod
     def rows(cls, record: Mapping[str, Any]) -> Iterator[Row]:
-        """The error, over the images that are shown; what a judge says, over all."""
+        """The error and the detail, over the images that are shown; what a judge says, over all."""
         yield from figure_row("reconstruction_error", record["error"], status=record["status"])
+        for name, row in (("detail", "stitched"), ("detail_input", "input")):
+            yield from figure_row(name, record.get("detail", {}).get(row), status=record["status"])
         for name in FIGURES:
             yield from figure_row(name, record.get("judged", {}).get(name), status=record["status"])
 
@@ -329,6 +331,11 @@ def image_error(rows: Mapping[str, Tensor], test: Samples, own: Samples | None =
         return None
     apart = lightness(rows["stitched"], own or test) - lightness(rows["input"], test)
     return over_seeds(apart.square().flatten(1).mean(1).tolist(), unit="images").as_record()
+
+
+def _details(rows: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The mean detail of stitched images and of inputs with Student's interval."""
+    return {name: over_seeds(detail(rows[name]).tolist(), "images").as_record() for name in ("stitched", "input")}
 
 
 def _judge(expansion: Expansion, word: str, receiver: Net, data: str, test: DataSetRef) -> Net:
