@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from seamripper.papers.bansal2021 import better, fig_2a, fig_2b, fig_3a, fig_4, fig_5, networks, same_information
+from seamripper.papers.bansal2021.findings import FINDINGS
 from seamripper.papers.bansal2021.setting import SIZES
 from seamripper.papers.items import Paper
 
@@ -25,4 +26,5 @@ PAPER = Paper(
     ),
     SIZES,
     Path(__file__).with_name("measured.json"),
+    FINDINGS,
 )

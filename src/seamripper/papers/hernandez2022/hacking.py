@@ -19,7 +19,7 @@ from seamripper.papers.results import Row, Select
 
 _VALUES = {"yes": 1.0, "unknown": 0.5, "no": 0.0}
 """The answers of the conflict audit as numbers: does the stitched network answer as the receiver does?"""
-_REAL, _DRIVEN = "share_real", "share_driven"
+REAL, DRIVEN = "share_real", "share_driven"
 
 
 def stage_ends(name: str) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def answers(rows: Sequence[Row]) -> Iterator[Row]:
             steps = stage(row["sender_cut"]) - stage(row["receiver_cut"])
             shares[unit_of(row), "backwards" if steps else "same"].append(value)
     for (unit, cells), values in shares.items():
-        for figure, answer in ((_REAL, "yes"), (_DRIVEN, "no")):
+        for figure, answer in ((REAL, "yes"), (DRIVEN, "no")):
             value = float(np.mean([value == _VALUES[answer] for value in values]))
             yield {"figure": figure, "cells": cells, "receiver_seed": unit, "value": value, "n": len(values)}
 
@@ -83,9 +83,10 @@ def _ood(layers: str, matching: str = "vanilla") -> Select:
     return select.with_name(f"mean AUROC of stitched against the receiver's own activations {REGIONS[layers]}")
 
 
-def _share(figure: str, cells: str) -> Select:
-    words = {_REAL: "in which the stitched network answers as the receiver does where cues are changed",
-             _DRIVEN: "in which it follows something else there"}  # fmt: skip
+def share_of_cells(figure: str, cells: str) -> Select:
+    """The share of cells of which the conflict audit says so."""
+    words = {REAL: "in which the stitched network answers as the receiver does where cues are changed",
+             DRIVEN: "in which it follows something else there"}  # fmt: skip
     return Select(figure, cells=cells).with_name(f"the share of {cells} cells {words[figure]}")
 
 
@@ -109,16 +110,18 @@ CLAIMS = (
     Claim("Is it the vanilla training that drives them there, and not the pair of layers?", "", _ood("below"), "above",
         Select(matching="direct").with_name("that of least squares stitches"), gates=(*_GATES, _TOLD), **_ASK),
     Claim("Are most stitches backwards real, as the stitched network answers like the receiver where cues are changed?",
-        "", _share(_REAL, "backwards"), "at least", bound=0.5, gates=_GATES, **_ASK),
-    Claim("Is the receiver driven by something else in most stitches backwards?", "", _share(_DRIVEN, "backwards"),
-        "at least", bound=0.5, gates=_GATES, **_ASK),
-    Claim("Are stitches backwards real less often than those at the same stage?", "", _share(_REAL, "backwards"),
+        "", share_of_cells(REAL, "backwards"), "at least", bound=0.5, gates=_GATES, **_ASK),
+    Claim("Is the receiver driven by something else in most stitches backwards?", "",
+        share_of_cells(DRIVEN, "backwards"), "at least", bound=0.5, gates=_GATES, **_ASK),
+    Claim("Are stitches backwards real less often than those at the same stage?", "", share_of_cells(REAL, "backwards"),
         "below", Select(cells="same").with_name("that of same-stage cells"), gates=_GATES, **_ASK),
 )  # fmt: skip
 
 
 def _shows() -> Iterator[PaperTable | PaperGrid]:
-    rows = tuple((cells, *(_share(figure, cells) for figure in (_REAL, _DRIVEN))) for cells in ("same", "backwards"))
+    rows = tuple(
+        (cells, *(share_of_cells(figure, cells) for figure in (REAL, DRIVEN))) for cells in ("same", "backwards")
+    )
     yield PaperTable("What the conflict audit says, by cell", ("cells", "real", "driven by something else"), rows,
         "Shares of cells, the mean over receivers; the rest is not decided.")  # fmt: skip
     ood = tuple((NAMES["matching"][way], *(_ood(place, way) for place in ("below", "diagonal", "above")))
