@@ -16,7 +16,8 @@ from seamripper._request import with_arguments_of
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.conflict import Conflict
 from seamripper.audits.interventions import Intervention, chosen_interventions
-from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judge
+from seamripper.audits.mixtures import Mixture, chosen_mixtures
+from seamripper.audits.rule import Judgement, judge
 from seamripper.controls import Case, Control, Outcome
 from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.split import Split
@@ -77,9 +78,9 @@ class Audited:
 
     def plot(self) -> Figure:
         """The observed figure and the controls of the verdict that decided, as a matplotlib figure."""
-        # By the rule: the conflict audit if it called the two the same or different; else the accuracies.
-        by_conflict = self.conclusion in (SAME, DIFFERENT) and "decided_by" in self.judgement.figures
-        verdict = self.verdicts.get("conflict" if by_conflict else "margin") or next(iter(self.verdicts.values()), None)
+        # The audit that called the two the same or different; if none did, the accuracies.
+        deciding = self.judgement.figures.get("deciding_audit", "margin")
+        verdict = self.verdicts.get(deciding) or next(iter(self.verdicts.values()), None)
         if verdict is None:
             return plot(Words(self.conclusion, f"No audit applies to this case. {self.judgement.reason}"))
         return verdict.plot()
@@ -124,6 +125,7 @@ class AuditRequest:
     _: KW_ONLY
     conflict: Samples | None = None
     interventions: Sequence[Intervention | str] | Intervention | str | None = None
+    mixtures: Sequence[Mixture | str] | Mixture | str = "default"
     others: Sequence[Split] = ()
     matching: Matching | str = MATCHING
     stitch: Stitch | str = "auto"
@@ -166,9 +168,10 @@ def audit(request: AuditRequest) -> Audited:
     """Match sender to receiver on `fit`, do the same with the controls, run the audits, and judge by one rule.
 
     `conflict` is a set on which cues that agree in `fit` disagree, labelled as in the receiver's training. Without it
-    the built-in `interventions` for this kind of inputs are applied to `test`. `others` are networks trained like the
-    receiver from other seeds, and cut at the same place. `seeds` are the seeds of the stitch and of the controls: they
-    are the units. Calls that share the same `memo`, a dict, compute what they have in common only once.
+    the built-in `interventions` for this kind of inputs are applied to `test`. `mixtures` are the families by which two
+    samples of `test` are mixed, by default all for this kind of inputs. `others` are networks trained like the receiver
+    from other seeds, and cut at the same place. `seeds` are the seeds of the stitch and of the controls: they are the
+    units. Calls that share the same `memo`, a dict, compute what they have in common only once.
     """
     case, skipped = request.case(), dict[str, str]()
     words = request.interventions
@@ -178,7 +181,17 @@ def audit(request: AuditRequest) -> Audited:
         interventions = chosen_interventions(words, case.test.receiver)
     except InapplicableError as e:
         interventions, skipped["interventions"] = (), str(e)
-    evidence = Evidence(case, controls=request.controls, conflict=request.conflict, interventions=interventions)
+    try:
+        mixtures = chosen_mixtures(request.mixtures, case.test.receiver)
+    except InapplicableError as e:
+        mixtures, skipped["mixtures"] = (), str(e)
+    evidence = Evidence(
+        case,
+        controls=request.controls,
+        conflict=request.conflict,
+        interventions=interventions,
+        mixtures=mixtures,
+    )
     audits = chosen_audits(request.audits)
     with seal({"sender": case.sender.model.module, "receiver": case.receiver.model.module}):
         verdicts = _verdicts(evidence, audits, skipped)
@@ -216,6 +229,7 @@ def _record(evidence: Evidence) -> dict[str, Any]:
         "others": [other.as_record() for other in case.others],
         "data": {role: Paired.of(samples).as_record() for role, samples in data.items() if samples is not None},
         "interventions": [intervention.label for intervention in evidence.interventions],
+        "mixtures": [mixture.label for mixture in evidence.mixtures],
         "controls": [control.as_record() for control in evidence.controls.values()],
         "matching": case.matching.as_record(),
         "stitch": case.stitch if isinstance(case.stitch, str) else case.stitch.as_record(),

@@ -39,17 +39,19 @@ def frequencies(shape: tuple[int, ...]) -> Tensor:
     [0.0, 0.25, 0.5]
     """
     axes = [torch.fft.fftfreq(size) for size in shape[:-1]] + [torch.fft.rfftfreq(shape[-1])]
-    return torch.sqrt(sum(axis**2 for axis in torch.meshgrid(*axes, indexing="ij")))
+    return torch.stack(torch.meshgrid(*axes, indexing="ij")).square().sum(0).sqrt()
 
 
 def spectrum(inputs: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The transform of inputs over these axes; half precision, which has none, is widened."""
-    return torch.fft.rfftn(inputs.to(torch.promote_types(inputs.dtype, torch.float32)), dim=axes)
+    values: Tensor = torch.fft.rfftn(inputs.to(torch.promote_types(inputs.dtype, torch.float32)), dim=axes)
+    return values
 
 
 def from_spectrum(values: Tensor, like: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The inputs that have this spectrum, in the shape and the precision of `like`."""
-    return torch.fft.irfftn(values, s=[like.shape[axis] for axis in axes], dim=axes).to(like.dtype)
+    inputs: Tensor = torch.fft.irfftn(values, s=[like.shape[axis] for axis in axes], dim=axes)
+    return inputs.to(like.dtype)
 
 
 def shared_words(a: Inputs, b: Inputs, what: str) -> tuple[Tensor, Tensor, Tensor]:
