@@ -16,6 +16,7 @@ from seamripper._request import with_arguments_of
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.conflict import Conflict
 from seamripper.audits.interventions import Intervention, chosen_interventions
+from seamripper.audits.mixing import Mixing
 from seamripper.audits.mixtures import Mixture, chosen_mixtures
 from seamripper.audits.rule import Judgement, judge
 from seamripper.controls import Case, Control, Outcome
@@ -181,10 +182,13 @@ def audit(request: AuditRequest) -> Audited:
         interventions = chosen_interventions(words, case.test.receiver)
     except InapplicableError as e:
         interventions, skipped["interventions"] = (), str(e)
-    try:
-        mixtures = chosen_mixtures(request.mixtures, case.test.receiver)
-    except InapplicableError as e:
-        mixtures, skipped["mixtures"] = (), str(e)
+    audits = chosen_audits(request.audits)
+    mixtures: tuple[Mixture, ...] = ()
+    if any(isinstance(audit, Mixing) for audit in audits):
+        try:
+            mixtures = chosen_mixtures(request.mixtures, case.test.receiver)
+        except InapplicableError as e:
+            skipped["mixtures"] = str(e)
     evidence = Evidence(
         case,
         controls=request.controls,
@@ -192,7 +196,6 @@ def audit(request: AuditRequest) -> Audited:
         interventions=interventions,
         mixtures=mixtures,
     )
-    audits = chosen_audits(request.audits)
     with seal({"sender": case.sender.model.module, "receiver": case.receiver.model.module}):
         verdicts = _verdicts(evidence, audits, skipped)
         judgement = judge(evidence, verdicts)

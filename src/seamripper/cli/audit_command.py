@@ -31,7 +31,6 @@ from seamripper.cli.output import print_json, print_written, progress, save_repo
 from seamripper.errors import AuditError, FileError, InapplicableError
 
 if TYPE_CHECKING:
-    from seamripper.audits.interventions import Intervention
     from seamripper.experiment.single import Single
 
 FILE = "audit.json"
@@ -48,6 +47,9 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
 @click.option("--interventions", type=Word("interventions"), multiple=True,
               help="default, none, or names with options: greyscale,hue_rotation?degrees=60. See: seamripper list "
                    "interventions. Repeatable. If left out: none with --conflict, otherwise default.")  # fmt: skip
+@click.option("--mixtures", type=Word("mixtures"), multiple=True, default=("default",), show_default="default",
+              help="How two inputs are mixed for the audit mixing: default, none, or names with options: "
+                   "centre,rectangle?size=large. Repeatable. See: seamripper list mixtures.")  # fmt: skip
 @click.option("--other-seed", "others", multiple=True,
               help="A network trained like the receiver, from another seed: MODEL@CUT, or MODEL to cut it where the "
                    "receiver is cut. Repeatable.")  # fmt: skip
@@ -115,7 +117,8 @@ def _audit_pair(
         "stitch": options["stitch"],
         "freeze": options["freeze"],
         "seeds": range(options["seeds"]),
-        "interventions": _interventions(options["interventions"]),
+        "interventions": _choices("interventions", options["interventions"]),
+        "mixtures": _choices("mixtures", options["mixtures"]),
         "controls": registry_of("controls").many(options["controls"] or DEFAULT_CONTROLS),
         "audits": chosen_audits(options["audits"]),
     }
@@ -135,12 +138,12 @@ def _audit_pair(
     return audited, as_result
 
 
-def _interventions(given: tuple[str, ...]) -> list[Intervention | str] | None:
+def _choices(kind: str, given: tuple[str, ...]) -> list[Any] | None:
     """None leaves the choice to the audit; `default` depends on the samples, which are not there yet."""
-    registry = registry_of("interventions")
+    registry = registry_of(kind)
     words = registry.several(given)
     if "none" in words and len(words) > 1:
-        raise click.UsageError("Expected --interventions to be none, or names, but got both.")
+        raise click.UsageError(f"Expected --{kind} to be none, or names, but got both.")
     if not words:
         return None
     return [word if word == "default" else registry.make(word) for word in words if word != "none"]

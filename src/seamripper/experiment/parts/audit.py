@@ -18,7 +18,7 @@ from seamripper.experiment.expansion import (
     pair_content,
     pair_labels,
 )
-from seamripper.experiment.identity import AUDITS, CONTROLS, INTERVENTIONS
+from seamripper.experiment.identity import AUDITS, CONTROLS, INTERVENTIONS, MIXTURES
 from seamripper.experiment.images import as_bytes, is_image
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, cuts_of, figure_row, groups_of, training_cost
@@ -51,16 +51,18 @@ FIGURES = {
     "own_answers_by_chance": "of these by chance",
     "recovered": "recovered of what the receiver does above chance",
     "margin": "margin over the best control that should fail",
+    "deciding_audit": "audit that decided",
     "decided_by": "decided by",
     "agreement": "agreement with the receiver there",
     "kept": "kept there of the control's agreement beyond chance",
+    "excess": "largest excess of departures on mixtures over the control's",
     "score": "place between nothing learnt (0) and the control (1) where it departs most",
 }
 """The figures of a judgement in words, in the order of the argument."""
 
 
 class AuditPart(Pairs, Part):
-    """An audit of every pair at every cut: controls, conflict set or interventions, and the judgement.
+    """An audit of every pair at every cut: controls, conflict set or interventions, mixtures, and the judgement.
 
     `others` names networks trained as the receiver was: of each, those seeds that neither side has.
 
@@ -78,6 +80,7 @@ class AuditPart(Pairs, Part):
     freeze: Literal["all", "weights"] = "all"
     conflict: Word | Data | None = None
     interventions: Words | None = None
+    mixtures: Words = ("default",)
     others: Words = ()
     controls: Some | None = None
     audits: Some = ("all",)
@@ -148,6 +151,7 @@ class AuditPart(Pairs, Part):
             "stitch": stitch,
             "freeze": self.freeze,
             "interventions": None if changes is None else words(INTERVENTIONS, changes, ("default", "none")),
+            "mixtures": words(MIXTURES, self.mixtures or ("none",), ("default", "none")),
             "controls": words(CONTROLS, controls),
             "audits": words(AUDITS, self.audits, ("all",)),
         }, files
@@ -183,6 +187,7 @@ class AuditPart(Pairs, Part):
             test,
             conflict=conflict,
             interventions=changes,
+            mixtures=list(map(worker.word, content["mixtures"])),
             others=[worker.half(other, content["receiver_cut"], fit) for other in content["others"]],
             matching=worker.matching(content["matching"]),
             stitch=worker.stitch(content["stitch"]),
@@ -318,6 +323,7 @@ def cues_of(record: Mapping[str, Any]) -> str:
     """How an audit has set cues that agree in the data against each other."""
     ways = ["a conflict set"] if "conflict" in record["record"]["data"] else []
     ways += ["interventions"] if record["record"]["interventions"] else []
+    ways += ["mixtures"] if "mixing" in record["verdicts"] else []
     return f"with {' and '.join(ways)}" if ways else "with nothing on which cues disagree"
 
 
@@ -362,6 +368,8 @@ def setting(record: Mapping[str, Any]) -> Iterator[str]:
     against = [f"conflict set: {data['conflict']}"] if "conflict" in data else []
     against += [f"interventions: {', '.join(record['interventions'])}"] if record["interventions"] else []
     yield "; ".join(against) or "neither a conflict set nor interventions"
+    if record.get("mixtures"):
+        yield f"mixtures: {', '.join(record['mixtures'])}"
     yield f"data: {'; '.join(dict.fromkeys(samples['source'] for samples in record['data'].values()))}"
     stitch = record["stitch"] if isinstance(record["stitch"], str) else record["stitch"]["name"]
     matching, training = record["matching"], record["matching"].get("training")
