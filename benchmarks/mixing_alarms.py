@@ -46,7 +46,8 @@ def main() -> None:
         p = sum(verdict.p is not None and verdict.p < MOST for verdict in verdicts)
         print(
             f"{others} other seeds, sender {kind:10}  n {len(verdicts):3}  no {answers['no']:3}  "
-            f"yes {answers['yes']:3}  unknown {answers['unknown']:3}  p < 0.05 {p:3}  largest excess {largest[0]:.3f} … {largest[-1]:.3f}"
+            f"yes {answers['yes']:3}  unknown {answers['unknown']:3}  p < 0.05 {p:3}  "
+            f"largest excess {largest[0]:.3f} … {largest[-1]:.3f}"
         )
     same = [verdict for (_, kind), verdicts in said.items() if kind == "digit" for verdict in verdicts]
     alarms = sum(verdict.answer == "no" for verdict in same)

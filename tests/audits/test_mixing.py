@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from seamripper.audits import Evidence, Verdict
 from seamripper.audits.departure import FEWEST
 from seamripper.audits.mixing import STILL_SURE, Mixing, choices_of, sureness
+from seamripper.audits.mixing_map import coverage, listening
 from seamripper.audits.mixing_reading import TOLERANCE, Pairs
 from seamripper.audits.mixtures import chosen_mixtures
 from seamripper.controls import Case, controls
@@ -136,6 +137,23 @@ def test_masks_shrink_until_the_receiver_is_sure() -> None:
     assert looks["columns"]["receiver_sure"] >= STILL_SURE
     assert looks["columns"]["strength"] == 1.0
     assert looks["segment?share=0.97"]["receiver_sure"] >= STILL_SURE
+
+
+def test_maps_of_where_networks_listen() -> None:
+    """A network that follows the other input if its first columns come from there listens to the first columns."""
+    test = planted.cues(60, agree=True)
+    pairs = Pairs(test, test)
+    segment = chosen_mixtures("segment", test)[0]
+    covered = coverage(segment, pairs, strength=1.0, seed=0)
+    assert covered.shape == (60, 1, 8)
+    assert covered.sum(2).ravel().tolist() == [4.0] * 60
+    first = np.where(covered[:, 0, 0] > 0, -1, 1).astype(np.int8)
+    (shares,) = listening(first, covered)
+    assert shares[0] == 1.0
+    assert shares[-1] == 0.0
+    images = Samples("x", torch.zeros(5, 3, 20, 4), torch.arange(5) % 2, torch.arange(5), classes=2)
+    rectangle = chosen_mixtures("rectangle", images)[0]
+    assert coverage(rectangle, Pairs(images, images), strength=1.0, seed=0).shape == (5, 7, 4)
 
 
 def test_what_is_missing_is_said() -> None:
@@ -305,4 +323,11 @@ def test_a_local_cue_in_images_that_no_intervention_knows() -> None:
     # The mark is in the surround, and the digit in the centre.
     assert verdicts["mark"].figures["decided_by"] == "centre"
     assert verdicts["mark"].effect.value > verdicts["digit"].effect.value + 0.1
+    # Seven by seven cells: the receiver listens where the digit is, the sender in the top rows.
+    places = {who: np.array(verdicts["mark"].figures["places"][who]) for who in ("receiver", "stitched")}
+    assert places["receiver"].shape == (7, 7)
+    assert places["stitched"][0].mean() > places["stitched"][4].mean() + 0.1
+    assert places["receiver"][4].mean() > places["receiver"][0].mean() + 0.1
+    follows = verdicts["mark"].figures["looks"]["centre"]["follows"]
+    assert follows["receiver"] > 0.9 > 0.1 > follows["stitched"]
     assert "3 channels" in verdicts["mark"].figures["skipped"]["chrominance"]

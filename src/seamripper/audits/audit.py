@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from seamripper._doors import require, require_function
 from seamripper._files import atomic
 from seamripper._notebook import card, line, one_line, short, table
@@ -260,3 +262,18 @@ def deciding_set(
     changes = chosen_interventions("default" if interventions is None else interventions, test)
     (change,) = [change for change in changes if change.label == name]
     return name, change.apply(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
+
+
+def deciding_mixtures(
+    audited: Audited, test: Samples, audits: Sequence[Audit], mixtures: Sequence[Mixture | str] | Mixture | str | None
+) -> tuple[Samples, Samples, Samples] | None:
+    """The pairs that told most in the audit `mixing`, and their mixtures, row by row; None without its verdict."""
+    pairs = audited.verdicts["mixing"].figures["pairs"] if "mixing" in audited.verdicts else ()
+    if not pairs:
+        return None
+    (chosen,) = [audit for audit in audits if isinstance(audit, Mixing)]
+    members = chosen_mixtures("default" if mixtures is None else mixtures, test)
+    (mixture,) = [member for member in members if member.label == pairs[0]["mixture"]]
+    rows = {number: row for row, number in enumerate(test.ids.tolist())}
+    a, b = (test.take(torch.tensor([rows[pair[side]] for pair in pairs])) for side in ("a", "b"))
+    return a, b, mixture.apply(a, b, strength=pairs[0]["strength"], seed=chosen.seed)

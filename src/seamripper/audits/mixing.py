@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from seamripper.audits.base import Audit, Evidence, Verdict, match_of, same_information
 from seamripper.audits.departure import FEWEST, Choices
 from seamripper.audits.interventions.draws import partners
+from seamripper.audits.mixing_map import maps
 from seamripper.audits.mixing_reading import Look, Pairs, Reading, sentence
 from seamripper.audits.mixtures.base import Mixture
 from seamripper.cut.split import Split
@@ -38,9 +40,9 @@ class Mixing(Audit):
     the receiver is sure on 30 % of the pairs.
 
     "no" (it follows something else) if the interval of the largest excess, which holds for all families at once, lies
-    above `TOLERANCE`. "yes" if no family has an excess above it, or above a tenth of an untrained sender's, and if in
-    some family an untrained sender does depart, while this one stays surely below half of that. If there is no
-    untrained sender, the control with planted departures takes its place.
+    above `TOLERANCE`. "yes" if no family has an excess that is surely above 0 and larger than that, or than a tenth of
+    an untrained sender's, and if in some family an untrained sender does depart, while this one stays surely below half
+    of that. If there is no untrained sender, the control with planted departures takes its place.
     """
 
     name = "mixing"
@@ -108,6 +110,14 @@ class Mixing(Audit):
             raise InapplicableError(f"Nothing was mixed: {why}.")
         return looks, skipped
 
+    def _places(self, reading: Reading, pairs: Pairs) -> dict[str, Any] | None:
+        """The map of where receiver and stitched network listen; None if no family has masks that are places."""
+        for k, mixture in enumerate(reading.mixtures):
+            if mixture.local:
+                networks = {"receiver": reading.receiver[:, k], "stitched": reading.choices["sender"][0, :, k]}
+                return maps(mixture, pairs, networks, strength=reading.strengths[k], seed=self.seed)
+        return None
+
     def _strength(
         self, mixture: Mixture, networks: Sequence[Split | Match], pairs: Pairs, sure: float
     ) -> tuple[float, list[Tensor]]:
@@ -139,6 +149,7 @@ class Mixing(Audit):
             "n": len(pairs),
             "looks": {label: reading.look(k) for k, label in enumerate(reading.labels)},
             "pairs": reading.telling_pairs(pairs),
+            "places": self._places(reading, pairs),
             "skipped": dict(skipped),
         }
         controls = {name: reading.departures(name, decided) for name in (reading.control, "random_sender")}

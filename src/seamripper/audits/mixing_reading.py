@@ -112,7 +112,8 @@ class Reading:
         if self.excess.low[self.excess.largest] > TOLERANCE:
             return "no"
         allowed = np.maximum(TOLERANCE, SMALL * self.different.value)
-        quiet = not (self.excess.value > allowed)[self.excess.counts].any()
+        above = (self.excess.value > allowed) & (self.excess.low > 0)
+        quiet = not above[self.excess.counts].any()
         return "yes" if quiet and self.tested.any() else "unknown"
 
     @property
@@ -153,8 +154,10 @@ class Reading:
             name: float(np.abs(chosen[:, mine, k]).mean()) if len(chosen) and mine.any() else math.nan
             for name, chosen in self.choices.items()
         }
+        follows = {"receiver": _follows(self.receiver[:, k]), "stitched": _follows(self.choices["sender"][:, :, k])}
         return {
             "mixes": self.mixtures[k].words,
+            "follows": follows,
             "strength": self.strengths[k],
             "receiver_sure": float(mine.mean()),
             "pairs": int(self.excess.pairs[k]),
@@ -189,6 +192,12 @@ class Reading:
             }
             for row in rows
         ]
+
+
+def _follows(choices: Choices) -> float:
+    """Of the mixtures on which a network is sure, the share on which it names the input that the part is from."""
+    sure = int((choices != 0).sum())
+    return float((choices < 0).sum() / sure) if sure else math.nan
 
 
 def planted(control: Choices) -> Choices:

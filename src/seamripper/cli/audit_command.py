@@ -106,7 +106,7 @@ def _audit_pair(
     sender: str, receiver: str, options: dict[str, Any], watch: Watcher
 ) -> tuple[sr.Audited, Callable[[Path], Single]]:
     """The audit, and how it is kept in a folder as the result of a study."""
-    from seamripper.audits import DEFAULT_CONTROLS, chosen_audits, deciding_set, matching_of
+    from seamripper.audits import DEFAULT_CONTROLS, chosen_audits, deciding_mixtures, deciding_set, matching_of
     from seamripper.experiment.single import audit_result
 
     # Words first: a slip of the pen must not wait for data to be fetched.
@@ -133,7 +133,8 @@ def _audit_pair(
 
     def as_result(folder: Path) -> Single:
         decided = deciding_set(audited, test, conflict, choices["audits"], choices["interventions"])
-        return audit_result(folder, audited, half, decided)
+        mixed = deciding_mixtures(audited, test, choices["audits"], choices["mixtures"])
+        return audit_result(folder, audited, half, decided, mixed=mixed)
 
     return audited, as_result
 

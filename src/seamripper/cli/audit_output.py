@@ -73,10 +73,17 @@ def _show_sets(verdict: sr.Verdict) -> None:
 
 def _show_looks(verdict: sr.Verdict) -> None:
     figures = verdict.figures
-    columns = ["receiver sure", "pairs", "departure", f"of {figures['control']}", "excess", "of a different sender"]
-    keys = ("receiver_sure", "pairs", "departure", "control", "excess", "different")
+    columns = [
+        *("pairs", "receiver follows it", "stitched follows it"),
+        *("departure", f"of {figures['control']}", "excess", "of a different sender"),
+    ]
+    keys = ("departure", "control", "excess", "different")
     rows = [
-        [name, "decided" if name == figures["decided_by"] else "", *(_figure(look[key]) for key in keys)]
+        [
+            *(name, "decided" if name == figures["decided_by"] else "", str(look["pairs"])),
+            *(_figure(look["follows"][who]) for who in ("receiver", "stitched")),
+            *(_figure(look[key]) for key in keys),
+        ]
         for name, look in figures["looks"].items()
     ]
     title = "Where two inputs are mixed: how often another input is named than the receiver names; both are sure"

@@ -33,6 +33,8 @@ class Mixture(Choice):
     """The inputs that it is for."""
     strengths: ClassVar[tuple[float, ...]] = (1.0,)
     """How large the mask may be, as a share of its usual size, the largest first."""
+    local: ClassVar[bool] = False
+    """Whether its masks are places, so that a map of what a network listens to can be drawn from them."""
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     """The options of each member of the family that `default` stands for."""
 

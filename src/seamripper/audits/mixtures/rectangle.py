@@ -31,6 +31,7 @@ class Rectangle(Mixture):
     name = "rectangle"
     about = "a rectangle"
     forms = ("image",)
+    local = True
     strengths = (1.0, 0.7, 0.4)
     variants = ({"size": "small"}, {"size": "large"})
 

@@ -27,6 +27,7 @@ class Segment(Mixture):
     name = "segment"
     about = "a stretch of time or of neighbouring columns"
     forms = ("wave", "vector", "sequence")
+    local = True
     strengths = (1.0, 0.6, 0.3)
     between = {"share": (0, 1)}
 
