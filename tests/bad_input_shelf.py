@@ -136,6 +136,7 @@ STUDIES = {
     "audit": AUDIT + 'audits = ["margn"]\n',
     "audit-control": AUDIT + 'controls = ["shuffeled"]\n',
     "intervention": AUDIT + 'interventions = ["grayscale"]\n',
+    "mixture": AUDIT + 'mixtures = ["rectangel"]\n',
     "audit-seeds": AUDIT + "seeds = []\n",
     "audit-matching": AUDIT + 'matching = "tsk"\n',
     "functional-matching": FUNCTIONAL + 'matchings = ["drect"]\n',

@@ -11,6 +11,7 @@ import pytest
 
 from seamripper.audits import audits
 from seamripper.audits.interventions import interventions
+from seamripper.audits.mixtures import mixtures
 from seamripper.benchmark import BenchSet, bench_tests
 from seamripper.benchmark.contestants import choose
 from seamripper.cli import cli
@@ -79,7 +80,7 @@ def test_the_glossary_has_every_public_kind_of_thing() -> None:
     text = (ROOT / "docs" / "glossary.md").read_text()
     for word in ("Model", "Samples", "Match", "Comparison", "Estimate", "Experiment", "Store", "Training", "Paired"):
         assert f"**{word}" in text, word
-    for registry in (stitches, matchings, measures, controls, interventions, audits, engines, bench_tests):
+    for registry in (stitches, matchings, measures, controls, interventions, mixtures, audits, engines, bench_tests):
         assert f"**{registry.what.capitalize()}" in text, registry.what
     for name, part in parts.items():
         assert not part.asked_for or f"[[{name}]]" in text, name

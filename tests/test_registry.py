@@ -12,6 +12,7 @@ import pytest
 from seamripper._options import read_options
 from seamripper.audits import audits
 from seamripper.audits.interventions import interventions
+from seamripper.audits.mixtures import mixtures
 from seamripper.benchmark import bench_tests
 from seamripper.controls import controls
 from seamripper.data import datasets
@@ -30,6 +31,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
     "interventions": interventions,
     "matching": matchings,
     "measures": measures,
+    "mixtures": mixtures,
     "models": sources,
     "networks": architectures,
     "stitches": stitches,

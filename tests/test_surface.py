@@ -13,6 +13,7 @@ import pytest
 import seamripper
 from seamripper.audits import Audit, audits
 from seamripper.audits.interventions import Intervention, interventions
+from seamripper.audits.mixtures import mixtures
 from seamripper.benchmark import bench_tests
 from seamripper.controls import Control, controls
 from seamripper.data import DataSet, datasets
@@ -53,7 +54,7 @@ PUBLIC = [
     "train",
 ]
 PACKAGES = (
-    *("activations", "audits", "audits.interventions", "controls"),
+    *("activations", "audits", "audits.interventions", "audits.mixtures", "controls"),
     *("benchmark", "comparing", "cut", "data", "matching", "measures", "models", "stitches"),
 )
 
@@ -134,7 +135,7 @@ def test_the_lists_of_the_packages_are_true(package: str) -> None:
 
 
 def plug_ins() -> list[type]:
-    registries = (stitches, matchings, measures, datasets, controls, interventions, audits, bench_tests)
+    registries = (stitches, matchings, measures, datasets, controls, interventions, mixtures, audits, bench_tests)
     return [cls for registry in registries for cls in registry.values()]
 
 

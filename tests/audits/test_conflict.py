@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from seamripper.audits.agreement import Agreement
 from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, SetReading, kept_and_position
 from seamripper.audits.interventions.base import Intervention
 from seamripper.audits.interventions.inputs import Kind
-from seamripper.controls import Case, controls
+from seamripper.controls import Case, Control, Counterpart, Known, controls
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.cut import Split, split
 from seamripper.data import Samples
@@ -85,6 +86,19 @@ class Nothing(Dropped):
 
     def change(self, samples: Samples, *, seed: int) -> Inputs:
         return samples.batch(slice(None)).clone()
+
+
+@dataclass(frozen=True)
+class Follower(Control):
+    """A random sender that happens to hold all that the receiver holds."""
+
+    name: ClassVar[str] = "random_sender"
+    about: ClassVar[str] = "the receiver itself"
+    known: ClassVar[Known] = "nothing"
+
+    def counterparts(self, case: Case) -> Iterator[Counterpart]:
+        """The receiver."""
+        yield Counterpart("follower", 0, case.receiver, case.fit, case.test)
 
 
 def put(sender: Split, *, audit: Conflict | None = None, controls: Any = ("self", "random_sender"), **more: Any) -> Any:
@@ -169,6 +183,19 @@ def test_the_set_with_the_largest_departure_decides_as_it_stands_to_the_controls
     powerless = told("powerless", weight=0.9, kept=0.8, nothing=0.85)
     assert (mild.tells, clear.tells, powerless.tells) == (True, True, False)
     assert not told("broken", weight=0.4, kept=0.1, nothing=0.0).stable
+
+
+def test_a_sender_far_below_the_control_departs_whatever_an_untrained_one_does() -> None:
+    powerless = told("powerless", weight=0.9, kept=0.3, nothing=0.95)
+    assert (powerless.tells, powerless.far_below) == (False, True)
+    assert not told("near", weight=0.9, kept=0.48, nothing=0.95).far_below
+    assert not told("broken", weight=0.4, kept=0.1, nothing=0.95).far_below
+    # On the whole audit: with an untrained sender that follows the receiver as the control does.
+    other = put(network("second", 1), conflict=CONFLICT, controls=("self", Follower()))
+    assert other.figures["nothing"] > 1 - POWER
+    assert other.answer == "no"
+    assert "It follows something else." in other.sentence
+    assert put(network("first", 1), conflict=CONFLICT, controls=("self", Follower())).answer == "unknown"
 
 
 def test_the_best_of_the_untrained_networks_is_what_a_sender_must_beat() -> None:

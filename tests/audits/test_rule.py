@@ -54,6 +54,53 @@ def test_each_case_has_its_answer(make: Any, sender: Any, said: Any, controls: A
     assert "What would change this: " in str(found)
 
 
+SET, CHANGES = "conflict set", "greyscale"
+
+
+@pytest.mark.parametrize(
+    ("by_conflict", "where", "by_mixing", "power", "expected", "audit"),
+    [
+        # Mixing alone decides, whether an untrained sender works as well or not.
+        (None, "", "no", False, DIFFERENT, "mixing"),
+        (None, "", "yes", True, SAME, "mixing"),
+        (None, "", "unknown", True, NOISE, None),
+        # A departure on either is a departure; the conflict set is named first.
+        ("no", SET, "yes", True, DIFFERENT, "conflict"),
+        ("yes", SET, "no", True, DIFFERENT, "mixing"),
+        ("no", SET, "no", True, DIFFERENT, "conflict"),
+        ("unknown", SET, "yes", True, SAME, "mixing"),
+        ("yes", SET, "unknown", True, SAME, "conflict"),
+        # Interventions know a few cues: they do not decide against what mixing says.
+        ("no", CHANGES, "yes", True, SAME, "mixing"),
+        ("no", CHANGES, "unknown", True, DIFFERENT, "conflict"),
+        ("yes", CHANGES, "unknown", True, NOISE, None),
+        ("yes", CHANGES, "unknown", False, SAME, "conflict"),
+        ("yes", CHANGES, "no", True, DIFFERENT, "mixing"),
+        ("unknown", CHANGES, "unknown", True, NOISE, None),
+    ],
+)
+def test_conflict_and_mixing_together(
+    make: Any, by_conflict: Any, where: str, by_mixing: Any, power: bool, expected: str, audit: str | None
+) -> None:
+    figures = {"decided_by": "centre", "power": power}
+    verdicts = {"mixing": Verdict("mixing", "?", by_mixing, FIGURE, {}, FIGURE, "Mixing says so.", 0.01, figures)}
+    if by_conflict is not None:
+        said = {"score": FIGURE, "decided_by": where}
+        verdicts["conflict"] = Verdict(
+            "conflict", "?", by_conflict, FIGURE, {}, FIGURE, "Conflict says so.", None, said
+        )
+    evidence = make.planted(WORKING, self=[0.95, 0.95, 0.95], random_sender=NOISY)
+    found = judge(evidence, verdicts)
+    assert found.conclusion == expected
+    assert found.figures.get("deciding_audit") == audit
+    if audit is not None:
+        assert found.reason == f"{audit.capitalize()} says so."
+    else:
+        assert "Mixing says so." in found.reason
+    if found.conclusion == DIFFERENT and audit == "mixing":
+        assert "mixtures 'centre'" in found.experiment
+
+
 def test_nothing_is_called_the_same_on_task_accuracy_alone(make: Any) -> None:
     perfect = judgement(make, [1.0, 1.0, 1.0], None, random_sender=CHANCE, clustered_noise=CHANCE)
     assert perfect.conclusion == UNKNOWN

@@ -168,6 +168,7 @@ def test_by_default_it_does_what_the_library_does(
     assert {one.name for one in asked.pop("audits")} == set(audits)
     assert (tuple(asked.pop("seeds")), tuple(asked.pop("others"))) == (usual["seeds"], ())
     assert asked.pop("watch")
+    assert asked.pop("mixtures") == [usual["mixtures"]]
     assert asked == {name: usual[name] for name in asked}
     assert asked["matching"] == MATCHING
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 COMMANDS = ("activations", "audit", "check", "compare", "cuts", "demo", "list", "measure", "stitch", "train")
 
 WHAT = (
-    *["data", "models", "stitches", "matchings", "measures", "controls", "interventions", "audits", "engines", "parts"],
+    *["data", "models", "stitches", "matchings", "measures", "controls", "interventions", "mixtures", "audits"],
+    *["engines", "parts"],
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import seamripper as sr
 from in_process import InProcess
 from seamripper._files import load_tensors
 from seamripper.audits.interventions import interventions
+from seamripper.audits.mixtures import mixtures
 from seamripper.experiment import Experiment, Store, parts, run
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.images import as_bytes
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.parts.audit import audit_output
 from seamripper.experiment.plan import expand
+from seamripper.experiment.result import Result
 from seamripper.experiment.worker import Worker
 from seamripper.matching import Direct
 
@@ -51,6 +54,11 @@ seeds = [0]
 """
 SET = 'conflict = "digits/digit"\naudits = ["conflict?n=60&seed=3"]\n'
 CHANGED = 'interventions = ["greyscale", "hue_rotation?degrees=90"]\naudits = ["conflict?n=50&seed=5", "margin"]\n'
+MIXED = """
+audits = ["mixing?n=300&seed=2"]
+mixtures = ["rectangle?size=large", "mean"]
+data = { name = "digits/correlated", n = 120, n_test = 300 }
+"""
 WITHOUT = 'audits = ["margin"]\n'
 
 
@@ -217,3 +225,53 @@ def test_they_are_in_the_store(tmp_path: Path) -> None:
         (entry,) = [entry for entry in store.results() if entry.kind == "audit"]
         tensors, _ = load_tensors(store.tensors.get(entry.tensors["examples"]), kind="examples")
     assert len(tensors["images"]) == entry.record["examples"]["n"]
+
+
+def test_of_the_mixtures_that_told_most(bench: Bench) -> None:
+    """The pairs are test samples, the mixture is made of them, and both networks say of it what the verdict says."""
+    job, found = bench.audit(MIXED)
+    tensors, about = load_tensors(bench.worker.tensors.get(found.tensors["mixtures"]), kind="mixtures")
+    assert about == {"key": job.key}
+    figures = found.record["verdicts"]["mixing"]["figures"]
+    pairs = figures["pairs"]
+    assert set(figures["looks"]) == {"rectangle?size=large", "mean"}
+    assert found.record["record"]["mixtures"] == ["rectangle?size=large", "mean"]
+    assert 0 < len(pairs) == len(tensors["m"]) <= 12
+    test = sr.load_data("digits/correlated", "test", n=300)
+    rows = {number: row for row, number in enumerate(test.ids.tolist())}
+    a, b = (test.take(torch.tensor([rows[pair[side]] for pair in pairs])) for side in "ab")
+    assert torch.equal(tensors["a"], a.inputs)
+    assert torch.equal(tensors["b"], b.inputs)
+    mixed = mixtures.make(pairs[0]["mixture"]).apply(a, b, strength=pairs[0]["strength"], seed=2)
+    assert torch.equal(tensors["m"], as_bytes(mixed.batch(slice(None)), mixed))
+    theirs, ours = bench.answers(job, mixed)
+    assert theirs.tolist() == [pair["receiver"] for pair in pairs]
+    assert ours.tolist() == [pair["stitched"] for pair in pairs]
+    assert bench.answers(job, a)[0].tolist() == [pair["answers"][0] for pair in pairs]
+    assert found.record["examples"] is None
+
+
+def test_the_section_shows_the_looks_the_pairs_and_where_each_listens(bench: Bench) -> None:
+    job, found = bench.audit(MIXED)
+    result = Result(job.key, "audit", "done", json.loads(json.dumps(found.record)), found.tensors, job.labels)
+
+    class Results:
+        def of(self, kind: str) -> list[Result]:
+            return [result] if kind == "audit" else []
+
+        def tensor(self, result: Result, role: str, kind: str) -> dict[str, Any] | None:
+            name = result.tensors.get(role)
+            return None if name is None else load_tensors(bench.worker.tensors.get(name), kind=kind)[0]
+
+    section = next(s for s in parts["audit"].sections(Results()) if s.name == "mixing")
+    looks, images, receiver, stitched = section.figures
+    assert [row[0] for row in looks.rows] == ["a large rectangle", "the mean of each channel"]
+    assert looks.caption == found.record["verdicts"]["mixing"]["sentence"]
+    assert [name for name, _ in images.rows] == ["an input", "another", "their mixture"]
+    pairs = found.record["verdicts"]["mixing"]["figures"]["pairs"]
+    assert all(len(pictures) == len(pairs) for _, pictures in images.rows)
+    apart = [pair["receiver"] != pair["stitched"] for pair in pairs]
+    assert [picture.apart for picture in images.rows[2][1]] == apart
+    assert receiver.title.startswith("Where the receiver listens")
+    assert stitched.title.startswith("Where the stitched network listens")
+    assert len(receiver.cells) == len(stitched.cells) == 7

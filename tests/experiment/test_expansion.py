@@ -709,6 +709,7 @@ def test_a_file_that_is_not_python(tmp_path: Path) -> None:
         ({"stitch": stitching(controls=("other_seed",))}, ExperimentError, "a [[stitch]] with pairing = 'others'."),
         ({"audit": auditing(controls=("slef",))}, ExperimentError, "There is no control 'slef': did you mean 'self'"),
         ({"audit": auditing(audits=("rnak",))}, ExperimentError, "There is no audit 'rnak': did you mean 'rank'"),
+        ({"audit": auditing(mixtures=("rectangel",))}, ExperimentError, "did you mean 'rectangle'"),
         ({"audit": auditing(interventions=("hue_rotatoin",))}, ExperimentError, "did you mean 'hue_rotation'"),
         ({"compare": comparing(measures=("linear_cak",))}, MeasureError, "did you mean 'linear_cka'"),
         ({"compare": comparing(measures=("linear_cka", "svcca?dms=2"))}, MeasureError, "did you mean 'dims'?"),
@@ -907,6 +908,8 @@ AUDITED = [
     {"conflict": "digits/colour-only"},
     {"interventions": ("greyscale",)},
     {"interventions": ()},
+    {"mixtures": ("centre",)},
+    {"mixtures": ()},
     {"controls": ("self",)},
     {"audits": ("rank",)},
     {"seeds": (0, 1)},
@@ -978,7 +981,7 @@ FIELDS = {
     "pass": "sender receiver sender_cuts receiver_cuts measures data n rule parts threads part",
     "compare": "sender receiver sender_cuts receiver_cuts measures data n rule parts threads",
     "audit": "sender sender_cut receiver receiver_cut others fit test n n_test conflict matching stitch freeze "
-    "interventions controls audits seeds threads",
+    "interventions mixtures controls audits seeds threads",
     "pictures": "sender sender_cut receiver receiver_cut fit test n n_test images stitch matching seed threads",
 }
 

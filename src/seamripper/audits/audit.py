@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from seamripper._doors import require, require_function
 from seamripper._files import atomic
 from seamripper._notebook import card, line, one_line, short, table
@@ -16,7 +18,9 @@ from seamripper._request import with_arguments_of
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.conflict import Conflict
 from seamripper.audits.interventions import Intervention, chosen_interventions
-from seamripper.audits.rule import DIFFERENT, SAME, Judgement, judge
+from seamripper.audits.mixing import Mixing
+from seamripper.audits.mixtures import Mixture, chosen_mixtures
+from seamripper.audits.rule import Judgement, judge
 from seamripper.controls import Case, Control, Outcome
 from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.split import Split
@@ -77,9 +81,9 @@ class Audited:
 
     def plot(self) -> Figure:
         """The observed figure and the controls of the verdict that decided, as a matplotlib figure."""
-        # By the rule: the conflict audit if it called the two the same or different; else the accuracies.
-        by_conflict = self.conclusion in (SAME, DIFFERENT) and "decided_by" in self.judgement.figures
-        verdict = self.verdicts.get("conflict" if by_conflict else "margin") or next(iter(self.verdicts.values()), None)
+        # The audit that called the two the same or different; if none did, the accuracies.
+        deciding = self.judgement.figures.get("deciding_audit", "margin")
+        verdict = self.verdicts.get(deciding) or next(iter(self.verdicts.values()), None)
         if verdict is None:
             return plot(Words(self.conclusion, f"No audit applies to this case. {self.judgement.reason}"))
         return verdict.plot()
@@ -128,6 +132,7 @@ class AuditRequest:
     _: KW_ONLY
     conflict: Samples | None = None
     interventions: Sequence[Intervention | str] | Intervention | str | None = None
+    mixtures: Sequence[Mixture | str] | Mixture | str = "default"
     others: Sequence[Split] = ()
     matching: Matching | str = MATCHING
     stitch: Stitch | str = "auto"
@@ -170,9 +175,10 @@ def audit(request: AuditRequest) -> Audited:
     """Match sender to receiver on `fit`, do the same with the controls, run the audits, and judge by one rule.
 
     `conflict` is a set on which cues that agree in `fit` disagree, labelled as in the receiver's training. Without it
-    the built-in `interventions` for this kind of inputs are applied to `test`. `others` are networks trained like the
-    receiver from other seeds, and cut at the same place. `seeds` are the seeds of the stitch and of the controls: they
-    are the units. Calls that share the same `memo`, a dict, compute what they have in common only once.
+    the built-in `interventions` for this kind of inputs are applied to `test`. `mixtures` are the families by which two
+    samples of `test` are mixed, by default all for this kind of inputs. `others` are networks trained like the receiver
+    from other seeds, and cut at the same place. `seeds` are the seeds of the stitch and of the controls: they are the
+    units. Calls that share the same `memo`, a dict, compute what they have in common only once.
     """
     case, skipped = request.case(), dict[str, str]()
     words = request.interventions
@@ -182,8 +188,20 @@ def audit(request: AuditRequest) -> Audited:
         interventions = chosen_interventions(words, case.test.receiver)
     except InapplicableError as e:
         interventions, skipped["interventions"] = (), str(e)
-    evidence = Evidence(case, controls=request.controls, conflict=request.conflict, interventions=interventions)
     audits = chosen_audits(request.audits)
+    mixtures: tuple[Mixture, ...] = ()
+    if any(isinstance(audit, Mixing) for audit in audits):
+        try:
+            mixtures = chosen_mixtures(request.mixtures, case.test.receiver)
+        except InapplicableError as e:
+            skipped["mixtures"] = str(e)
+    evidence = Evidence(
+        case,
+        controls=request.controls,
+        conflict=request.conflict,
+        interventions=interventions,
+        mixtures=mixtures,
+    )
     with seal({"sender": case.sender.model.module, "receiver": case.receiver.model.module}):
         verdicts = _verdicts(evidence, audits, skipped)
         judgement = judge(evidence, verdicts)
@@ -220,6 +238,7 @@ def _record(evidence: Evidence) -> dict[str, Any]:
         "others": [other.as_record() for other in case.others],
         "data": {role: Paired.of(samples).as_record() for role, samples in data.items() if samples is not None},
         "interventions": [intervention.label for intervention in evidence.interventions],
+        "mixtures": [mixture.label for mixture in evidence.mixtures],
         "controls": [control.as_record() for control in evidence.controls.values()],
         "matching": case.matching.as_record(),
         "stitch": case.stitch if isinstance(case.stitch, str) else case.stitch.as_record(),
@@ -247,3 +266,18 @@ def deciding_set(
     changes = chosen_interventions("default" if interventions is None else interventions, test)
     (change,) = [change for change in changes if change.label == name]
     return name, change.apply(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
+
+
+def deciding_mixtures(
+    audited: Audited, test: Samples, audits: Sequence[Audit], mixtures: Sequence[Mixture | str] | Mixture | str | None
+) -> tuple[Samples, Samples, Samples] | None:
+    """The pairs that told most in the audit `mixing`, and their mixtures, row by row; None without its verdict."""
+    pairs = audited.verdicts["mixing"].figures["pairs"] if "mixing" in audited.verdicts else ()
+    if not pairs:
+        return None
+    (chosen,) = [audit for audit in audits if isinstance(audit, Mixing)]
+    members = chosen_mixtures("default" if mixtures is None else mixtures, test)
+    (mixture,) = [member for member in members if member.label == pairs[0]["mixture"]]
+    rows = {number: row for row, number in enumerate(test.ids.tolist())}
+    a, b = (test.take(torch.tensor([rows[pair[side]] for pair in pairs])) for side in ("a", "b"))
+    return a, b, mixture.apply(a, b, strength=pairs[0]["strength"], seed=chosen.seed)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from seamripper._notebook import card, facts, line, table, text_of
 from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.mixtures.base import Mixture
 from seamripper.controls import Case, Control, Known, Outcome, controls as every_control
 from seamripper.data.padding import trim
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.estimate import BySeed, Estimate
 from seamripper.figures import Strip, plot
-from seamripper.matching.match import count_shared, require_inputs
+from seamripper.matching.match import Match, count_shared, require_inputs
 from seamripper.matching.task import require_classes
 from seamripper.registry import Choice, Registry
 
@@ -101,6 +102,7 @@ class Evidence:
         controls: Sequence[Control | str] | Control | str = DEFAULT_CONTROLS,
         conflict: Samples | None = None,
         interventions: Sequence[Intervention] = (),
+        mixtures: Sequence[Mixture] = (),
         outcomes: Mapping[str, Sequence[Outcome]] | None = None,
     ) -> None:
         if conflict is not None:
@@ -108,6 +110,7 @@ class Evidence:
             _require_conflict(case, conflict)
         chosen = every_control.many(controls)
         self.case, self.conflict, self.interventions = case, conflict, tuple(interventions)
+        self.mixtures = tuple(mixtures)
         self.controls: dict[str, Control] = {}
         for control in chosen:
             if control.name in self.controls:
@@ -198,6 +201,22 @@ def chosen_audits(choices: Iterable[Audit | str] | Audit | str) -> tuple[Audit, 
     """The audits that these words name; `all` is every one of them."""
     chosen = audits.many(choices, {"all": lambda: [cls() for cls in audits.values()]})
     return tuple({audit.name: audit for audit in chosen}.values())
+
+
+def same_information(evidence: Evidence, audit: str) -> tuple[Outcome, ...]:
+    """The control with the same information: networks of other seeds if there are any, else the receiver itself."""
+    outcomes = evidence.of("other_seed") or evidence.of("self")
+    if not outcomes:
+        raise InapplicableError(
+            f"The audit {audit!r} compares with the control 'self' or 'other_seed': choose one of them."
+        )
+    return outcomes
+
+
+def match_of(outcome: Outcome) -> Match:
+    """The stitched network of an outcome that has one."""
+    assert outcome.match is not None
+    return outcome.match
 
 
 def figures_of(outcomes: Sequence[Outcome], figure: str = "top1") -> tuple[Estimate, ...]:

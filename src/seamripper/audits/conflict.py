@@ -11,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seamripper.audits.agreement import Agreement, Bootstrap, answers, mean_kappa
-from seamripper.audits.base import Answer, Audit, Evidence, Verdict
+from seamripper.audits.base import Answer, Audit, Evidence, Verdict, match_of, same_information
 from seamripper.controls import Outcome
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.estimate import Estimate, bootstrap, mean_over, proportion
-from seamripper.matching.match import Match
 
 HALF_WAY = 0.5
 """Below this position, a sender is nearer to one that has learnt nothing than to the same-information control."""
 TELLS = 0.5
 """Receiver and control must each keep this share of their answers, beyond chance, or a set shows nothing."""
+FAR_BELOW = 0.5
+"""A sender that surely keeps less than this share of the control's agreement follows something else, whatever one that
+has learnt nothing does."""
 POWER = 0.25
 """A sender that has learnt nothing must lose this share of the control's agreement, or a set cannot tell them apart."""
 
@@ -63,6 +65,11 @@ class SetReading:
         return min(self.stability, self.control) >= TELLS
 
     @property
+    def far_below(self) -> bool:
+        """Whether the sender keeps so little of the control's agreement that no other sender need show more."""
+        return self.stable and self.kept.high < FAR_BELOW
+
+    @property
     def departure(self) -> float:
         """How far the sender departs from the control here, weighted by how much the set can show."""
         return 0.0 if math.isnan(self.position.value) else self.weight * (1 - self.position.value)
@@ -86,7 +93,9 @@ class Conflict(Audit):
 
     "no" (it follows something else) if the interval of the position lies below `HALF_WAY`; "yes" if it lies above, and
     then the set on which senders that have learnt nothing keep least is named as deciding. Otherwise "unknown", as
-    where no set shows anything. Without a control that has learnt nothing κ(nothing) is 0, and "yes" is never said.
+    where no set shows anything. A sender that surely keeps less than `FAR_BELOW` of the control's agreement is answered
+    "no" even where one that has learnt nothing keeps as much as the control. Without a control that has learnt nothing
+    κ(nothing) is 0, and "yes" is never said.
     """
 
     name = "conflict"
@@ -102,13 +111,17 @@ class Conflict(Audit):
             raise InapplicableError(
                 "The sender does not see the inputs, so there are none on which it could follow another cue."
             )
-        control, nothing = _same(evidence), evidence.of("random_sender")
+        control, nothing = same_information(evidence, self.name), evidence.of("random_sender")
         sets, skipped = self._sets(evidence)
         readings = [self._read_set(evidence, name, changed, control, nothing) for name, changed in sets.items()]
         able = [reading for reading in readings if reading.tells] or readings
         telling = min(able, key=lambda reading: (math.isnan(reading.nothing), reading.nothing))
         # Of several with equal departures, the one that can show most.
         worst = max(able, key=lambda reading: (reading.departure, reading is telling, reading.name))
+        if not worst.tells:
+            # No set tells a sender that has learnt nothing from the control, but this one may be far below both.
+            far = [reading for reading in readings if reading.far_below]
+            worst = min(far, key=lambda reading: (reading.kept.value, reading.name), default=worst)
         answer = _answer(worst)
         # The set with the departure shows it; that there is none is shown by the set that would have shown one best.
         decided = telling if answer == "yes" else worst
@@ -156,13 +169,13 @@ class Conflict(Audit):
         else:
             reference = answers(receiver, evidence.case.test.receiver.draw(self.n, seed=self.seed))
         stable = Agreement.of(native, reference).kappa
-        sent = [answers(_match(outcome), changed) for outcome in evidence.observed]
+        sent = [answers(match_of(outcome), changed) for outcome in evidence.observed]
         sender = [Agreement.of(given, native) for given in sent]
         controls = {control[0].control: control, "random_sender": nothing}
         # Both controls with the same information are shown; the sender is judged against one of them.
         controls |= {other: evidence.of(other) for other in ("self", "other_seed") if other not in controls}
         agreements = {
-            key: [Agreement.of(answers(_match(outcome), changed), native) for outcome in outcomes]
+            key: [Agreement.of(answers(match_of(outcome), changed), native) for outcome in outcomes]
             for key, outcomes in controls.items()
         }
         same, blind = agreements[control[0].control], agreements["random_sender"]
@@ -180,21 +193,6 @@ class Conflict(Audit):
             accuracy=mean_over(right).as_share,
             controls={key: _shares(seeds) for key, seeds in agreements.items() if seeds},
         )
-
-
-def _same(evidence: Evidence) -> tuple[Outcome, ...]:
-    """The control with the same information: networks of other seeds if there are any, else the receiver itself."""
-    outcomes = evidence.of("other_seed") or evidence.of("self")
-    if not outcomes:
-        raise InapplicableError(
-            "The audit 'conflict' compares with the control 'self' or 'other_seed': choose one of them."
-        )
-    return outcomes
-
-
-def _match(outcome: Outcome) -> Match:
-    assert outcome.match is not None
-    return outcome.match
 
 
 def _shares(agreements: Sequence[Agreement]) -> tuple[Estimate, ...]:
@@ -222,10 +220,10 @@ def _ratio(a: NDArray[np.float64], b: NDArray[np.float64], n: int) -> Estimate:
 
 
 def _answer(worst: SetReading) -> Answer:
+    if worst.far_below or (worst.tells and worst.position.high < HALF_WAY):
+        return "no"
     if not worst.tells:
         return "unknown"
-    if worst.position.high < HALF_WAY:
-        return "no"
     return "yes" if worst.position.low > HALF_WAY and not math.isnan(worst.nothing) else "unknown"
 
 

@@ -1,18 +1,21 @@
 """The rule: one of five conclusions from the audits of a case. It is written down here and nowhere else.
 
-::
-
-    is the sender the receiver, cut where it is? yes → same information does the stitched network work? no → not
-    stitchable by this stitch: no conclusion did random pairs work as well? yes → interchangeable here, information
-    unknown conflict: does it follow the receiver where the cues disagree? no → different information yes → same
-    information does a control that has learnt nothing (noise, a random sender ...) work as well? yes → interchangeable,
-    but so is noise: no evidence of similarity no → interchangeable here, information unknown
+- Is the sender the receiver, cut where it is? Yes: same information.
+- Does the stitched network work? No: not stitchable by this stitch, no conclusion.
+- Did random pairs work as well? Yes: interchangeable here, information unknown.
+- Does it depart from the receiver where the cues of a conflict set disagree, or where inputs are mixed? Yes: different
+  information. The audit `conflict` on interventions says so as well, unless `mixing` says that it follows the receiver.
+- Does it follow the receiver there? Yes: same information. If `mixing` could tell and did not decide, interventions
+  alone do not.
+- Does a control that has learnt nothing (noise, a random sender ...) work as well? Yes: interchangeable, but so is
+  noise, no evidence of similarity. No: interchangeable here, information unknown.
 
 A stitched network "works" if it recovers the share `WORKS` of the receiver's accuracy above chance, alone or stitched
 to itself. Where the receiver is at chance on the labels, accuracy is unreadable, and the share of the receiver's own
 answers that the stitched network gives, above chance, takes its place. Task accuracy by itself never leads to "same
-information": only the conflict audit can say so, and only where it can tell a sender that has learnt nothing from one
-that has the receiver's information.
+information": only the audits `conflict` and `mixing` can say so, and only where they can tell a sender that is known to
+be different from one that has the receiver's information. "Different information" needs no such sender: a departure far
+below the control is enough.
 """
 
 from __future__ import annotations
@@ -70,7 +73,7 @@ def judge(evidence: Evidence, verdicts: Mapping[str, Verdict]) -> Judgement:
     """The conclusion from the verdicts on a case, by the rule above: the first step that can decide does."""
     figures = {**_figures(evidence), "recovered": _recovery(evidence, evidence.observed)}
     findings = _Findings(evidence, verdicts, figures)
-    for step in (_one_network, _does_not_work, _leaks, _cues_disagree):
+    for step in (_one_network, _does_not_work, _leaks, _departs_or_follows):
         judgement = step(findings)
         if judgement is not None:
             return judgement
@@ -105,20 +108,45 @@ def _leaks(findings: _Findings) -> Judgement | None:
     return Judgement(UNKNOWN, leaks, findings.figures, _NO_LEAK) if leaks else None
 
 
-def _cues_disagree(findings: _Findings) -> Judgement | None:
-    conflict, figures = findings.verdicts.get("conflict"), findings.figures
-    if conflict is None:
-        return None
-    figures |= {"score": conflict.figures["score"], "agreement": conflict.observed, "kept": conflict.effect}
-    figures["decided_by"] = conflict.figures["decided_by"]
-    if conflict.answer == "no":
-        return Judgement(DIFFERENT, conflict.sentence, figures, _fit_there(figures["decided_by"]))
-    return Judgement(SAME, conflict.sentence, figures, _OTHER_CUES) if conflict.answer == "yes" else None
+def _departs_or_follows(findings: _Findings) -> Judgement | None:
+    """What the audits say that put the two networks where they may answer differently."""
+    conflict, mixing = (findings.verdicts.get(name) for name in ("conflict", "mixing"))
+    figures = findings.figures
+    if conflict is not None:
+        figures |= {"score": conflict.figures["score"], "agreement": conflict.observed, "kept": conflict.effect}
+    if mixing is not None:
+        figures["excess"] = mixing.effect
+    for answer in ("no", "yes"):
+        for verdict in (conflict, mixing):
+            if verdict is not None and verdict.answer == answer and not _outweighed(verdict, mixing):
+                figures |= {"deciding_audit": verdict.audit, "decided_by": verdict.figures["decided_by"]}
+                return _decided(verdict, figures)
+    if conflict is not None:
+        figures["decided_by"] = conflict.figures["decided_by"]
+    return None
+
+
+def _outweighed(verdict: Verdict, mixing: Verdict | None) -> bool:
+    """Whether mixing keeps interventions from deciding: they know a few cues, and it looks for any."""
+    if verdict is mixing or mixing is None or verdict.figures["decided_by"] == "conflict set":
+        return False
+    if verdict.answer == "no":
+        return mixing.answer == "yes"
+    return mixing.answer == "no" or (mixing.answer == "unknown" and bool(mixing.figures["power"]))
+
+
+def _decided(verdict: Verdict, figures: Mapping[str, Any]) -> Judgement:
+    where = figures["decided_by"]
+    if verdict.answer == "no":
+        inputs = f"mixtures {where!r}" if verdict.audit == "mixing" else _changed_inputs(where)
+        return Judgement(DIFFERENT, verdict.sentence, figures, _fit_there(inputs))
+    return Judgement(SAME, verdict.sentence, figures, _OTHER_CUES)
 
 
 def _noise_or_unknown(findings: _Findings) -> Judgement:
-    evidence, figures, conflict = findings.evidence, findings.figures, findings.verdicts.get("conflict")
-    undecided = "" if conflict is None else f" {conflict.sentence}"
+    evidence, figures = findings.evidence, findings.figures
+    asked = (findings.verdicts.get(name) for name in ("conflict", "mixing"))
+    undecided = "".join(f" {verdict.sentence}" for verdict in asked if verdict is not None)
     nothing = by_counterpart(evidence.of_kind("nothing"))
     figures |= {name: mean_over(figures_of(outcomes)).as_share for name, outcomes in nothing.items()}
     working = [name for name, outcomes in nothing.items() if _recovery(evidence, outcomes).value >= WORKS]
@@ -183,8 +211,11 @@ _CONFLICT = (
 )
 
 
-def _fit_there(where: str) -> str:
-    inputs = "the conflict set" if where == "conflict set" else f"inputs changed by {where!r}"
+def _changed_inputs(where: str) -> str:
+    return "the conflict set" if where == "conflict set" else f"inputs changed by {where!r}"
+
+
+def _fit_there(inputs: str) -> str:
     return (
         f"a stitch fitted where the cues disagree ({inputs}); if it gives the receiver's answers there, the sender "
         "does hold the information, and this stitch had chosen the shortcut."

@@ -31,7 +31,6 @@ from seamripper.cli.output import print_json, print_written, progress, save_repo
 from seamripper.errors import AuditError, FileError, InapplicableError
 
 if TYPE_CHECKING:
-    from seamripper.audits.interventions import Intervention
     from seamripper.experiment.single import Single
 
 FILE = "audit.json"
@@ -48,6 +47,9 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
 @click.option("--interventions", type=Word("interventions"), multiple=True,
               help="default, none, or names with options: greyscale,hue_rotation?degrees=60. See: seamripper list "
                    "interventions. Repeatable. If left out: none with --conflict, otherwise default.")  # fmt: skip
+@click.option("--mixtures", type=Word("mixtures"), multiple=True, default=("default",), show_default="default",
+              help="How two inputs are mixed for the audit mixing: default, none, or names with options: "
+                   "centre,rectangle?size=large. Repeatable. See: seamripper list mixtures.")  # fmt: skip
 @click.option("--other-seed", "others", multiple=True,
               help="A network trained like the receiver, from another seed: MODEL@CUT, or MODEL to cut it where the "
                    "receiver is cut. Repeatable.")  # fmt: skip
@@ -104,7 +106,7 @@ def _audit_pair(
     sender: str, receiver: str, options: dict[str, Any], watch: Watcher
 ) -> tuple[sr.Audited, Callable[[Path], Single]]:
     """The audit, and how it is kept in a folder as the result of a study."""
-    from seamripper.audits import DEFAULT_CONTROLS, chosen_audits, deciding_set, matching_of
+    from seamripper.audits import DEFAULT_CONTROLS, chosen_audits, deciding_mixtures, deciding_set, matching_of
     from seamripper.experiment.single import audit_result
 
     # Words first: a slip of the pen must not wait for data to be fetched.
@@ -115,7 +117,8 @@ def _audit_pair(
         "stitch": options["stitch"],
         "freeze": options["freeze"],
         "seeds": range(options["seeds"]),
-        "interventions": _interventions(options["interventions"]),
+        "interventions": _choices("interventions", options["interventions"]),
+        "mixtures": _choices("mixtures", options["mixtures"]),
         "controls": registry_of("controls").many(options["controls"] or DEFAULT_CONTROLS),
         "audits": chosen_audits(options["audits"]),
     }
@@ -130,17 +133,18 @@ def _audit_pair(
 
     def as_result(folder: Path) -> Single:
         decided = deciding_set(audited, test, conflict, choices["audits"], choices["interventions"])
-        return audit_result(folder, audited, half, decided)
+        mixed = deciding_mixtures(audited, test, choices["audits"], choices["mixtures"])
+        return audit_result(folder, audited, half, decided, mixed=mixed)
 
     return audited, as_result
 
 
-def _interventions(given: tuple[str, ...]) -> list[Intervention | str] | None:
+def _choices(kind: str, given: tuple[str, ...]) -> list[Any] | None:
     """None leaves the choice to the audit; `default` depends on the samples, which are not there yet."""
-    registry = registry_of("interventions")
+    registry = registry_of(kind)
     words = registry.several(given)
     if "none" in words and len(words) > 1:
-        raise click.UsageError("Expected --interventions to be none, or names, but got both.")
+        raise click.UsageError(f"Expected --{kind} to be none, or names, but got both.")
     if not words:
         return None
     return [word if word == "default" else registry.make(word) for word in words if word != "none"]

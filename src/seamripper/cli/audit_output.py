@@ -31,6 +31,8 @@ def show_audited(audited: sr.Audited) -> None:
     print_table(f"{title}; means [95 % interval]", columns, _control_rows(audited), left=4)
     if "conflict" in audited.verdicts:
         _show_sets(audited.verdicts["conflict"])
+    if "mixing" in audited.verdicts:
+        _show_looks(audited.verdicts["mixing"])
     for line in setting(record):
         print(line)
     for verdict in audited.verdicts.values():
@@ -67,6 +69,26 @@ def _show_sets(verdict: sr.Verdict) -> None:
     title = "Where the cues disagree: agreement with the receiver, weighted by how stable receiver and control are"
     print_table(title, ["set", "", *columns], rows, left=2)
     _show_skipped(verdict.figures["skipped"])
+
+
+def _show_looks(verdict: sr.Verdict) -> None:
+    figures = verdict.figures
+    columns = [
+        *("pairs", "receiver follows it", "stitched follows it"),
+        *("departure", f"of {figures['control']}", "excess", "of a different sender"),
+    ]
+    keys = ("departure", "control", "excess", "different")
+    rows = [
+        [
+            *(name, "decided" if name == figures["decided_by"] else "", str(look["pairs"])),
+            *(_figure(look["follows"][who]) for who in ("receiver", "stitched")),
+            *(_figure(look[key]) for key in keys),
+        ]
+        for name, look in figures["looks"].items()
+    ]
+    title = "Where two inputs are mixed: how often another input is named than the receiver names; both are sure"
+    print_table(title, ["mixture", "", *columns], rows, left=2)
+    _show_skipped(figures["skipped"])
 
 
 def _show_judgement(audited: sr.Audited) -> None:

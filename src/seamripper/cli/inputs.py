@@ -27,6 +27,7 @@ REGISTRIES = {
     "measures": "seamripper.measures:measures",
     "controls": "seamripper.controls:controls",
     "interventions": "seamripper.audits.interventions:interventions",
+    "mixtures": "seamripper.audits.mixtures:mixtures",
     "audits": "seamripper.audits:audits",
     "engines": "seamripper.experiment.engines:engines",
     "parts": "seamripper.experiment:parts",

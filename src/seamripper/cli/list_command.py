@@ -18,6 +18,7 @@ _FACTS = {
     "measures": ("direction", "symmetric", "needs"),
     "controls": ("known",),
     "interventions": ("kind",),
+    "mixtures": ("forms",),
     "parts": ("asked_for",),
 }
 """What the entries of a kind say of themselves in a table."""

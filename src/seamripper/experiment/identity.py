@@ -32,6 +32,7 @@ T = TypeVar("T")
 MATCHINGS, STITCHES = "seamripper.matching:matchings", "seamripper.stitches:stitches"
 CONTROLS, AUDITS = "seamripper.controls:controls", "seamripper.audits:audits"
 INTERVENTIONS = "seamripper.audits.interventions:interventions"
+MIXTURES = "seamripper.audits.mixtures:mixtures"
 """Where registries are: they are imported only when a word of theirs is looked up for the first time."""
 _MOST = 2_000_000
 """Files of a data folder whose changes are looked for: ImageNet has 1,331,167."""

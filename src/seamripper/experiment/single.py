@@ -40,12 +40,14 @@ def audit_result(
     receiver: Split,
     decided: tuple[str, Samples] | None,
     *,
+    mixed: tuple[Samples, Samples, Samples] | None = None,
     names: tuple[str, str] | None = None,
     known: str | None = None,
 ) -> Single:
     """An audit as the job `audit` keeps it, with examples of the set that decided it in the store at `folder`.
 
-    `names` are those of sender and receiver, if not where they came from; `known` is what is known of the sender.
+    `mixed` are the pairs and mixtures that told most. `names` are those of sender and receiver, if not where they came
+    from; `known` is what is known of the sender.
     """
     from seamripper.experiment.parts.audit import audit_output
 
@@ -68,7 +70,7 @@ def audit_result(
         **({} if known is None else {"known": known}),
     }
     job = Job("audit", content, labels)
-    return Single(job, audit_output(audited, receiver, decided, job.key, tensors.put))
+    return Single(job, audit_output(audited, receiver, decided, job.key, tensors.put, mixed=mixed))
 
 
 def comparison_result(comparison: Comparison) -> Single:

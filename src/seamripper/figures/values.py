@@ -189,8 +189,8 @@ class Section:
     switches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     place: int = 100
-    """Where it stands: a page has its sections in the order of their places. Those of seamripper have 10, 20 … 90, and
-    45."""
+    """Where it stands: a page has its sections in the order of their places. Those of seamripper have 10, 20 … 90, 45
+    and 75."""
     folded: bool = False
     """Whether its figures are shown only when asked for."""
 

@@ -5,7 +5,7 @@ from seamripper.matching.class_mapping import ClassMapping
 from seamripper.matching.direct import Direct
 from seamripper.matching.downstream import Downstream
 from seamripper.matching.embedding_mapping import EmbeddingMapping
-from seamripper.matching.evaluate import Functional, answers_of, evaluate, right_of, stitched_answers
+from seamripper.matching.evaluate import Functional, answers_of, answers_of_many, evaluate, right_of, stitched_answers
 from seamripper.matching.many import match_many
 from seamripper.matching.match import Match, match
 from seamripper.matching.regression import Regression
@@ -24,6 +24,7 @@ __all__ = [
     "Task",
     "Training",
     "answers_of",
+    "answers_of_many",
     "evaluate",
     "map_labels",
     "match",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from seamripper.cut.on_data import prove_pair, views_of
 from seamripper.cut.split import Split
 from seamripper.data.padding import trim, trim_pair
 from seamripper.data.paired import Paired, require_samples
-from seamripper.data.samples import Samples, batches_in
+from seamripper.data.samples import Inputs, Samples, batches_in
 from seamripper.errors import DataError, MatchError
 from seamripper.estimate import TELLING, Estimate, over_seeds, paired_estimate, proportion
 from seamripper.matching.match import Match, count_shared, require_inputs
@@ -157,6 +158,42 @@ def stitched_answers(
     answers = torch.cat(parts)
     require_finite(answers, "the end of the stitched network", samples.ids)
     return answers
+
+
+def answers_of_many(
+    networks: Sequence[Split | Match], samples: Samples | Paired, *, batch: int = _BATCH
+) -> list[Tensor]:
+    """What each network, whole or stitched, answers to samples (n, classes); a front that several have is run once."""
+    groups: dict[int, list[int]] = {}
+    for number, network in enumerate(networks):
+        groups.setdefault(id(_front(network)), []).append(number)
+    parts: list[list[Tensor]] = [[] for _ in networks]
+    pair = trim_pair(Paired.of(samples))
+    with torch.no_grad():
+        for numbers in groups.values():
+            front, first = _front(networks[numbers[0]]), networks[numbers[0]]
+            views = views_of(pair, front, first if isinstance(first, Split) else first.receiver)
+            for given, inputs in views.batches(batch):
+                x = front.head(given)
+                for number in numbers:
+                    # A tail that works in place must not change what the next one is given.
+                    passing = x if len(numbers) == 1 else x.clone()
+                    parts[number].append(_answer_from(networks[number], passing, inputs, given))
+    answers = [torch.cat(part) for part in parts]
+    for each in answers:
+        require_finite(each, "the end of a network", samples.ids)
+    return answers
+
+
+def _answer_from(network: Split | Match, x: Tensor, inputs: Inputs, given: Inputs) -> Tensor:
+    if isinstance(network, Match):
+        return network.answer_from(x, inputs, given)
+    answer: Tensor = network.tail(x, network.beside(inputs))
+    return answer
+
+
+def _front(network: Split | Match) -> Split:
+    return network if isinstance(network, Split) else network.sender
 
 
 def _require_answers(answers: object, n: int) -> None:

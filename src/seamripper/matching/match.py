@@ -93,14 +93,23 @@ class Match:
 
     def answer(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
         """What calling the match gives, unsealed: for loops over many batches that are sealed as a whole."""
-        answer: Tensor = self.receiver.tail(self.activations(inputs, sender_inputs), self.receiver.beside(inputs))
+        given = inputs if sender_inputs is None else sender_inputs
+        return self.answer_from(self.sender.head(given), inputs, given)
+
+    def answer_from(self, x: Tensor, inputs: Inputs, sender_inputs: Inputs) -> Tensor:
+        """The answer from the sender's activations `x` on `sender_inputs`: stitches of one sender can share them."""
+        carried = self._carry(x, inputs, sender_inputs)
+        answer: Tensor = self.receiver.tail(carried, self.receiver.beside(inputs))
         return answer
 
     def activations(self, inputs: Inputs, sender_inputs: Inputs | None = None) -> Tensor:
         """What arrives at the receiver's cut: the stitch's activations, made of the sender's."""
-        given, a, b = inputs if sender_inputs is None else sender_inputs, self.sender.cut, self.receiver.cut
+        given = inputs if sender_inputs is None else sender_inputs
+        return self._carry(self.sender.head(given), inputs, given)
+
+    def _carry(self, x: Tensor, inputs: Inputs, given: Inputs) -> Tensor:
+        a, b = self.sender.cut, self.receiver.cut
         require_no_padding(self.stitch, self.layer, a, b, given, inputs)
-        x = self.sender.head(given)
         return self.layer.carry(x, mask_for(self.layer, a, b, x, (given, inputs)))
 
     def save(self, path: str | os.PathLike[str]) -> None:

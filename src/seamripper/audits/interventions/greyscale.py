@@ -10,7 +10,7 @@ from seamripper.audits.interventions.base import Intervention
 from seamripper.audits.interventions.inputs import images
 from seamripper.data.samples import Inputs, Samples
 
-_LUMA = (0.299, 0.587, 0.114)
+LUMA = (0.299, 0.587, 0.114)
 """What each channel counts (ITU-R BT.601)."""
 
 
@@ -30,5 +30,5 @@ class Greyscale(Intervention):
     def change(self, samples: Samples, *, seed: int) -> Inputs:
         """The images in grey."""
         pixels = images(samples, self.name, channels=(3,))
-        grey = torch.einsum("nchw,c->nhw", pixels, torch.tensor(_LUMA).to(pixels))
+        grey = torch.einsum("nchw,c->nhw", pixels, torch.tensor(LUMA).to(pixels))
         return grey[:, None].expand(-1, 3, -1, -1).contiguous()

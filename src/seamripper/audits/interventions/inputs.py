@@ -95,9 +95,14 @@ def tokens(samples: Samples, what: str) -> tuple[Tensor, Tensor]:
             f"{what} needs an `attention_mask` of the shape of `input_ids`, {tuple(ids.shape)}, "
             f"but that of {samples.name} has {tuple(mask.shape)}."
         )
+    return ids, words_in(mask)
+
+
+def words_in(mask: Tensor) -> Tensor:
+    """Which tokens are words (n, t): those that an attention mask leaves, except for the first and the last of them."""
     left = mask.bool()
     before, after = left.cumsum(1), left.flip(1).cumsum(1).flip(1)
-    return ids, left & (before > 1) & (after > 1)
+    return left & (before > 1) & (after > 1)
 
 
 def with_tokens(samples: Samples, changed: Tensor) -> Inputs:

@@ -18,14 +18,14 @@ from seamripper.experiment.expansion import (
     pair_content,
     pair_labels,
 )
-from seamripper.experiment.identity import AUDITS, CONTROLS, INTERVENTIONS
+from seamripper.experiment.identity import AUDITS, CONTROLS, INTERVENTIONS, MIXTURES
 from seamripper.experiment.images import as_bytes, is_image
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, cuts_of, figure_row, groups_of, training_cost
 from seamripper.experiment.parts.control import accuracy_of, controls_section
 from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Data, Pairs, Seeds, Some, Study, Word, Words
-from seamripper.figures import Figure, Histogram, Lines, Picture, Pictures, Section, Series, Sheet, Strip, png
+from seamripper.figures import Figure, Grid, Histogram, Lines, Picture, Pictures, Section, Series, Sheet, Strip, png
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,22 +51,26 @@ FIGURES = {
     "own_answers_by_chance": "of these by chance",
     "recovered": "recovered of what the receiver does above chance",
     "margin": "margin over the best control that should fail",
+    "deciding_audit": "audit that decided",
     "decided_by": "decided by",
     "agreement": "agreement with the receiver there",
     "kept": "kept there of the control's agreement beyond chance",
+    "excess": "largest excess of departures on mixtures over the control's",
     "score": "place between nothing learnt (0) and the control (1) where it departs most",
 }
 """The figures of a judgement in words, in the order of the argument."""
 
 
 class AuditPart(Pairs, Part):
-    """An audit of every pair at every cut: controls, conflict set or interventions, and the judgement.
+    """An audit of every pair at every cut: controls, conflict set or interventions, mixtures, and the judgement.
 
     `others` names networks trained as the receiver was: of each, those seeds that neither side has.
 
     The tensor `examples` holds images of the set that decided the audit `conflict`, with their `labels` and the answers
     of the `receiver` and of the `stitched` network of the first seed: where they disagree first. There is none, and
-    null in the record, where that audit has no verdict or the inputs are no images.
+    null in the record, where that audit has no verdict or the inputs are no images. The tensor `mixtures` holds the
+    pairs of images that told most in the audit `mixing`, `a` and `b`, and their mixtures `m`; what both networks say of
+    them is in its verdict.
     """
 
     name: ClassVar[str] = "audit"
@@ -78,6 +82,7 @@ class AuditPart(Pairs, Part):
     freeze: Literal["all", "weights"] = "all"
     conflict: Word | Data | None = None
     interventions: Words | None = None
+    mixtures: Words = ("default",)
     others: Words = ()
     controls: Some | None = None
     audits: Some = ("all",)
@@ -148,6 +153,7 @@ class AuditPart(Pairs, Part):
             "stitch": stitch,
             "freeze": self.freeze,
             "interventions": None if changes is None else words(INTERVENTIONS, changes, ("default", "none")),
+            "mixtures": words(MIXTURES, self.mixtures or ("none",), ("default", "none")),
             "controls": words(CONTROLS, controls),
             "audits": words(AUDITS, self.audits, ("all",)),
         }, files
@@ -168,13 +174,14 @@ class AuditPart(Pairs, Part):
     @classmethod
     def run(cls, content: Mapping[str, Any], worker: Worker) -> Output:
         """Audit, and keep the whole record."""
-        from seamripper.audits import audit, chosen_audits, deciding_set
+        from seamripper.audits import audit, chosen_audits, deciding_mixtures, deciding_set
 
         fit, test = worker.samples(content["fit"]), worker.samples(content["test"])
         conflict = None if content["conflict"] is None else worker.samples(content["conflict"])
         receiver = worker.half(content["receiver"], content["receiver_cut"], fit)
         words = content["interventions"]
         changes = None if words is None else list(map(worker.word, words))
+        mixtures = list(map(worker.word, content["mixtures"]))
         audits = chosen_audits(map(worker.word, content["audits"]))
         audited = audit(
             worker.half(content["sender"], content["sender_cut"], fit),
@@ -183,6 +190,7 @@ class AuditPart(Pairs, Part):
             test,
             conflict=conflict,
             interventions=changes,
+            mixtures=mixtures,
             others=[worker.half(other, content["receiver_cut"], fit) for other in content["others"]],
             matching=worker.matching(content["matching"]),
             stitch=worker.stitch(content["stitch"]),
@@ -193,7 +201,8 @@ class AuditPart(Pairs, Part):
             memo=worker.matched,
         )
         decided = deciding_set(audited, test, conflict, audits, changes)
-        return audit_output(audited, receiver, decided, worker.key, worker.keep)
+        mixed = deciding_mixtures(audited, test, audits, mixtures)
+        return audit_output(audited, receiver, decided, worker.key, worker.keep, mixed=mixed)
 
     @classmethod
     def cost(cls, content: Mapping[str, Any]) -> float:
@@ -220,9 +229,9 @@ class AuditPart(Pairs, Part):
             return
         yield _judgements_section(audits)
         yield from controls_section(map(_controls, audits))
-        ranked, distributed, conflicting = (
+        ranked, distributed, conflicting, mixing = (
             [audit for audit in audits if name in audit.record["verdicts"]]
-            for name in ("rank", "distribution", "conflict")
+            for name in ("rank", "distribution", "conflict", "mixing")
         )
         if ranked:
             yield _rank_section(ranked)
@@ -230,6 +239,8 @@ class AuditPart(Pairs, Part):
             yield _distribution_section(distributed)
         if conflicting:
             yield _conflict_section(results, conflicting[:_CONFLICTS])
+        if mixing:
+            yield _mixing_section(results, mixing[:_CONFLICTS])
 
 
 def audit_output(
@@ -238,16 +249,32 @@ def audit_output(
     decided: tuple[str, Samples] | None,
     key: str,
     keep: Callable[[Callable[[Path], None]], str],
+    *,
+    mixed: tuple[Samples, Samples, Samples] | None = None,
 ) -> Output:
-    """The whole record of an audit, and examples of the set that decided it; `keep` keeps a file and names it."""
+    """The whole record of an audit, and examples of what decided it; `keep` keeps a file and names it.
+
+    `decided` is the set of the audit `conflict`, `mixed` are the pairs and mixtures of the audit `mixing`.
+    """
     from seamripper._files import save_tensors
 
     examples = None if decided is None else _examples(audited, receiver, *decided)
-    if examples is None:
-        return Output({**plain(audited.as_record()), "examples": None})
-    tensors, about = examples
-    name = keep(lambda path: save_tensors(path, tensors, {"key": key, **about}, kind="examples"))
-    return Output({**plain(audited.as_record()), "examples": about}, {"examples": name})
+    files, about = {}, None
+    if examples is not None:
+        tensors, about = examples
+        text = {"key": key, **about}
+        files["examples"] = keep(lambda path: save_tensors(path, tensors, text, kind="examples"))
+    if mixed is not None and is_image(mixed[0].shape):
+        images = {name: as_bytes(_shown(samples), samples) for name, samples in zip("abm", mixed, strict=True)}
+        files["mixtures"] = keep(lambda path: save_tensors(path, images, {"key": key}, kind="mixtures"))
+    return Output({**plain(audited.as_record()), "examples": about}, files)
+
+
+def _shown(samples: Samples) -> Tensor:
+    """All inputs of samples of images."""
+    images = samples.batch(slice(None))
+    assert not isinstance(images, dict)
+    return images
 
 
 def _examples(
@@ -318,6 +345,7 @@ def cues_of(record: Mapping[str, Any]) -> str:
     """How an audit has set cues that agree in the data against each other."""
     ways = ["a conflict set"] if "conflict" in record["record"]["data"] else []
     ways += ["interventions"] if record["record"]["interventions"] else []
+    ways += ["mixtures"] if "mixing" in record["verdicts"] else []
     return f"with {' and '.join(ways)}" if ways else "with nothing on which cues disagree"
 
 
@@ -362,6 +390,8 @@ def setting(record: Mapping[str, Any]) -> Iterator[str]:
     against = [f"conflict set: {data['conflict']}"] if "conflict" in data else []
     against += [f"interventions: {', '.join(record['interventions'])}"] if record["interventions"] else []
     yield "; ".join(against) or "neither a conflict set nor interventions"
+    if record.get("mixtures"):
+        yield f"mixtures: {', '.join(record['mixtures'])}"
     yield f"data: {'; '.join(dict.fromkeys(samples['source'] for samples in record['data'].values()))}"
     stitch = record["stitch"] if isinstance(record["stitch"], str) else record["stitch"]["name"]
     matching, training = record["matching"], record["matching"].get("training")
@@ -484,3 +514,68 @@ def _conflict_images(results: StudyResults, audit: Result) -> Pictures | None:
     caption = "" if share is None else f"They disagree on {share:.1%} of the set; shown are first those where they do."
     title = f"The {about.get('set', 'set')}: {audit.pair} at {audit.cut}"
     return Pictures(title, (("what is shown", tuple(pictures)),), caption)
+
+
+def _mixing_section(results: StudyResults, audits: Sequence[Result]) -> Section:
+    """What was named where two inputs are mixed: all looks, the pairs that told most, and where each listens."""
+    figures: list[Figure] = []
+    for audit in audits:
+        figures.append(_looks(audit))
+        images = _mixed_images(results, audit)
+        figures += [images] if images is not None else []
+        figures += _places(audit)
+    text = (
+        "Two inputs with different answers are mixed. Where the receiver is sure of one of the two, a stitched network "
+        "that holds its information names the same one; one that follows another cue names the other. The control "
+        "shows how often networks of the same information do."
+    )
+    return Section("mixing", "Where two inputs are mixed", text, tuple(figures), place=75)
+
+
+def _looks(audit: Result) -> Sheet:
+    verdict = audit.record["verdicts"]["mixing"]
+    columns = (
+        *("mixture", "pairs", "departure", "of the control", "excess", "low", "high"),
+        *("receiver follows it", "stitched network follows it"),
+    )
+    rows = []
+    for look in verdict["figures"]["looks"].values():
+        ends = look["excess"]["interval"] or (None, None)
+        follows = look["follows"]["receiver"], look["follows"]["stitched"]
+        words = look["mixes"], look["pairs"], look["departure"], look["control"]
+        rows.append((*words, look["excess"]["value"], *ends, *follows))
+    title = f"What is taken from the other input, and who follows it: {audit.pair} at {audit.cut}"
+    return Sheet(title, columns, tuple(rows), verdict["sentence"])
+
+
+def _mixed_images(results: StudyResults, audit: Result) -> Pictures | None:
+    tensors = results.tensor(audit, "mixtures", "mixtures")
+    if tensors is None:
+        return None
+    rows: dict[str, list[Picture]] = {"a": [], "b": [], "m": []}
+    verdict = audit.record["verdicts"]["mixing"]
+    for number, pair in enumerate(verdict["figures"]["pairs"]):
+        says = f"receiver {pair['receiver']}, stitched {pair['stitched']}"
+        captions = {"a": f"named {pair['answers'][0]}", "b": f"named {pair['answers'][1]}", "m": says}
+        for name, caption in captions.items():
+            apart = name == "m" and pair["receiver"] != pair["stitched"]
+            rows[name].append(Picture(png(tensors[name][number].numpy()), caption, caption, apart=apart))
+    names = {"a": "an input", "b": "another", "m": "their mixture"}
+    part = verdict["figures"]["looks"][verdict["figures"]["decided_by"]]["mixes"]
+    title = f"The pairs that told most, {part} from the other input: {audit.pair} at {audit.cut}"
+    return Pictures(title, tuple((names[name], tuple(pictures)) for name, pictures in rows.items()))
+
+
+def _places(audit: Result) -> Iterator[Grid]:
+    """Where each of the two networks listens."""
+    places = audit.record["verdicts"]["mixing"]["figures"].get("places") or {}
+    for who in ("receiver", "stitched"):
+        if who not in places:
+            continue
+        cells = tuple(tuple(Estimate(math.nan if x is None else x) for x in row) for row in places[who])
+        rows, columns = (tuple(str(k + 1) for k in range(size)) for size in (len(cells), len(cells[0])))
+        caption = "How often the other input is named if this place comes from there."
+        title = (
+            f"Where the {'receiver' if who == 'receiver' else 'stitched network'} listens: {audit.pair} at {audit.cut}"
+        )
+        yield Grid(title, rows, columns, cells, (0.0, 1.0), caption=caption, axes=("row", "column"))
