@@ -130,6 +130,11 @@ def test_rows(folder: Path) -> None:
     rows = [row for row in rows if row["kind"] == "functional"]
     assert {"matching", "sender_cut", "receiver_cut", "detector", "sender_seed", "receiver_seed", "data"} <= {*columns}
     cells = [row for row in rows if "detector" not in row]
+    rest = [row for row in cells if row["figure"] == "at_rest"]
+    # Only what is trained comes to rest.
+    assert {row["matching"] for row in rest} == {"fast"}
+    assert len(rest) == 4 * 3
+    cells = [row for row in cells if row["figure"] != "at_rest"]
     assert len(cells) == 4 * 3 * 2 * 4
     assert {row["figure"] for row in cells} == {"relative_accuracy", "top1", "ood_fast", "ood_energy"}
     (row,) = [
@@ -211,6 +216,11 @@ def test_a_cell_that_failed_has_a_row_that_says_why() -> None:
         (None, "detector_native", 0.5),
     ]
     assert rows[3]["status"] == "failed: it diverged"
+    for falling, rest in ((0.0, 1.0), (0.3, 0.0), (None, 0.0)):
+        cells = [{**RECORD["cells"][0], "figures": {"falling": falling, "loss_end": 1.0}}]
+        assert [
+            row["value"] for row in FunctionalPart.rows({**RECORD, "cells": cells}) if row["figure"] == "at_rest"
+        ] == [rest]
     unreadable = list(FunctionalPart.rows({**RECORD, "unreadable": "the receiver guesses"}))
     assert [row.get("status") for row in unreadable][:3] == ["unreadable: the receiver guesses"] * 2 + ["ok"]
 

@@ -13,11 +13,9 @@ from typing import Any
 
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, over_seeds
+from seamripper.experiment.parts.base import at_rest
 from seamripper.figures import Pictures
 
-LEARNING = (0.05, 0.01)
-"""A stitch is still learning if its loss fell by more than this share, and by more than so much, over the last fifth of
-its steps. A share alone would not do: cross-entropy that has come near to 0 goes on halving, and no answer changes."""
 _RISING = ("top1", "top5")
 """Figures that go up as a stitch learns."""
 _DIFFERENCES = ("penalty", "excess_penalty")
@@ -175,9 +173,8 @@ class Results:
     def _learning(self) -> frozenset[Any]:
         """The jobs whose stitch was still learning, by key."""
         losses = {row.get("key"): row["value"] for row in self._figures.get("loss_end", [])}
-        share, least = LEARNING
         falls = {row.get("key"): row["value"] for row in self._figures.get("falling", [])}
-        return frozenset(key for key, fall in falls.items() if fall > share and fall * losses.get(key, 1.0) > least)
+        return frozenset(key for key, fall in falls.items() if not at_rest(fall, losses.get(key, 1.0)))
 
     def counts(self, column: str, labels: Labels) -> Counter[str]:
         """How often a column says what, in the rows with these labels."""

@@ -114,6 +114,21 @@ def match_for(
 # ---- rows
 
 
+_LEARNING = (0.05, 0.01)
+"""A stitch is still learning if its loss fell by more than this share, and by more than so much, over the last fifth of
+its steps. A share alone would not do: cross-entropy that has come near to 0 goes on halving, and no answer changes."""
+
+
+def at_rest(fall: float | None, loss_end: float) -> bool:
+    """Whether training ended at rest, by the share by which the loss still fell in the end; False if nobody knows.
+
+    >>> at_rest(0.0, 1.2), at_rest(0.2, 1.2), at_rest(0.2, 0.01), at_rest(None, 1.2)
+    (True, False, True, False)
+    """
+    share, least = _LEARNING
+    return fall is not None and (fall <= share or fall * loss_end <= least)
+
+
 def figure_row(name: str, estimate: Mapping[str, Any] | None, **more: Any) -> Iterator[Row]:
     """The row of an estimate as `Estimate.as_record` writes it; none for None.
 

@@ -14,7 +14,7 @@ from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
 from seamripper.experiment.identity import AUDITS
 from seamripper.experiment.job import Job
-from seamripper.experiment.parts.base import Output, Part, Row, figure_row, groups_of, training_cost
+from seamripper.experiment.parts.base import Output, Part, Row, at_rest, figure_row, groups_of, training_cost
 from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Pairs, Seed, Some, Study, Word, Words
 from seamripper.figures import Figure, Grid, Histogram, Section
@@ -194,6 +194,9 @@ class FunctionalPart(Pairs, Part):
                 yield from figure_row(name, cell[name], **{**place, **unreadable})
             for kind, auroc in cell["ood"].items():
                 yield from figure_row(f"ood_{kind}", auroc, **place)
+            if "falling" in cell["figures"]:
+                rest = at_rest(cell["figures"]["falling"], cell["figures"]["loss_end"])
+                yield {**place, "figure": "at_rest", "value": float(rest)}
         for error in record.get("errors", ()):
             names = ("sender_cut", "matching", "against")
             place = {"receiver_cut": record["receiver_cut"], **{name: error[name] for name in names}}

@@ -13,7 +13,7 @@ from seamripper.experiment import Experiment
 from seamripper.papers.balogh2025.derived import cuts_in
 from seamripper.papers.balogh2025.setting import CUTS, NAMES, good_enough
 from seamripper.papers.balogh2025.table_1 import KINDS
-from seamripper.papers.balogh2025.tlm import accuracy, matrices
+from seamripper.papers.balogh2025.tlm import accuracy, at_rest, matrices
 from seamripper.papers.claims import Claim, Clause, Gate
 from seamripper.papers.items import Item, PaperGrid
 from seamripper.papers.profiles import Profile
@@ -88,7 +88,7 @@ def _gates(*kinds: str) -> tuple[Gate, ...]:
         )
         for kind in kinds
     )
-    return (*good_enough(*kinds), *detectors)
+    return (*good_enough(*kinds), *at_rest(*kinds), *detectors)
 
 
 _ELSEWHERE, _SAME = "the mean AUROC between different layers", "the mean AUROC at the same layer"

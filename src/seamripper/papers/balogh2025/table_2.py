@@ -42,7 +42,7 @@ def _experiment(own: Profile) -> Experiment:
         models=families(own),
         probe=tuple(
             ProbePart(
-                models=tuple(f"{family}/{seed}" for seed in own.few_seeds),
+                models=(family,),
                 cuts=_LAST[family.partition("-")[0]],
                 ranks=own.ranks,
                 measures=_WORDS,
