@@ -54,7 +54,7 @@ PUBLIC = [
 ]
 PACKAGES = (
     *("activations", "audits", "audits.interventions", "controls"),
-    *("benchmark", "comparing", "cut", "data", "matching", "measures", "models", "stitches"),
+    *("benchmark", "comparing", "cut", "data", "mapping", "matching", "measures", "models", "stitches"),
 )
 
 
