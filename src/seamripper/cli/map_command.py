@@ -48,7 +48,7 @@ def command(
     """Can the index of OLD embeddings be kept, if queries are embedded by the NEW encoder?
 
     OLD and NEW are .npy files (n, d) of the same documents in the same order; or, with --data, two encoders as
-    MODEL@CUT, whose tokens or maps are averaged. Queries by NEW are mapped into OLD's space and searched in OLD's index.
+    MODEL@CUT, whose tokens or maps are averaged. Queries by NEW are mapped into OLD's space, to search OLD's index.
 
     \b
     seamripper map old.npy new.npy --out migration/
