@@ -124,7 +124,7 @@ def test_files_are_read_from_disk_and_written(tmp_path: Path) -> None:
 
 
 def test_tokens_of_activations_are_averaged_and_ids_must_agree() -> None:
-    tokens, ids = noise(60, 5, 4), torch.arange(60)
+    tokens, ids = noise(400, 5, 4), torch.arange(400)
     old = Activations(Cut("a", (5, 4), "ntd"), tokens, ids, ids)
     verdict = map_embeddings(old, tokens.mean(1))
     assert verdict.answer == "keep"

@@ -96,8 +96,8 @@ def _show(verdict: IndexVerdict) -> None:
         f"{record['fit']:,}, chosen on {record['choice']:,}, tested on {record['test']:,}; {record['metric']}"
     )
     print_table(title, ["in the old index", *(QUERIES[test.name] for test in tests)], figure_rows(tests))
-    tried = [f"{c.label} {c.mrr.value:.3f}" for c in verdict.candidates]
-    print(f"maps by MRR on the queries that choose: {', '.join(tried)}; chosen: {verdict.map.label}")
+    tried = [f"{c.label} {c.recall.value:.3f}" for c in verdict.candidates]
+    print(f"maps, by Recall@10 of the old query's results on the queries that choose: {', '.join(tried)}")
     print(f"chance for its own document: Recall@10 {record['chance']['10']:.2g}")
     print()
     print_bold(verdict.answer.upper())

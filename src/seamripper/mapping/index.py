@@ -16,7 +16,7 @@ from seamripper.errors import DataError
 from seamripper.estimate import Estimate, fold_interval
 from seamripper.mapping.embeddings import Embeddings, Given, open_pair
 from seamripper.mapping.linear import EmbeddingMap, Fit, best_fits, fit, label_of, merged
-from seamripper.mapping.retrieval import DEPTHS, Retrieval, Search, overlap, own_retrieval, same_results, search
+from seamripper.mapping.retrieval import DEPTHS, Retrieval, Search, overlap, own_retrieval, same_results, search, share
 from seamripper.mapping.rule import Answer, Condition, answer_of, conditions_of, doubt_of, sentence_of
 from seamripper.matching.moments import Moments
 from seamripper.measures.pair import FOLDS
@@ -31,12 +31,16 @@ _R2_FOLDS = 20
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kind of map at its best option: R² by cross-validation, and MRR on the queries that choose between kinds."""
+    """A kind of map at its best option: R² by cross-validation, and what the queries that choose between kinds find.
+
+    `recall` is Recall@10 of the old query's results: own documents are soon found by all maps, and tell them apart no
+    more.
+    """
 
     kind: str
     option: float | None
     r2: float
-    mrr: Estimate
+    recall: Estimate
 
     @property
     def label(self) -> str:
@@ -85,7 +89,8 @@ class IndexVerdict:
             "conditions": [condition.as_record() for condition in self.conditions],
             "map": {"kind": self.map.kind, "option": self.map.option},
             "candidates": [
-                {"kind": c.kind, "option": c.option, "r2": c.r2, "mrr": c.mrr.as_record()} for c in self.candidates
+                {"kind": c.kind, "option": c.option, "r2": c.r2, "recall": c.recall.as_record()}
+                for c in self.candidates
             ],
             "tests": {name: test.as_record() for name, test in self.tests.items()},
             **self.record,
@@ -125,7 +130,7 @@ def map_embeddings(
     if moments.syy <= 0 or float(torch.trace(moments.sxx)) <= 0:
         raise DataError("Expected rows that differ, but all rows of one side are the same. Look at what was embedded.")
     candidates, maps = _candidates(index, newer, folds, moments, rows.choice, metric, watch)
-    best = max(range(len(maps)), key=lambda k: candidates[k].mrr.value)
+    best = max(range(len(maps)), key=lambda k: candidates[k].recall.value)
     control = fit(maps[best].kind, maps[best].option, _shuffled(index, newer, rows, seed))
     tested = _Tested.run(index, newer, rows.test, {"map": maps[best], "shuffled pairs": control}, metric, watch)
     tests = {name: tested.figures(name, moments.mean_y) for name in tested.searches}
@@ -221,8 +226,10 @@ def _candidates(
     fits: list[Fit] = list(best_fits(folds))
     maps = [fit(best.kind, best.option, moments) for best in fits]
     rows = new.take(choice)
-    found = search({map_.kind: map_(rows) for map_ in maps}, choice, old, metric=metric, watch=watch)
-    return [Candidate(f.kind, f.option, f.r2, own_retrieval(found[f.kind]).mrr) for f in fits], maps
+    queries = {map_.kind: map_(rows) for map_ in maps} | {"old queries": old.take(choice)}
+    found = search(queries, choice, old, metric=metric, watch=watch)
+    truth = found["old queries"]
+    return [Candidate(f.kind, f.option, f.r2, share(overlap(found[f.kind], truth, 10))) for f in fits], maps
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,12 +117,12 @@ def _found(verdict: IndexVerdict) -> Section:
 
 
 def _choice(verdict: IndexVerdict) -> Section:
-    columns = ("map", "R², cross-validated", "MRR of its own document", "")
+    columns = ("map", "R², cross-validated", "Recall@10 of the old query's results", "")
     rows = tuple(
-        (c.label, c.r2, str(c.mrr), "chosen" if c.label == verdict.map.label else "") for c in verdict.candidates
+        (c.label, c.r2, str(c.recall), "chosen" if c.label == verdict.map.label else "") for c in verdict.candidates
     )
     text = (
-        "Ridge and rank are chosen by R² on five folds of the documents to fit on, and the kind of map by the MRR of "
-        "queries that are neither fitted nor tested on."
+        "Ridge and rank are chosen by R² on five folds of the documents to fit on, and the kind of map by the results "
+        "of queries that are neither fitted nor tested on."
     )
     return Section("choice", "How the map was chosen", text, (Sheet("Maps", columns, rows),))

@@ -4,7 +4,7 @@ Queries may search the old index if both conditions hold, each by the 95 % inter
 
 1. *own*: they find their own document among the ten nearest in at least 1 − tolerance of all cases;
 2. *again*: of the ten documents that a new index would give, they find at most `tolerance` less than the old queries do
-   in the old index. What is lost is so no more than what the index itself lacks.
+   in the old index. So the new queries are not further from a new index than what there is today.
 
 If they hold without a map, the answer is *keep*; if they hold with it, *keep with the map*; if one of them fails with
 the map, *embed again*; otherwise *undecided*.
