@@ -21,7 +21,8 @@ def test_minilm_l6_finds_its_way_into_l3() -> None:
     script = runpy.run_path(str(SCRIPT))
     texts = script["sentences"]()
     assert len(texts) == len(set(texts)) == 2982
-    old, new = (script["embed"](script[name](), texts[:600]) for name in ("minilm_l3", "minilm_l6"))
+    # With 600, there are fewer pairs to fit on than columns, and a map gains little.
+    old, new = (script["embed"](script[name](), texts[:1200]) for name in ("minilm_l3", "minilm_l6"))
     # Both are sentence encoders: the same sentence is nearer than others, even without a map.
     assert np.allclose(np.linalg.norm(old, axis=1), 1, atol=1e-5)
     verdict = map_embeddings(old, new)

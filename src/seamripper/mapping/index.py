@@ -113,7 +113,7 @@ def map_embeddings(
     to choose the map on, and as many others to test it on; maps are fitted on the rest.
 
     >>> g = torch.Generator().manual_seed(0)
-    >>> old = torch.randn(300, 8, generator=g)
+    >>> old = torch.randn(500, 8, generator=g)
     >>> turn = torch.linalg.qr(torch.randn(8, 8, generator=g)).Q
     >>> verdict = map_embeddings(old, old @ turn)
     >>> verdict.answer, verdict.map.kind, verdict.tests["map"].own.recall[1].value

@@ -67,7 +67,7 @@ class EmbeddingMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> EmbeddingMap:
-        """Read what `save` wrote."""
+        """Read the safetensors file that `save` wrote."""
         tensors, record = load_tensors(path, kind=_KIND)
         with understood(path):
             option = record["option"]

@@ -100,7 +100,10 @@ def doubt_of(
             "documents are near to everything. Remove duplicates and try again."
         )
     if answer == "undecided":
-        return f"{record['test']:,} test queries are too few: about {_enough(conditions):,} would decide (queries=)."
+        return (
+            f"{record['test']:,} test queries are too few: about {_enough(conditions):,} would decide. They are at most a "
+            "fifth of the documents."
+        )
     mapped = tests["map"][0].recall[10]
     if answer == "embed again" and mapped.low <= chance:
         return "The mapped queries are at chance. Are the rows of both files of the same documents, in the same order?"
