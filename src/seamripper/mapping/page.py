@@ -110,8 +110,8 @@ def _found(verdict: IndexVerdict) -> Section:
     columns = ("figure", *(QUERIES[test.name] for test in tests))
     sheet = Sheet("All figures", columns, tuple(tuple(row) for row in figure_rows(tests)))
     text = (
-        "All queries search the old index. Except for its own document, a query's own document is left out; Recall@k "
-        "is then the share of k documents that both searches have in common, and MRR is of the first of them."
+        "All queries search the old index. Among results, a query's own document is left out; Recall@k of results is "
+        "the share of k documents that both searches have in common, and MRR is of the first of them."
     )
     return Section("found", "What the queries find", text, (*lines, sheet))
 
