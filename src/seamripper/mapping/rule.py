@@ -101,8 +101,8 @@ def doubt_of(
         )
     if answer == "undecided":
         return (
-            f"{record['test']:,} test queries are too few: about {_enough(conditions):,} would decide. They are at most "
-            "a fifth of the documents."
+            f"{record['test']:,} test queries are too few: about {_enough(conditions):,} would decide. They are "
+            "at most a fifth of the documents."
         )
     mapped = tests["map"][0].recall[10]
     if answer == "embed again" and mapped.low <= chance:
