@@ -37,6 +37,7 @@ ORDER = (
     ("audits",),
     ("experiment",),
     ("report",),
+    ("mapping",),
     ("benchmark",),
     ("papers",),
     ("cli",),

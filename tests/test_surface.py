@@ -55,7 +55,7 @@ PUBLIC = [
 ]
 PACKAGES = (
     *("activations", "audits", "audits.interventions", "audits.mixtures", "controls"),
-    *("benchmark", "comparing", "cut", "data", "matching", "measures", "models", "stitches"),
+    *("benchmark", "comparing", "cut", "data", "mapping", "matching", "measures", "models", "stitches"),
 )
 
 

@@ -212,8 +212,11 @@ BySeed: TypeAlias = Sequence[tuple[int, Estimate]]
 # ---- over samples
 
 
-def proportion(hits: int, n: int) -> Estimate:
+def proportion(hits: float, n: int) -> Estimate:
     """A share of n samples with Wilson's score interval, which keeps its level near 0 and 1 (Wilson 1927).
+
+    `hits` may be a sum of numbers between 0 and 1. None of them varies more than hits do, so the interval of their mean
+    is then rather too wide than too narrow, and has a width even if all of them are 1.
 
     >>> proportion(95, 100)
     Estimate(value=0.95, low=0.888..., high=0.978..., n=100, unit='samples')

@@ -52,6 +52,7 @@ def test_scores_of_two_arrays(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> 
 def test_they_are_those_of_the_library(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
     pair = sr.Pair.of(*(torch.from_numpy(array) for array in rows))
     for found in run("measure", "a.npy", "b.npy", "--json").json:
+        assert found.pop("difference") is False
         assert found == sr.score(measures.make(found["measure"]), pair).as_record()
 
 
@@ -70,10 +71,24 @@ def test_the_table(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
     low, high = found["interval"]
     assert [cell.strip() for cell in line.split("│")[1:-1]] == [
         "linear_cka",
+        "similarity: higher is more alike",
         f"{found['value']:.4f}",
         f"[{low:.4f}, {high:.4f}]",
         "100",
     ]
+
+
+def test_directions_and_differences_are_said(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
+    words = ("measure", "a.npy", "b.npy", "-m", "opd,effective_rank,paired_retrieval")
+    told = {found["measure"]: found for found in run(*words, "--json").json}
+    assert [told[name]["difference"] for name in ("opd", "effective_rank", "paired_retrieval")] == [False, True, False]
+    out = run(*words).out
+    sides = told["effective_rank"]["sides"]
+    assert "distance: lower is more alike" in out
+    assert f"difference of {sides[0]:.4g} and {sides[1]:.4g}" in out
+    assert "A difference of 0 says that both sides have the same figure" in out
+    assert "A difference" not in run("measure", "a.npy", "b.npy", "-m", "opd").out
+    assert told["paired_retrieval"]["value"] > 0.02
 
 
 def test_a_null_is_shown_beside_the_scores(run: Run, rows: tuple[np.ndarray, np.ndarray]) -> None:
@@ -197,6 +212,7 @@ def test_from_a_model_to_a_score(run: Run, networks: dict[str, Path]) -> None:
     ]
     expected = sr.score(measures.make("linear_cka"), sr.Pair.of(*pooled), sampling="pool")
     (found,) = ran.json
+    assert found.pop("difference") is False
     assert found.pop("interval") == pytest.approx([expected.low, expected.high])
     assert found == pytest.approx({k: v for k, v in expected.as_record().items() if k != "interval"})
 

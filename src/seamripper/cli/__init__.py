@@ -24,6 +24,7 @@ COMMANDS = {
     "cuts": "List the places where a model can be cut.",
     "demo": "Train small networks on real MNIST, stitch each of them into the same one, and audit the results.",
     "list": "List the available data, models, stitches, matchings, measures, tests and all other choices.",
+    "map": "Can an index of embeddings be kept when a new encoder embeds the queries?",
     "measure": "Measure how similar stored activations are.",
     "papers": "List the papers that can be reproduced, and what each of their tables and figures costs.",
     "plan": "Show what a study would run: jobs, roughly how long, and what is already done.",

@@ -60,20 +60,35 @@ def command(
         raise MeasureError(" ".join(dict.fromkeys(reasons.values())))
     if as_json:
         print_json([
-            scores[m.label].as_record() if m.label in scores else
+            {**scores[m.label].as_record(), "difference": _is_difference(scores[m.label])} if m.label in scores else
             {"measure": m.label, "value": None, "n": None, "sampling": both.sampling, "interval": None,
              "direction": m.claims.direction, "reason": reasons[m.label]}
             for m in measures
         ])  # fmt: skip
         return
     rows = [
-        [label, f"{score.value:.4f}", _interval(score), f"{score.n:,}", *(_null(score) if null else ())]
+        [label, _kind(score), f"{score.value:.4f}", _interval(score), f"{score.n:,}", *(_null(score) if null else ())]
         for label, score in scores.items()
     ]
-    columns = ["measure", "value", "95 % interval", "n", *(["p", "calibrated"] if null else [])]
-    print_table(f"{a} and {b}, sampling: {both.sampling}", columns, rows)
+    columns = ["measure", "kind", "value", "95 % interval", "n", *(["p", "calibrated"] if null else [])]
+    print_table(f"{a} and {b}, sampling: {both.sampling}", columns, rows, left=2)
+    if any(map(_is_difference, scores.values())):
+        print("A difference of 0 says that both sides have the same figure, not that they are alike.")
     for why in reasons.values():
         print(why)
+
+
+def _is_difference(score: sr.Estimate) -> bool:
+    return "sides" in score.rule
+
+
+def _kind(score: sr.Estimate) -> str:
+    """Whether more is more alike, or less; of a difference, the figures that it is of."""
+    if _is_difference(score):
+        sender, receiver = score.rule["sides"]
+        return f"difference of {sender:.4g} and {receiver:.4g}"
+    better = "higher" if score.rule["direction"] == "similarity" else "lower"
+    return f"{score.rule['direction']}: {better} is more alike"
 
 
 def _interval(score: sr.Estimate) -> str:

@@ -61,7 +61,7 @@ def pair_activations(
     >>> pairing.every.n, pairing.single.n, pairing.every.x.width, pairing.every.folds
     (40, 10, 3, 5)
     """
-    _require_same_samples(x, y, names)
+    require_same_samples(x, y, names)
     if x.cut.layout == y.cut.layout == "nd":
         pair = Pair.of(x.values, y.values)
         return Pairing(pair, pair, "rows")
@@ -99,7 +99,8 @@ def _mask(x: Activations, y: Activations) -> Tensor | None:
     return second if first is None else first if second is None else first & second
 
 
-def _require_same_samples(x: Activations, y: Activations, names: tuple[str, str]) -> None:
+def require_same_samples(x: Activations, y: Activations, names: tuple[str, str]) -> None:
+    """Refuse activations of other samples, or in another order; where ids are not known, only their number counts."""
     a, b = names
     if len(x) != len(y):
         raise MeasureError(f"Expected {a} and {b} to hold the same samples, but they have {len(x)} and {len(y)}.")

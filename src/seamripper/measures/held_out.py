@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from seamripper.errors import MeasureError
 from seamripper.measures.memo import recall
 from seamripper.measures.pair import Pair
@@ -36,10 +38,15 @@ def _held_out(pair: Pair) -> HeldOut:
     return HeldOut(errors, variations, norms)
 
 
+def fitted_map(pair: Pair) -> Tensor:
+    """The W of least norm, (columns of x, columns of y), by which (x − mean) W is nearest to y − mean."""
+    values, vectors = (part[..., : pair.x.rank] for part in pair.x.eigen)
+    return vectors @ (pair.half_rotated / values[:, None])
+
+
 def _of_fold(fitted: Pair, other: Pair) -> tuple[float, float, float]:
     """Error, variation and norm of y on `other` for the map found on `fitted`."""
-    values, vectors = (part[..., : fitted.x.rank] for part in fitted.x.eigen)
-    map_ = vectors @ (fitted.half_rotated / values[:, None])
+    map_ = fitted_map(fitted)
     shift = other.y.mean - fitted.y.mean
     offset = shift - (other.x.mean - fitted.x.mean) @ map_
     explained, size = (float(map_.flatten() @ product.flatten()) for product in (other.sxy, other.x.s @ map_))
