@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "Compare every layer of one model with every layer of another, in one pass.",
     "cuts": "List the places where a model can be cut.",
     "demo": "Train small networks on real MNIST, stitch each of them into the same one, and audit the results.",
+    "diff": "Compare two checkpoints of one architecture: which layer diverged first, and does it matter?",
     "list": "List the available data, models, stitches, matchings, measures, tests and all other choices.",
     "measure": "Measure how similar stored activations are.",
     "papers": "List the papers that can be reproduced, and what each of their tables and figures costs.",

@@ -124,9 +124,8 @@ def wrapper_prefix(names: Mapping[str, object], others: Mapping[str, object]) ->
     """
     if any(name in others for name in names):
         return ""
-    counts = Counter(
-        other.removesuffix(name) for name in names for other in others if other.endswith(f".{name}") and ":" not in name
-    )
+    outputs = [other for other in others if not other.startswith("before:")]
+    counts = Counter(other.removesuffix(name) for name in names for other in outputs if other.endswith(f".{name}"))
     return counts.most_common(1)[0][0] if counts else ""
 
 

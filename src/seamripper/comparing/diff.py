@@ -7,14 +7,14 @@ the changed model's activations are then also compared by CKA, and handed to the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from seamripper._doors import in_words, require, require_function, several
+from seamripper._doors import in_words, require_function, several
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.activations import first_bad
 from seamripper.activations.collect import require_finite
@@ -33,7 +33,7 @@ from seamripper.cut.split import Split, as_model, split
 from seamripper.data.padding import tokens_that_count, trim
 from seamripper.data.paired import require_samples
 from seamripper.data.samples import Inputs, Samples, batches_in
-from seamripper.errors import CutError, DataError, MeasureError, ModelError, SeamripperError
+from seamripper.errors import CutError, DataError, MeasureError, SeamripperError
 from seamripper.estimate import Estimate, relative_size
 from seamripper.matching import Functional, evaluate, match
 from seamripper.matching.evaluate import functional
@@ -71,38 +71,30 @@ def diff(
     >>> diff(net, net, toy, null=0)
     Difference(No layer diverges: all 3 layers are the same within 1.9e-06, on 40 samples.)
     """
-    models = as_model(base, "base"), as_model(changed, "changed")
     names = None if cuts is None else several(cuts, str, "cuts", error=CutError)
+    models = _with_contracts(as_model(base, "base"), as_model(changed, "changed"))
     _require(samples, tolerance, null, watch)
-    ours, theirs = _with_contracts(*models)
     samples = trim(samples)
-    half = Network.of(ours, samples, "base")
-    other = Network.of(theirs, samples, "changed")
-    alignment = Alignment.of(half, other)
-    places = heads(half.model, names, half.example).cuts
-    with seal({"base": half.module, "changed": other.module}):
-        seen = _observe(half, other, alignment.layers, samples, watch)
-    rounding = ROUNDINGS * _precision(half.module)
+    ours, theirs = (Network.of(m, samples, role) for m, role in zip(models, ("base", "changed"), strict=True))
+    places = heads(ours.model, names, ours.example).cuts
+    alignment = Alignment.of(ours, theirs)
+    with seal({"base": ours.module, "changed": theirs.module}):
+        seen = _observe(ours, theirs, alignment.layers, samples, watch)
     layers = tuple(map(_layer_difference, alignment.layers, seen.squares, seen.norms, seen.notes))
     answers, no_answers = _answers(seen, samples)
-    at_cuts = _AtCuts(half, other, samples, seen, null, readable=answers is not None)
-    values = {layer.base.edge: k for k, layer in enumerate(alignment.layers)}
+    at_cuts = _AtCuts(ours, theirs, samples, seen, null, readable=answers is not None)
+    numbers = {layer.base.edge: k for k, layer in enumerate(alignment.layers)}
     differences = []
     for done, cut in enumerate(places, 1):
-        k = values.get(half.flow.find(cut.name).edge)
+        k = numbers.get(ours.flow.find(cut.name).edge)
         if k is not None:
             differences.append(at_cuts.difference(cut, alignment.layers[k], layers[k], k))
         watch(Progress("cuts", done, len(places)))
-    return Difference(
-        layers,
-        tuple(differences),
-        answers,
-        max(rounding, ROUNDINGS * _precision(other.module)) if tolerance is None else float(tolerance),
-        rounding,
-        alignment.unaligned,
-        _record(half, other, samples, at_cuts, null),
-        no_answers,
-    )
+    roundings = [ROUNDINGS * _precision(network.module) for network in (ours, theirs)]
+    limit = max(roundings) if tolerance is None else float(tolerance)
+    record = _record(ours, theirs, samples, at_cuts, null)
+    cut_differences = tuple(differences)
+    return Difference(layers, cut_differences, answers, limit, roundings[0], alignment.unaligned, record, no_answers)
 
 
 def _require(samples: object, tolerance: object, null: int, watch: object) -> None:
@@ -126,8 +118,6 @@ def _require(samples: object, tolerance: object, null: int, watch: object) -> No
 
 def _with_contracts(base: Model, changed: Model) -> tuple[Model, Model]:
     """Both with an input contract, if one of them has it: a factory that quantises a checkpoint has lost it."""
-    for role, model in (("base", base), ("changed", changed)):
-        require(model.module, nn.Module, role, error=ModelError)
     return replace(base, wants=base.wants or changed.wants), replace(changed, wants=changed.wants or base.wants)
 
 
@@ -161,7 +151,7 @@ def _observe(
         Taps(base.module, [layer.base for layer in layers]),
         Taps(changed.module, [layer.changed for layer in layers]),
     )
-    views, mask = [network.model.present(samples).batches(SLICE) for network in (base, changed)], None
+    views = [network.model.present(samples).batches(SLICE) for network in (base, changed)]
     counted, steps = tokens_that_count(samples.inputs), batches_in(len(samples), SLICE)
     with torch.no_grad():
         for step, ((x, _), (y, _)) in enumerate(zip(*views, strict=True)):
@@ -266,17 +256,23 @@ class _AtCuts:
         """All that is known at a cut."""
         parts: dict[str, Any] = {}
         failed: list[str] = []
-        if self.seen.notes[k] == layer.misfit:
-            tasks = {"cka": lambda: self._cka(k)}
-            if self.readable:
-                tasks |= {"spliced": lambda: self._stitched(cut, layer, "identity")} if not layer.misfit else {}
-                tasks |= {"stitched": lambda: self._stitched(cut, layer, "auto")}
-            for name, task in tasks.items():
-                try:
-                    parts[name] = task()
-                except SeamripperError as e:
-                    failed.append(f"{name}: {e}")
+        for name, find in self._questions(cut, layer, k).items():
+            try:
+                parts[name] = find()
+            except SeamripperError as e:
+                failed.append(f"{name}: {e}")
         return CutDifference(cut.name, known.error, **parts, failed=tuple(failed))
+
+    def _questions(self, cut: Cut, layer: AlignedLayer, k: int) -> dict[str, Callable[[], Estimate | Functional]]:
+        """What can be asked here: nothing about NaN, no splice of other shapes, no agreement without classes."""
+        if self.seen.notes[k] != layer.misfit:
+            return {}
+        questions: dict[str, Callable[[], Estimate | Functional]] = {"cka": lambda: self._cka(k)}
+        if self.readable and not layer.misfit:
+            questions["spliced"] = lambda: self._stitched(cut, layer, "identity")
+        if self.readable:
+            questions["stitched"] = lambda: self._stitched(cut, layer, "auto")
+        return questions
 
     def _cka(self, k: int) -> Estimate:
         x, y = map(torch.cat, self.seen.rows[k])
