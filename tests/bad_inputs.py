@@ -285,7 +285,7 @@ _COMMANDS = [
     (f"{DIFF} --null 5", "MeasureError", "Use 200, or 0 for none"),
     ("diff digit.safetensors second.safetensors --data digits/digit --n 19", "DataError", "at least 20 samples"),
     (
-        "diff digit.safetensors 'zoo:vit_tiny?dim=24&depth=1&heads=3&image=28' --data digits/digit --n 40",
+        "diff digit.safetensors 'zoo:vit_tiny?dim=24&depth=1&heads=3&size=28' --data digits/digit --n 40",
         "CutError",
         "have no layer of the same name",
     ),

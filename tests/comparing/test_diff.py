@@ -97,6 +97,24 @@ def test_the_error_is_what_was_planted() -> None:
     assert not diff(net, other, points(), null=0, tolerance=0.009).same
 
 
+def test_the_consequence_has_a_sign_that_says_better_or_worse() -> None:
+    """A base that is right everywhere, and a changed model that is right on two thirds: a third is lost."""
+    inputs = torch.eye(3).repeat(20, 1)
+    right = Samples("toy", inputs, torch.arange(60) % 3, torch.arange(60), classes=3)
+    base = nn.Sequential(nn.Linear(3, 3, bias=False), nn.ReLU(), nn.Linear(3, 3, bias=False))
+    with torch.no_grad():
+        base[0].weight.copy_(torch.eye(3))
+        base[2].weight.copy_(torch.eye(3))
+    other = copy.deepcopy(base)
+    with torch.no_grad():
+        other[2].weight.copy_(torch.tensor([[1.0, 0, 0], [0, 1, 1.1], [0, 0, 1]]))
+    worse, better = diff(base, other, right, null=0), diff(other, base, right, null=0)
+    assert "20 of 60 answers change" in worse.consequence
+    assert "Accuracy changes by -0.333 [-" in worse.consequence
+    assert "from 1.000 to 0.667" in worse.consequence
+    assert "Accuracy changes by +0.333 [+" in better.consequence
+
+
 def test_what_a_linear_map_can_undo_the_stitch_undoes() -> None:
     net = chain()
     other = copy.deepcopy(net)
@@ -123,7 +141,7 @@ def test_half_precision_is_the_same_within_its_own_rounding(dtype: torch.dtype) 
     net = network(CNN)
     half = diff(net, copy.deepcopy(net).to(dtype), images(CNN), null=0, cuts=["layer4"])
     assert half.same
-    assert 1e-5 < min(errors(half).values())
+    assert min(errors(half).values()) > 1e-5
     assert half.tolerance == 16 * torch.finfo(dtype).eps
     assert not any(cut.failed for cut in half.cuts)
     assert not diff(net, copy.deepcopy(net).to(dtype), images(CNN), null=0, tolerance=1e-6, cuts=["layer1"]).same

@@ -13,10 +13,11 @@ from seamripper.cli.inputs import FOLDER, SEED, data_for, json_option, split_opt
 from seamripper.cli.output import print_bold, print_json, print_table, print_written, progress
 
 if TYPE_CHECKING:
-    from seamripper.comparing import Difference
+    from seamripper.comparing import CutDifference, Difference
 
 DIVERGED = 1
 """The exit code if a layer diverges beyond the tolerance."""
+_COLUMNS = ("cut", "relative error", "CKA", "spliced", "stitched")
 
 
 def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
@@ -69,17 +70,33 @@ def command(base: str, changed: str, data: str, out: Path | None, as_json: bool,
 
 
 def _show(difference: Difference) -> None:
-    """One screen: the verdict, the consequence, the cuts, and the doubt."""
-    from seamripper.report.difference import CUT_CAPTION, CUT_COLUMNS, cut_row
+    """One screen: the verdict, what it means for the answers, the cuts, and the doubt."""
+    from seamripper.comparing.difference import brief
 
     record = difference.record
     print_bold(difference.verdict)
     print(difference.consequence)
     title = f"{record['base']['source']} → {record['changed']['source']}, {record['n']:,} samples of "
-    title += f"{record['data']['name']}; stitches scored on {record['held_out']:,} that they were not fitted on"
-    print_table(title, CUT_COLUMNS, [cut_row(cut) for cut in difference.cuts])
-    print(CUT_CAPTION)
+    title += f"{record['data']['name']}; agreement and KL on {record['held_out']:,}"
+    rows = [[cut.name, brief(cut.error), *_cka(cut), *_answers(cut)] for cut in difference.cuts]
+    print_table(title, _COLUMNS, rows)
+    print("CKA | calibrated, which is 0 where unrelated models score as well")
+    print("agreement | KL in nats, with the base: of CHANGED's front and BASE's back, as they are, and with a stitch")
     for cut in difference.cuts:
         for reason in cut.failed:
             print(f"– at {cut.name}: {reason}")
     print(f"Doubt: {difference.doubt}")
+
+
+def _cka(cut: CutDifference) -> list[str]:
+    if cut.cka is None:
+        return ["–"]
+    return [f"{cut.cka.value:.3f} | " + ("–" if cut.cka.null is None else f"{cut.cka.null.calibrated:.3f}")]
+
+
+def _answers(cut: CutDifference) -> list[str]:
+    """Agreement and KL; their intervals are in the JSON and on the page."""
+    return [
+        "–" if result is None or result.kl is None else f"{result.agreement.value:.3f} | {result.kl.value:.2g}"
+        for result in (cut.spliced, cut.stitched)
+    ]

@@ -133,8 +133,9 @@ class Difference:
         text = f"{flips} of {answers.n:,} answers change (agreement {answers.agreement}{kl})."
         if answers.unreadable is not None:
             return f"{text} Accuracy is unreadable: the base is at chance on the labels of {answers.data}."
-        lost = answers.penalty
-        return f"{text} Accuracy goes from {answers.receiver_here} to {answers.top1}: {lost} is lost."
+        value, low, high = (-end for end in (answers.penalty.value, answers.penalty.high, answers.penalty.low))
+        change = f"by {value + 0.0:+.3f} [{low + 0.0:+.3f}, {high + 0.0:+.3f}]"
+        return f"{text} Accuracy changes {change}, from {answers.receiver_here.value:.3f} to {answers.top1.value:.3f}."
 
     @property
     def doubt(self) -> str:

@@ -17,8 +17,7 @@ from seamripper.report.story import Story
 from seamripper.report.verdict import Headline
 
 PAGE = "diff.html"
-CUT_COLUMNS = ("cut", "relative error", "CKA", "null of CKA", "agreement", "KL", "stitched: agreement", "stitched: KL")
-"""What is shown of a cut, on the page and on a terminal."""
+_COLUMNS = ("cut", "relative error", "CKA", "null of CKA", "agreement", "KL", "stitched: agreement", "stitched: KL")
 CUT_CAPTION = (
     "Agreement and KL (in nats): the base against the changed model's front joined to the base's back, as it is and "
     "through a linear stitch."
@@ -42,8 +41,8 @@ def difference_page(difference: Difference) -> str:
     return lay_out(story, made)
 
 
-def cut_row(cut: CutDifference) -> tuple[str, ...]:
-    """What is shown of a cut, in the order of `CUT_COLUMNS`; a dash where there is nothing."""
+def _cut_row(cut: CutDifference) -> tuple[str, ...]:
+    """A cut with all its intervals, in the order of `_COLUMNS`; a dash where there is nothing."""
     cka = ("–", "–") if cut.cka is None else (str(cut.cka), str(cut.cka.null or "–"))
     answers = []
     for result in (cut.spliced, cut.stitched):
@@ -63,7 +62,7 @@ def _headline(difference: Difference) -> Headline:
 
 def _sections(difference: Difference) -> Iterator[Section]:
     record, tolerance = difference.record, difference.tolerance
-    sheet = Sheet("Every cut", CUT_COLUMNS, tuple(map(cut_row, difference.cuts)), CUT_CAPTION)
+    sheet = Sheet("Every cut", _COLUMNS, tuple(map(_cut_row, difference.cuts)), CUT_CAPTION)
     text = f"Stitches were fitted on {record['fitted']:,} samples and scored on {record['held_out']:,} others."
     failed = [f"{cut.name}: {reason}" for cut in difference.cuts for reason in cut.failed]
     yield Section("cuts", "At the cuts of the base", "\n".join((text, *failed)), (sheet,))
