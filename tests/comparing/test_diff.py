@@ -214,11 +214,25 @@ def test_layers_of_another_width_diverge_and_are_stitched_all_the_same() -> None
     assert pruned.as_record()["layers"][0]["value"] is None
 
 
+def test_a_layer_of_another_layout_diverges_and_has_nothing_more() -> None:
+    maps = nn.Sequential(nn.Linear(4, 4), nn.Unflatten(1, (2, 2)), nn.Flatten(), nn.Linear(4, 3))
+    flat = nn.Sequential(maps[0], nn.ReLU(), nn.Flatten(), maps[3])
+    (cut,) = diff(maps, flat, points(), null=0, cuts=["1"]).cuts
+    assert (cut.cka, cut.spliced, cut.stitched, cut.error.value) == (None, None, None, math.inf)
+
+
 def test_layers_that_only_one_has_are_named() -> None:
     longer = nn.Sequential(*copy.deepcopy(list(chain())), nn.Linear(3, 3))
     difference = diff(chain(), longer, points(), null=0)
     assert difference.unaligned == {"5": "only the changed model has this layer"}
     assert "'5'" in difference.doubt
+
+
+def test_a_cut_that_no_layer_returns_is_said_and_not_left_out_silently() -> None:
+    net = network(VIT)
+    difference = diff(net, copy.deepcopy(net), images(VIT), null=0, cuts=["before:blocks", "blocks.0"])
+    assert [cut.name for cut in difference.cuts] == ["blocks.0"]
+    assert difference.unaligned == {"before:blocks": "no layer of both models returns the value at this cut"}
 
 
 def test_overflow_in_half_precision_is_a_divergence_and_not_a_crash() -> None:

@@ -59,6 +59,11 @@ class AlignedLayer:
     complete: bool
 
     @property
+    def same_layout(self) -> bool:
+        """Whether both values are maps, or tokens, or vectors."""
+        return len(self.base.shape) == len(self.changed.shape)
+
+    @property
     def misfit(self) -> str:
         """Why the two values cannot be subtracted; empty if they can."""
         ours, theirs = self.base.shape[1:], self.changed.shape[1:]

@@ -76,25 +76,25 @@ def diff(
     _require(samples, tolerance, null, watch)
     samples = trim(samples)
     ours, theirs = (Network.of(m, samples, role) for m, role in zip(models, ("base", "changed"), strict=True))
-    places = heads(ours.model, names, ours.example).cuts
+    cut_places = heads(ours.model, names, ours.example).cuts
     alignment = Alignment.of(ours, theirs)
+    numbers = {layer.base.edge: k for k, layer in enumerate(alignment.layers)}
+    places = {cut: numbers.get(ours.flow.find(cut.name).edge) for cut in cut_places}
+    aligned = {cut: k for cut, k in places.items() if k is not None}
+    lost = {cut.name: "no layer of both models returns the value at this cut" for cut in places.keys() - aligned.keys()}
     with seal({"base": ours.module, "changed": theirs.module}):
-        seen = _observe(ours, theirs, alignment.layers, samples, watch)
+        seen = _observe(ours, theirs, alignment.layers, frozenset(aligned.values()), samples, watch)
     layers = tuple(map(_layer_difference, alignment.layers, seen.squares, seen.norms, seen.notes))
     answers, no_answers = _answers(seen, samples)
     at_cuts = _AtCuts(ours, theirs, samples, seen, null, readable=answers is not None)
-    numbers = {layer.base.edge: k for k, layer in enumerate(alignment.layers)}
     differences = []
-    for done, cut in enumerate(places, 1):
-        k = numbers.get(ours.flow.find(cut.name).edge)
-        if k is not None:
-            differences.append(at_cuts.difference(cut, alignment.layers[k], layers[k], k))
-        watch(Progress("cuts", done, len(places)))
+    for cut, k in aligned.items():
+        differences.append(at_cuts.difference(cut, alignment.layers[k], layers[k], k))
+        watch(Progress("cuts", len(differences), len(aligned)))
     roundings = [ROUNDINGS * _precision(network.module) for network in (ours, theirs)]
     limit = max(roundings) if tolerance is None else float(tolerance)
-    record = _record(ours, theirs, samples, at_cuts, null)
-    cut_differences = tuple(differences)
-    return Difference(layers, cut_differences, answers, limit, roundings[0], alignment.unaligned, record, no_answers)
+    record, unaligned = _record(ours, theirs, samples, at_cuts, null), {**lost, **alignment.unaligned}
+    return Difference(layers, tuple(differences), answers, limit, roundings[0], unaligned, record, no_answers)
 
 
 def _require(samples: object, tolerance: object, null: int, watch: object) -> None:
@@ -137,16 +137,23 @@ class _Seen:
     squares: list[list[float]]
     norms: list[list[float]]
     notes: list[str]
-    rows: list[tuple[list[Tensor], list[Tensor]]]
+    rows: dict[int, tuple[list[Tensor], list[Tensor]]]
+    """Of the layers at cuts alone, by their numbers."""
     answers: tuple[list[Tensor], list[Tensor]] = field(default_factory=lambda: ([], []))
 
 
 def _observe(
-    base: Network, changed: Network, layers: Sequence[AlignedLayer], samples: Samples, watch: Watcher
+    base: Network,
+    changed: Network,
+    layers: Sequence[AlignedLayer],
+    at_cuts: frozenset[int],
+    samples: Samples,
+    watch: Watcher,
 ) -> _Seen:
-    """Show both models the same samples, and compare what their layers make of them."""
+    """Show both models the same samples, and compare what their layers make of them; some of the layers are cuts."""
     size = range(len(layers))
-    seen = _Seen([[] for _ in size], [[] for _ in size], [layer.misfit for layer in layers], [([], []) for _ in size])
+    rows: dict[int, tuple[list[Tensor], list[Tensor]]] = {k: ([], []) for k in at_cuts}
+    seen = _Seen([[] for _ in size], [[] for _ in size], [layer.misfit for layer in layers], rows)
     taps = (
         Taps(base.module, [layer.base for layer in layers]),
         Taps(changed.module, [layer.changed for layer in layers]),
@@ -169,14 +176,15 @@ def _observe(
 def _add(
     seen: _Seen, k: int, layer: AlignedLayer, ours: Tensor, theirs: Tensor, mask: Tensor | None, ids: Tensor
 ) -> None:
-    """Add a batch of layer k: its squares, and its rows, pooled so that they take little room."""
+    """Add a batch of layer k: its squares and, at a cut, its rows, pooled so that they take little room."""
     require_finite(ours, layer.name, ids)
     bad = first_bad(theirs)
     if bad is not None:
         seen.notes[k] = seen.notes[k] or _NOT_FINITE.format(int(ids[bad]))
-    for kept, values in zip(seen.rows[k], (ours, theirs), strict=True):
-        layout = LAYOUTS.get(values.dim(), "nd")
-        kept.append(rows_of(values, layout, "pool", mask if _has_tokens(values, mask) else None).flatten(1).float())
+    if k in seen.rows and layer.same_layout:
+        for kept, values in zip(seen.rows[k], (ours, theirs), strict=True):
+            counted = mask if _has_tokens(values, mask) else None
+            kept.append(rows_of(values, LAYOUTS[values.dim()], "pool", counted).float())
     if layer.misfit:
         return
     gap = theirs.double() - ours.double()
@@ -265,7 +273,7 @@ class _AtCuts:
 
     def _questions(self, cut: Cut, layer: AlignedLayer, k: int) -> dict[str, Callable[[], Estimate | Functional]]:
         """What can be asked here: nothing about NaN, no splice of other shapes, no agreement without classes."""
-        if self.seen.notes[k] != layer.misfit:
+        if self.seen.notes[k] != layer.misfit or not layer.same_layout:
             return {}
         questions: dict[str, Callable[[], Estimate | Functional]] = {"cka": lambda: self._cka(k)}
         if self.readable and not layer.misfit:
