@@ -19,6 +19,7 @@ import seamripper as sr
 from in_process import InProcess
 from seamripper import papers
 from seamripper._files import load_tensors, save_tensors
+from seamripper.comparing import diff
 from seamripper.controls import Case
 from seamripper.data import clustered_noise
 from seamripper.matching import Direct, Regression, Task
@@ -300,6 +301,7 @@ def given() -> dict[str, Any]:
     return {
         **{name: getattr(sr, name) for name in sr.__all__},
         **{choice.__name__: choice for choice in (Case, Direct, Measure, Regression, Task, clustered_noise)},
+        "diff": diff,
         "measures": measures,
         "papers": papers,
         "stitches": stitches,

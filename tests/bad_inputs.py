@@ -27,6 +27,7 @@ AUDIT = f"audit {PAIR} {FEW} --seeds 1 --audits conflict"
 TRAIN = "train zoo:lenet --training ?epochs=1 --out new.safetensors"
 ASKED = "train zoo:lenet --out new.safetensors --data digits/digit --training "
 COMPARE = "compare digit.safetensors second.safetensors --data digits/digit --n 100"
+DIFF = "diff digit.safetensors second.safetensors --data digits/digit --n 40"
 SHOW = "activations digit.safetensors@layer2"
 
 
@@ -293,6 +294,20 @@ _COMMANDS = [
     ("check syntax.py:Good", "MeasureError", "SyntaxError"),
     ("check svcca?dims=-3", "MeasureError", "dims"),
     ("check linear_cka opd", "UsageError", "unexpected extra argument"),
+    # ---- diff
+    ("diff digit.safetensors", "MissingParameter", "Missing argument 'CHANGED'"),
+    ("diff digit.safetensors second.safetensors", "MissingParameter", "--data"),
+    ("diff digit.safetensors nowhere.safetensors --data digits/digit", "FileError", "There is no file nowhere"),
+    (f"{DIFF} --tolerance -0.1", "BadParameter", "x>=0"),
+    (f"{DIFF} --tolerance nan", "MeasureError", "Expected tolerance to be a relative error of at least 0"),
+    (f"{DIFF} --cuts layer9", "CutError", "There is no layer 'layer9' to cut: did you mean"),
+    (f"{DIFF} --null 5", "MeasureError", "Use 200, or 0 for none"),
+    ("diff digit.safetensors second.safetensors --data digits/digit --n 19", "DataError", "at least 20 samples"),
+    (
+        "diff digit.safetensors 'zoo:vit_tiny?dim=24&depth=1&heads=3&size=28' --data digits/digit --n 40",
+        "CutError",
+        "have no layer of the same name",
+    ),
     # ---- compare
     ("compare digit.safetensors", "MissingParameter", "Missing argument 'RECEIVER'"),
     ("compare digit.safetensors second.safetensors", "MissingParameter", "--data"),
@@ -707,6 +722,14 @@ _CALLS = [
     ("Match.load('match.safetensors')", "FileError", "match.safetensors"),
     ("Match.load('none')", "FileError", "none"),
     ("found.save(None)", "FileError", "None"),
+    # ---- diff
+    ("diff(half, net, fit)", "ModelError", "Expected base to be a Model or a torch.nn.Module or a word"),
+    ("diff(net, 3, fit)", "ModelError", "Expected changed to be"),
+    ("diff(net, net, 'digits')", "DataError", "load_data('digits', 'train')"),
+    ("diff(net, net, fit, tolerance='0.1')", "MeasureError", "Expected tolerance to be a relative error of at least 0"),
+    ("diff(net, net, fit, tolerance=True)", "MeasureError", "but got True. Leave it out"),
+    ("diff(net, net, fit, cuts=[3])", "CutError", "each of cuts"),
+    ("diff(net, net, fit, watch=3)", "MeasureError", "Expected watch to be a function"),
     # ---- compare
     ("compare(half, net, fit)", "ModelError", "compare takes whole models"),
     ("compare(None, net, fit)", "ModelError", "Expected sender to be a Model or a torch.nn.Module or a word, but got"),

@@ -280,6 +280,26 @@ def fold_interval(value: float, parts: Sequence[float], *, left_out: bool, withi
     return max(within[0], value - half), min(within[1], value + half)
 
 
+def relative_size(squares: Sequence[float], reference: Sequence[float]) -> Estimate:
+    """√(Σ squares / Σ reference), one number of each per sample, with the interval of a jackknife over samples.
+
+    So large is a difference beside what it is a difference from. Beside nothing at all, any difference is infinite.
+
+    >>> print(relative_size([0.01, 0.04, 0.09], [1.0, 4.0, 9.0]), relative_size([0.0, 0.0], [0.0, 0.0]))
+    0.100 [0.100, 0.100] 0.000 [0.000, 0.000]
+    """
+    above, below, n = math.fsum(squares), math.fsum(reference), len(squares)
+    if above == 0:
+        return Estimate(0.0, 0.0, 0.0, n, "samples")
+    if not (below > 0 and math.isfinite(above)):
+        return Estimate(math.inf, n=n, unit="samples")
+    value = math.sqrt(above / below)
+    pairs = [(max(above - a, 0.0), below - b) for a, b in zip(squares, reference, strict=True)]
+    parts = [math.sqrt(a / b) if b > 0 else value for a, b in pairs]
+    low, high = fold_interval(value, parts, left_out=True, within=(0.0, math.inf))
+    return Estimate(value, low, high, n, "samples")
+
+
 def _student(freedom: float) -> float:
     """The quantile of 0.975 of Student's distribution."""
     from scipy.special import stdtrit

@@ -2,11 +2,14 @@
 
 `compare` does it all and gives a `Comparison`. To do it in steps: `Prepared.of(Request(...))` cuts the models and plans
 the pass, `Prepared.add_to` makes the pass, or a part of it, into `Sums`, and `Prepared.comparison` makes their values.
+`diff` compares two checkpoints of one architecture, layer by layer, and gives a `Difference`.
 """
 
 from seamripper.comparing.approximations import Approximation, Representation, direct_functional
 from seamripper.comparing.compare import Prepared, compare
 from seamripper.comparing.comparison import Comparison, Matrix
+from seamripper.comparing.diff import diff
+from seamripper.comparing.difference import CutDifference, Difference, LayerDifference
 from seamripper.comparing.pairing import Pairing, pair_activations
 from seamripper.comparing.request import Request, Rule, Stitching, batch_for, requested_measures
 from seamripper.comparing.sums import Sums
@@ -14,6 +17,9 @@ from seamripper.comparing.sums import Sums
 __all__ = [
     "Approximation",
     "Comparison",
+    "CutDifference",
+    "Difference",
+    "LayerDifference",
     "Matrix",
     "Pairing",
     "Prepared",
@@ -24,6 +30,7 @@ __all__ = [
     "Sums",
     "batch_for",
     "compare",
+    "diff",
     "direct_functional",
     "pair_activations",
     "requested_measures",

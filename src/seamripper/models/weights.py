@@ -77,6 +77,9 @@ def check_finite(module: nn.Module, *, origin: str) -> None:
                 "point. Export the model with its weights as they were trained."
             )
     for name, tensor in module.state_dict().items():
+        if not isinstance(tensor, Tensor):
+            # Quantised layers keep their packed weights and the name of their type there.
+            continue
         if nn.parameter.is_lazy(tensor):
             raise ModelError(
                 f"{origin}: {name} has no shape yet, as it is lazy. Run the module once on an input first."
