@@ -74,6 +74,10 @@ SIZES = {
         (512, 448, 384, 320, 256, 192, 128, 64, 32, 16, 8, 4, 2, 1),
     ),
     "small_resnet": Size("ResNets of two cues as {}", "zoo:resnet18?stem=3x3&width=0.125", "zoo:resnet18?stem=3x3"),
+    "small_vit": Size("ViTs of two cues as {}", "zoo:vit_tiny?dim=64&heads=4&patch=8&depth=4", "zoo:vit_tiny?depth=4"),
+    "cue_training": Size(
+        "ViTs of two cues trained with {}", "balogh?lr=0.002&batch=64&epochs=12&schedule=cosine&warmup=0.1", "balogh"
+    ),
     "cue_images": Size("networks of two cues trained on {} images", 5000, None),
     "probed": Size("probes fitted on {} images", 2000, None),
 }
