@@ -24,6 +24,7 @@ ALLOWED = {
     ("audits/identification.py", "reasons[0]"): "the InapplicableError of the first measure, where none applies",
     ("cli/inputs.py", "click.UsageError"): "click's own, shown with the usage of the command",
     ("cli/audit_command.py", "click.UsageError"): "likewise",
+    ("cli/map_command.py", "click.UsageError"): "likewise",
     ("cli/output.py", "KeyboardInterrupt"): "a batch system's signal, taken for Ctrl-C",
     ("cli/results_command.py", "click.UsageError"): "likewise",
     ("cli/sbatch_command.py", "click.UsageError"): "likewise",

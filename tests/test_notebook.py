@@ -346,9 +346,10 @@ def test_an_audited_comparison_shows_its_conclusion_and_every_verdict(audited: A
 def test_an_audited_comparison_is_plotted_by_what_decided(audited: Audited) -> None:
     pixels(audited.plot())
     for conclusion, by in (("different information", "conflict"), ("same information", "conflict")):
-        judgement = replace(audited.judgement, conclusion=conclusion, figures={"decided_by": "greyscale"})
+        figures = {"deciding_audit": by, "decided_by": "greyscale"}
+        judgement = replace(audited.judgement, conclusion=conclusion, figures=figures)
         assert f"{by}: observed" in texts(replace(audited, judgement=judgement).plot())
-    noise = replace(audited.judgement, conclusion="interchangeable here, information unknown")
+    noise = replace(audited.judgement, conclusion="interchangeable here, information unknown", figures={})
     assert "margin: observed" in texts(replace(audited, judgement=noise).plot())
     nothing = replace(audited, verdicts={}, skipped={HOSTILE: HOSTILE})
     assert "No audit applies" in texts(nothing.plot())

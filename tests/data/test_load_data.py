@@ -56,7 +56,11 @@ def test_splits_never_overlap(name: str) -> None:
         ("digits", {"n": 0}, "n to be a whole number of at least 1, but got 0"),
         ("digits", {"seed": -1}, "seed to be a whole number from 0 to 4294967295, but got -1"),
         ("digits", {"seed": 0.5}, "seed to be a whole number from 0 to 4294967295, but got 0.5"),
-        ("digits", {"rate": 32}, "The data set 'digits' has no option 'rate': Its options are 'classes'"),
+        (
+            "digits",
+            {"rate": 32},
+            "The data set 'digits' has no option 'rate': did you mean 'rotate'. Its options are 'classes'",
+        ),
         ("digits", {"variant": "mix"}, "The data set 'digits' has no option 'variant'"),
     ],
 )

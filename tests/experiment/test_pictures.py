@@ -487,7 +487,7 @@ def test_images_of_another_shape(photographs: Path) -> None:
     with Store(photographs / "store") as store:
         _, told = table(store)
     # The two are not of one shape, so there is no error between them.
-    assert [row["figure"] for row in told if row["matching"] == "quick"] == list(FIGURES)
+    assert [row["figure"] for row in told if row["matching"] == "quick"] == [*DETAIL, *FIGURES]
     assert {(row["data"], row["receiver_data"], row["judge"]) for row in told} == {
         ("folder:photographs?size=32", "digits/greyscale", "judge")
     }

@@ -325,7 +325,7 @@ def test_a_forged_recipe_is_not_followed(saved: Path, evil: tuple[Path, Path], r
 
 
 def test_all_matchings_are_found() -> None:
-    assert list(matchings) == ["class_mapping", "direct", "embedding_mapping", "regression", "task"]
+    assert list(matchings) == ["class_mapping", "direct", "downstream", "embedding_mapping", "regression", "task"]
     assert all(cls.name == name for name, cls in matchings.items())
 
 

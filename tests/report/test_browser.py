@@ -126,8 +126,8 @@ def test_the_sections_stand_in_the_order_of_the_story(browser: webdriver.Chrome,
     opened(browser, study)
     names = [section.get_attribute("id") for section in all_of(browser, "main > section")]
     assert names == [
-        *("judgements", "accuracy", "rank", "matrices", "distribution", "controls", "conflict", "losses"),
-        *("pictures", "table", "provenance"),
+        *("judgements", "accuracy", "rank", "matrices", "distribution", "controls", "conflict", "mixing"),
+        *("losses", "pictures", "table", "provenance"),
     ]
     assert len(all_of(browser, "#conflict img")) == 12
     assert all(image.get_attribute("naturalWidth") == "28" for image in all_of(browser, "#conflict img"))

@@ -47,6 +47,7 @@ def test_every_section_is_there_with_figures_of_its_kind(reading: Reading) -> No
         "distribution": {Lines, Histogram},
         "controls": {Strip},
         "conflict": {Strip, Pictures},
+        "mixing": {Sheet, Pictures, Grid},
         "losses": {Lines},
         "pictures": {Pictures},
         "table": {Sheet},
@@ -197,10 +198,14 @@ def test_ways_that_come_to_different_conclusions_are_told_apart(reading: Reading
     del record["record"]["data"]["conflict"]
     record["record"]["interventions"] = ["greyscale"]
     both = headline(replace(with_set, results=(*with_set.results, replace(alone, record=record)), asked=2))
-    assert both.verdict == "With a conflict set: different information. With interventions: same information."
+    assert both.verdict == (
+        "With a conflict set and mixtures: different information. With interventions and mixtures: same information."
+    )
     record["judgement"]["conclusion"] = "different information"
     alike = headline(replace(with_set, results=(*with_set.results, replace(alone, record=record)), asked=2))
-    assert alike.verdict == "With a conflict set and with interventions: different information."
+    assert alike.verdict == (
+        "With a conflict set and mixtures and with interventions and mixtures: different information."
+    )
     assert both.doubt == (
         "The audits do not agree: colour → digit is judged differently, depending on how cues are set against each "
         "other. See the judgements."
