@@ -80,7 +80,7 @@ def _differences(quick: Any, paper: Any) -> tuple[Any, Any]:
     ]
     if head != other:
         parts = [f"{word.rpartition(':')[2]} {part}".strip() for word, part in zip((head, other), parts, strict=True)]
-    return parts[0] or "nothing", parts[1] or "without"
+    return parts[0] or "the default", parts[1] or "the default"
 
 
 _OPTIONS = {"lr": "learning rate", "batch": "batches of", "weight_decay": "weight decay"}
