@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from seamripper.audits.interventions.draws import uniforms
-from seamripper.audits.mixtures.base import Mixture
-from seamripper.audits.mixtures.masks import share_of, shared_words
-from seamripper.data.samples import Inputs
+from seamripper.audits.mixtures.text import WordMixture
 
 
 @dataclass(frozen=True)
-class Words(Mixture):
+class Words(WordMixture):
     """Single words from the other text, at the places that they have there; which ones is drawn for each pair.
 
     Only places at which both texts have a word count, and `share` of them are taken.
 
+    >>> import torch
     >>> a, b = ({"input_ids": torch.tensor([row])} for row in ([1, 5, 6, 7, 8, 2], [1, 55, 66, 77, 88, 2]))
     >>> Words().mix(a, b, torch.tensor([0]), strength=1.0, seed=0)["input_ids"].tolist()
     [[1, 5, 66, 77, 8, 2]]
@@ -26,17 +24,9 @@ class Words(Mixture):
 
     name = "words"
     about = "single words"
-    forms = ("text",)
-    strengths = (1.0, 0.6, 0.3)
-    between = {"share": (0, 1)}
 
-    share: float = 0.5
-
-    def mix(self, a: Inputs, b: Inputs, ids: Tensor, *, strength: float, seed: int) -> Inputs:
-        """The texts, each with words of another."""
-        ours, theirs, words = shared_words(a, b, self.name)
-        assert isinstance(a, dict)
+    def places(self, words: Tensor, size: Tensor, ids: Tensor, seed: int) -> Tensor:
+        """Those with the smallest draws."""
         # Places without a word come last.
         order = uniforms(ids, words.shape[1], seed=seed).masked_fill(~words, 2.0).argsort(1).argsort(1)
-        chosen = words & (order < share_of(words.sum(1), strength * self.share)[:, None])
-        return {**a, "input_ids": torch.where(chosen, theirs, ours)}
+        return words & (order < size[:, None])
