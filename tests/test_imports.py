@@ -59,6 +59,11 @@ EXTRAS = (
     "ray",
     "submitit",
     "matplotlib",
+    "torchmetrics",
+    "xarray",
+    "wandb",
+    "mlflow",
+    "tensorboard",
 )
 CORE = ["seamripper", *(m.name for m in pkgutil.walk_packages([str(SOURCE)], "seamripper."))]
 

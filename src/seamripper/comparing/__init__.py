@@ -2,7 +2,8 @@
 
 `compare` does it all and gives a `Comparison`. To do it in steps: `Prepared.of(Request(...))` cuts the models and plans
 the pass, `Prepared.add_to` makes the pass, or a part of it, into `Sums`, and `Prepared.comparison` makes their values.
-`diff` compares two checkpoints of one architecture, layer by layer, and gives a `Difference`.
+`diff` compares two checkpoints of one architecture, layer by layer, and gives a `Difference`. `StreamingScore` adds a
+measure up batch by batch, inside a loop of your own; `streaming_metric` makes a `torchmetrics.Metric` of it.
 """
 
 from seamripper.comparing.approximations import Approximation, Representation, direct_functional
@@ -12,6 +13,8 @@ from seamripper.comparing.diff import diff
 from seamripper.comparing.difference import CutDifference, Difference, LayerDifference
 from seamripper.comparing.pairing import Pairing, pair_activations
 from seamripper.comparing.request import Request, Rule, Stitching, batch_for, requested_measures
+from seamripper.comparing.streaming import StreamingScore
+from seamripper.comparing.streaming_metric import streaming_metric
 from seamripper.comparing.sums import Sums
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "Request",
     "Rule",
     "Stitching",
+    "StreamingScore",
     "Sums",
     "batch_for",
     "compare",
@@ -34,4 +38,5 @@ __all__ = [
     "direct_functional",
     "pair_activations",
     "requested_measures",
+    "streaming_metric",
 ]

@@ -127,6 +127,16 @@ class CutMoments:
             for mine, theirs in zip(sums_here.sums(), other._grids[grid].sums(), strict=True):
                 mine += theirs
 
+    def rotate_folds(self, by: int) -> None:
+        """Call fold k fold k + `by` from now on: samples that were dealt in turn, counted from another number."""
+        self._multiply()
+        self._sides.clear()
+        at = -by % self.folds
+        self.counts = self.counts[at:] + self.counts[:at]
+        self.left_out = self.left_out[at:] + self.left_out[:at]
+        for total in self._sums():
+            total.copy_(total.roll(by, 0))
+
     def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The sums, their origins and counts, to be kept and taken up again."""
         self._multiply()
