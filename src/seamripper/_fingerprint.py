@@ -25,10 +25,50 @@ def tensor_fingerprint(tensor: Tensor) -> str:
         return join_fingerprints(
             [digest.hexdigest(), *map(tensor_fingerprint, (tensor.int_repr(), tensor.dequantize()))]
         )
+    digest.update(_bytes_of(tensor))
+    return digest.hexdigest()
+
+
+class RunningFingerprint:
+    """The fingerprint of a tensor whose rows come in parts, none of which is held.
+
+    If the number of rows is known beforehand, it is the `tensor_fingerprint` of the whole; if not, it is one of its own
+    kind, because a sha256 begins with the shape.
+
+    >>> running, whole = RunningFingerprint(3), torch.arange(6.0).reshape(3, 2)
+    >>> running.add(whole[:1])
+    >>> running.add(whole[1:])
+    >>> running.value == tensor_fingerprint(whole)
+    True
+    """
+
+    def __init__(self, rows: int | None) -> None:
+        self._rows = rows
+        self._added = 0
+        self._digest: Any = None
+
+    def add(self, rows: Tensor) -> None:
+        """The rows that come next."""
+        if self._digest is None:
+            shape = ("?" if self._rows is None else self._rows, *rows.shape[1:])
+            self._digest = hashlib.sha256(f"{rows.dtype}{shape}".encode())
+        self._added += len(rows)
+        self._digest.update(_bytes_of(rows))
+
+    @property
+    def value(self) -> str:
+        """The fingerprint of all rows so far."""
+        digest = self._digest.copy()
+        if self._rows is None:
+            digest.update(f"{self._added} rows".encode())
+        text: str = digest.hexdigest()
+        return text
+
+
+def _bytes_of(tensor: Tensor) -> Any:
     plain = tensor.detach().cpu().contiguous()
     # Viewed as bytes because numpy knows no bfloat16; flattened because a scalar has no last axis to view.
-    digest.update(plain.reshape(-1).view(torch.uint8).numpy().data if plain.numel() else b"")
-    return digest.hexdigest()
+    return plain.reshape(-1).view(torch.uint8).numpy().data if plain.numel() else b""
 
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper.comparing.forms import Batch, forms
-from seamripper.comparing.order import draw_positions
+from seamripper.comparing.order import draw_positions, order_of
 from seamripper.comparing.sample_rows import SampleRows
 from seamripper.errors import MeasureError
 from seamripper.measures import Pair, measures
@@ -28,7 +28,7 @@ def added(batches: range, *, keep: int = 45, batch: int = 10, n: int = 60) -> Sa
 
 
 def rows(cut: int, receiver: int, n: int) -> tuple[Tensor, Tensor]:
-    """The single rows, by resizing outright."""
+    """The single rows of the first `n` samples, by resizing outright."""
     x, y = activations(SENDERS, 60, seed=0, offset=0.5)[cut], activations(RECEIVERS, 60, seed=1, offset=0.0)[receiver]
     grid = RECEIVERS[receiver].grid
     places = draw_positions(IDS, grid, seed=0)
@@ -39,10 +39,20 @@ def rows(cut: int, receiver: int, n: int) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize(("i", "j"), [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)])
 def test_a_row_is_the_map_at_one_place_of_the_receivers_grid(i: int, j: int) -> None:
-    pair, (x, y) = added(range(6)).pair(i, j), rows(i, j, 45)
-    torch.testing.assert_close(pair.x.matrix, x)
-    torch.testing.assert_close(pair.y.matrix, y)
+    pair, (x, y) = added(range(6)).pair(i, j), rows(i, j, 60)
+    first = order_of(IDS, seed=0)[:45]
+    torch.testing.assert_close(pair.x.matrix, x[first])
+    torch.testing.assert_close(pair.y.matrix, y[first])
     assert (pair.n, pair.folds) == (45, 3)
+
+
+@pytest.mark.parametrize("keep", [1, 7, 45, 60, 100])
+def test_the_same_rows_are_kept_in_whichever_order_they_come(keep: int) -> None:
+    numbers = list(range(6))
+    kept = [added(order, keep=keep).pair(0, 1).x.matrix for order in (numbers, numbers[::-1], [3, 0, 5, 1, 4, 2])]
+    assert len(kept[0]) == min(keep, 60)
+    assert torch.equal(kept[0], kept[1])
+    assert torch.equal(kept[0], kept[2])
 
 
 def test_places_are_the_samples_own_and_spread_over_the_grid() -> None:

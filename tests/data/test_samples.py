@@ -172,3 +172,18 @@ def test_both_sides_are_batched_in_step(size: int) -> None:
         given, own = (torch.cat([batch[side] for batch in batches]) for side in (0, 1))  # type: ignore[misc]
         assert torch.equal(own, pair.receiver.batch(slice(None)))  # type: ignore[arg-type]
         assert torch.equal(given, pair.sender.batch(slice(None)))  # type: ignore[arg-type]
+
+
+def test_samples_need_no_labels_and_no_ids() -> None:
+    bare = Samples("bare", torch.rand(3, 2))
+    assert (bare.labelled, bare.classes, bare.labels.tolist(), bare.ids.tolist()) == (False, 0, [-1] * 3, [0, 1, 2])
+    assert repr(bare) == "Samples('bare', n = 3, 2, no labels)"
+    assert bare.draw(2).labelled is bare.take(slice(0, 1)).labelled is False
+    with pytest.raises(DataError, match=r"bare has no labels, and training needs them\. Give some\."):
+        bare.require_labels("training", "Give some.")
+
+
+def test_classes_are_those_that_the_labels_name() -> None:
+    some = Samples("some", torch.rand(3, 2), torch.tensor([0, 4, 1]))
+    assert (some.classes, some.labelled) == (5, True)
+    some.require_labels("training")

@@ -11,9 +11,8 @@ from torch import Tensor
 from seamripper.activations.activations import Activations
 from seamripper.cut.halves import Head
 from seamripper.cut.split import Split
-from seamripper.data.padding import MASK
 from seamripper.data.paired import Paired
-from seamripper.data.samples import Inputs, Samples
+from seamripper.data.samples import MASK, Inputs, Samples
 from seamripper.errors import DataError
 
 VALUES = "activations"

@@ -24,8 +24,9 @@ from seamripper.audits.rule import Judgement, judge
 from seamripper.controls import Case, Control, Outcome
 from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.split import Split
-from seamripper.data.paired import Paired, require_samples
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
+from seamripper.data.yours import as_samples
 from seamripper.errors import AuditError, InapplicableError, SeamripperError
 from seamripper.figures import Words, plot
 from seamripper.matching import Downstream, Functional, Match, Matching, Regression, Task, matchings
@@ -148,7 +149,7 @@ class AuditRequest:
         advice = "Put a single one in a list, too: others=[split]."
         require(self.others, Sequence, "others", error=AuditError, advice=advice)
         if self.conflict is not None:
-            require_samples(self.conflict, "conflict")
+            object.__setattr__(self, "conflict", as_samples(self.conflict, "conflict"))
         if self.memo is not None:
             require(self.memo, dict, "memo", error=AuditError)
         require_function(self.watch, "watch", error=AuditError)

@@ -13,12 +13,13 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
 from seamripper.comparing.forms import Batch
 from seamripper.comparing.memory import available
-from seamripper.comparing.order import order_of
+from seamripper.comparing.order import deal, order_of
 from seamripper.comparing.request import SLICE
 from seamripper.comparing.sums import PassPlan, Sums
 from seamripper.cut.many import Heads
 from seamripper.data.padding import tokens_that_count
 from seamripper.data.samples import Samples
+from seamripper.data.stream import Stream
 
 _LANES = 2
 """More would take as many times the memory, and networks use some threads well."""
@@ -28,7 +29,7 @@ def accumulate(
     sums: Sums,
     a: Heads,
     b: Heads,
-    samples: Samples,
+    samples: Samples | Stream,
     *,
     order: Tensor | None = None,
     first: int = 0,
@@ -38,10 +39,13 @@ def accumulate(
 
     A machine that shares the work takes a part of the `order`, and `first` is the number of its first batch. Fused
     networks are run in lanes side by side (see `lanes_of`), each over a stretch of the order with sums of its own,
-    which `Sums.settle` merges.
+    which `Sums.settle` merges. A stream is passed over once, in one lane.
     """
     rule = sums.plan.rule
     if not sums.plan.adds:
+        return
+    if isinstance(samples, Stream):
+        _accumulate_stream(sums, (a, b), samples, watch)
         return
     inputs = a.model.present(samples), b.model.present(samples)
     order = order_of(samples.ids, seed=rule.seed) if order is None else order
@@ -56,6 +60,16 @@ def accumulate(
             tally.count()
 
     _run_lanes(lane, lanes, tally)
+
+
+def _accumulate_stream(sums: Sums, models: tuple[Heads, Heads], stream: Stream, watch: Watcher) -> None:
+    rule, done = sums.plan.rule, 0
+    for samples, fold in deal(stream, batch=rule.batch, folds=rule.folds, seed=rule.seed):
+        shown = models[0].model.present(samples), models[1].model.present(samples)
+        _add_batch(sums, models, shown, torch.arange(len(samples)), fold=fold)
+        done += len(samples)
+        watch(Progress("the pass", done, stream.length or done + 1))
+    watch(Progress("the pass", done, done))
 
 
 def _add_batch(

@@ -25,8 +25,9 @@ from seamripper.cut.frozen import seal
 from seamripper.cut.many import Heads, heads
 from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
-from seamripper.data.padding import padded_length, trim
+from seamripper.data.padding import mask_length, padded_length, trim
 from seamripper.data.samples import Samples, batches_in
+from seamripper.data.stream import Stream, head_of, number_of
 from seamripper.errors import CutError, LeakError, MeasureError
 from seamripper.estimate import LEVEL
 from seamripper.measures.base import Measure
@@ -44,7 +45,8 @@ def compare(request: Request) -> Comparison:
     every score of a measure, and the best of each matrix, has its p-value and its calibrated score (see
     `seamripper.measures.null`): the activations are then kept, and no network runs again. `announce` is called with the
     planned memory before the pass; a pass that would not fit is refused. Tokens that are padding make no rows (see
-    `seamripper.data.padding`).
+    `seamripper.data.padding`). `samples` may be any data (see `seamripper.data.yours`): what is not in memory is read
+    as it is passed over, once, and held nowhere. Only stitching and a null take it into memory first.
     """
     prepared = Prepared.of(request)
     prepared.require_memory(request.announce)
@@ -69,12 +71,17 @@ class Prepared:
     @classmethod
     def of(cls, request: Request) -> Prepared:
         """Cut both models and plan the pass."""
-        rule = as_rule(request.rule, len(request.samples))
         measures, words = requested_measures(request.measures)
-        request = replace(request, samples=trim(request.samples))
         samples = request.samples
-        a = _heads(request.sender, request.sender_cuts, samples, "sender", optimise=rule.optimise)
-        b = _heads(request.receiver, request.receiver_cuts, samples, "receiver", optimise=rule.optimise)
+        if isinstance(samples, Stream) and (words or request.null):
+            samples = samples.load()
+        samples = samples if isinstance(samples, Stream) else trim(samples)
+        request = replace(request, samples=samples)
+        n = number_of(samples)
+        rule = as_rule(request.rule, n)
+        few = head_of(samples, SLICE)
+        a = _heads(request.sender, request.sender_cuts, few, "sender", optimise=rule.optimise)
+        b = _heads(request.receiver, request.receiver_cuts, few, "receiver", optimise=rule.optimise)
         if request.sender is request.receiver and a.cuts == b.cuts:
             b = a
         functional = FunctionalMatrices(words, a, b, request, rule)
@@ -84,25 +91,31 @@ class Prepared:
             measures,
             rule,
             moments=functional.needs_moments,
-            padded=padded_length(samples),
+            padded=padded_length(samples) if isinstance(samples, Samples) else mask_length(few),
             null=request.null,
-            samples=len(samples),
+            samples=n or 0,
         )
         return cls(request, a, b, measures, functional, plan)
 
     def require_memory(self, announce: Callable[[str], None] = lambda _: None) -> None:
         """Announce what the pass will take in memory, and refuse one that would not fit."""
-        plan = self.plan
-        batches = batches_in(len(self.request.samples), plan.rule.batch)
+        plan, samples = self.plan, self.request.samples
+        batches = batches_in(len(samples), plan.rule.batch) if isinstance(samples, Samples) else 1
         footprint = plan.footprint.in_lanes(lanes_of(self.a, self.b, plan, batches))
         size = f"{len(plan.senders)} × {len(plan.receivers)}"
-        depends = f"for {len(self.request.samples):,} samples" if plan.null else "whatever the number of samples"
+        depends = f"for {number_of(samples):,} samples" if plan.null else "whatever the number of samples"
         announce(f"memory for {size} cuts, {depends}: {footprint}")
         footprint.require(available())
 
     def add_to(self, sums: Sums, *, part: int = 0, parts: int = 1) -> None:
         """The pass, or one of its parts: so many whole batches of the order in which it takes the samples."""
         rule, samples = self.plan.rule, self.request.samples
+        if isinstance(samples, Stream):
+            if parts > 1:
+                raise MeasureError("A stream is read in one pass, and cannot be divided: take it into memory first.")
+            with seal(self._models):
+                accumulate(sums, self.a, self.b, samples, watch=self.request.watch)
+            return
         order = order_of(samples.ids, seed=rule.seed)
         batches = batches_in(len(order), rule.batch)
         if not 0 <= part < parts <= batches:
@@ -143,7 +156,7 @@ class Prepared:
             "sender": _model_record(self.a),
             "receiver": _model_record(self.b),
             "data": {"name": samples.name, "fingerprint": samples.fingerprint, "source": samples.source},
-            "n": len(samples),
+            "n": len(samples) if isinstance(samples, Samples) else sums.n,
             "rule": asdict(plan.rule),
             **({"null": {"permutations": plan.null, "level": LEVEL}} if plan.null else {}),
             "dtype": f"activations {sums.dtype}, products {plan.rule.products}, sums float64",

@@ -31,8 +31,8 @@ from seamripper.cut.many import heads
 from seamripper.cut.place import LAYOUTS, Cut
 from seamripper.cut.split import Split, as_model, split
 from seamripper.data.padding import tokens_that_count, trim
-from seamripper.data.paired import require_samples
 from seamripper.data.samples import Inputs, Samples, batches_in
+from seamripper.data.yours import as_samples
 from seamripper.errors import CutError, DataError, MeasureError, SeamripperError
 from seamripper.estimate import Estimate, relative_size
 from seamripper.matching import Functional, evaluate, match
@@ -98,7 +98,7 @@ def diff(
 
 
 def _require(samples: object, tolerance: object, null: int, watch: object) -> None:
-    require_samples(samples, "samples")
+    samples = as_samples(samples, "samples")
     assert isinstance(samples, Samples)
     if len(samples) < FEWEST:
         raise DataError(

@@ -66,10 +66,12 @@ class FunctionalMatrices:
         rule: Rule,
     ) -> None:
         self.words, self.senders, self.receivers, self.rule = tuple(words), senders, receivers, rule
-        self.samples, self.stitching, self.watch = request.samples, request.stitching, request.watch
-        self.announce = request.announce
+        self.stitching, self.watch, self.announce = request.stitching, request.watch, request.announce
         if not words:
             return
+        # A stream was taken into memory for it.
+        assert isinstance(request.samples, Samples)
+        self.samples = request.samples
         self._require()
         self.fit, self.held_out = fit_and_held_out(self.samples, rule)
         self._shown = receivers.model.present(self.held_out)

@@ -1,14 +1,20 @@
 """Order and positions: in which order a pass takes the samples, and which position of each makes its single row.
 
 Both follow from a hash of the samples' ids, as data may come sorted by class. Folds, minibatches and kept rows are all
-parts of that order, the same on every machine.
+parts of that order, the same on every machine. Samples of a stream are taken as they come, and `deal` gives each to the
+fold that it has in memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
+from seamripper.data.ids import LARGEST, hash_ids
+from seamripper.data.samples import Samples, join_samples
+from seamripper.data.stream import Stream
 from seamripper.stitches.grids import Grid
 
 _SALT = 0x5EA3
@@ -20,7 +26,12 @@ def order_of(ids: Tensor, *, seed: int) -> Tensor:
     >>> order_of(torch.arange(6), seed=0).tolist()
     [1, 2, 4, 5, 0, 3]
     """
-    return torch.argsort(hash_ids(ids, seed=seed ^ _SALT), stable=True)
+    return torch.argsort(places(ids, seed=seed), stable=True)
+
+
+def places(ids: Tensor, *, seed: int) -> Tensor:
+    """A number for each sample, by its id: whichever order they come in, `order_of` is that of these numbers."""
+    return hash_ids(ids, seed=seed ^ _SALT)
 
 
 def draw_positions(ids: Tensor, grid: Grid, *, seed: int, mask: Tensor | None = None) -> Tensor:
@@ -42,10 +53,34 @@ def draw_positions(ids: Tensor, grid: Grid, *, seed: int, mask: Tensor | None = 
     return positions.gather(1, (number % mask.sum(1))[:, None]).squeeze(1)
 
 
-def hash_ids(ids: Tensor, *, seed: int) -> Tensor:
-    """A number below 2³² for each id; those of ids that follow each other are far apart."""
-    # The finaliser of splitmix32 (Steele, Lea & Flood 2014).
-    mixed = (ids + 0x9E3779B9 * (seed + 1)) & 0xFFFFFFFF
-    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
-        mixed = ((mixed ^ (mixed >> shift)) * factor) & 0xFFFFFFFF
-    return mixed ^ (mixed >> 15)
+def deal(stream: Stream, *, batch: int, folds: int, seed: int) -> Iterator[tuple[Samples, int]]:
+    """Batches of a stream, each of one fold: samples wait until their fold has a batch of them.
+
+    If the number of samples is known, each is in the fold that it has in memory. If not, a fold is a range of `places`.
+
+    >>> some = Stream("some", lambda: iter([(torch.zeros(8, 2), None)]), ids=torch.arange(8))
+    >>> [(samples.ids.tolist(), fold) for samples, fold in deal(some, batch=2, folds=2, seed=0)]
+    [([1, 2], 0), ([0, 3], 1), ([5, 7], 0), ([4, 6], 1)]
+    """
+    known = None if stream.ids is None else _folds_in_memory(stream.ids, batch=batch, folds=folds, seed=seed)
+    waiting: list[list[Samples]] = [[] for _ in range(folds)]
+    start = 0
+    for chunk in stream.chunks(batch):
+        stop = start + len(chunk)
+        mine = places(chunk.ids, seed=seed) * folds // LARGEST if known is None else known[start:stop]
+        start = stop
+        for fold in sorted(set(mine.tolist())):
+            waiting[fold].append(chunk.take(mine == fold))
+            if sum(map(len, waiting[fold])) >= batch:
+                whole = join_samples(waiting[fold])
+                yield whole.first(batch), fold
+                waiting[fold] = [whole.take(slice(batch, None))] if len(whole) > batch else []
+    yield from ((join_samples(rest), fold) for fold, rest in enumerate(waiting) if rest)
+
+
+def _folds_in_memory(ids: Tensor, *, batch: int, folds: int, seed: int) -> Tensor:
+    """The fold of each sample when batches of `order_of` go to one fold after another."""
+    numbers = (torch.arange(len(ids)) // batch % folds).to(torch.uint8 if folds < 256 else torch.int32)
+    fold_of = torch.empty_like(numbers)
+    fold_of[order_of(ids, seed=seed)] = numbers
+    return fold_of

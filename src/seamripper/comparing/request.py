@@ -12,8 +12,9 @@ from torch import nn
 from seamripper._doors import require, require_function, require_path, require_whole
 from seamripper._options import accepts, read_options, split_options
 from seamripper._progress import Watcher, nobody
-from seamripper.data.paired import require_samples
 from seamripper.data.samples import Samples
+from seamripper.data.stream import Stream
+from seamripper.data.yours import as_data
 from seamripper.errors import FileError, MeasureError, ModelError
 from seamripper.matching import Task
 from seamripper.measures.base import FUNCTIONAL, Measure, choose_measures, measures
@@ -80,7 +81,7 @@ class Request:
 
     sender: nn.Module | Model | str
     receiver: nn.Module | Model | str
-    samples: Samples
+    samples: Samples | Stream
     _: KW_ONLY
     measures: Sequence[str | Measure] | str | Measure = ("linear_cka",)
     sender_cuts: Sequence[str] | str | None = None
@@ -97,7 +98,7 @@ class Request:
             whole = f"compare takes whole models, and cuts by name: compare({role}.model, …)."
             advice = whole if hasattr(model, "model") else ""
             require(model, (Model, nn.Module, str), role, error=ModelError, advice=advice)
-        require_samples(self.samples, "samples")
+        object.__setattr__(self, "samples", as_data(self.samples, "samples"))
         require_permutations(self.null)
         require(self.stitching, Stitching, "stitching", error=MeasureError)
         if self.folder is not None:
@@ -119,8 +120,10 @@ def requested_measures(
     return choose_measures([word for word in words if word not in functional]), functional
 
 
-def as_rule(rule: Rule | str | None, n: int) -> Rule:
+def as_rule(rule: Rule | str | None, n: int | None) -> Rule:
     """The rule, or the one for n samples that a word means: a sampling, with other options if there are any.
+
+    If n is None, their number is not known.
 
     >>> as_rule("pool?folds=10", 400)
     Rule(sampling='pool', batch=20, folds=10, ...)
@@ -135,10 +138,10 @@ def as_rule(rule: Rule | str | None, n: int) -> Rule:
     return Rule(**{"sampling": sampling, "batch": batch_for(n, max(options.get("folds", FOLDS), 1)), **options})
 
 
-def batch_for(n: int, folds: int = FOLDS) -> int:
-    """The batch for n samples: large, but each fold gets two of them at least.
+def batch_for(n: int | None, folds: int = FOLDS) -> int:
+    """The batch for n samples: large, but each fold gets two of them at least; large if their number is not known.
 
     >>> batch_for(10_000), batch_for(500), batch_for(20)
     (128, 50, 4)
     """
-    return min(BATCH, max(4, n // (2 * folds)))
+    return BATCH if n is None else min(BATCH, max(4, n // (2 * folds)))

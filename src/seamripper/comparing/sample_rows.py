@@ -15,17 +15,23 @@ import torch
 from torch import Tensor
 
 from seamripper.comparing.forms import Batch, RowForm
-from seamripper.comparing.order import draw_positions
+from seamripper.comparing.order import draw_positions, places
+from seamripper.data.ids import LARGEST
 from seamripper.errors import MeasureError
 from seamripper.measures.hsic import FEWEST, centred_gram, hsic_of_grams
 from seamripper.measures.pair import Batched, Pair, Side, grain_of
 from seamripper.stitches.grids import Grid, at
 
 _Key = tuple[str, int, Grid]
+_SPARE = 32
+"""Rows beyond those to be kept that wait for being dropped."""
 
 
 class SampleRows:
-    """One row per sample at every cut: the first `keep` are kept, and minibatch sums are made of all."""
+    """One row per sample at every cut: `keep` are kept, and minibatch sums are made of all.
+
+    Those kept are the first by `order_of`, whichever order the samples come in.
+    """
 
     def __init__(
         self,
@@ -51,6 +57,10 @@ class SampleRows:
         self._rows: dict[_Key, list[Tensor]] = defaultdict(list)
         self._grains: dict[str, float] = {}
         self._fold_of: list[Tensor] = []
+        self._places: list[Tensor] = []
+        """Where each kept row stands in the order, by which rows are dropped once there are too many."""
+        self._last = LARGEST
+        """Rows that come after this one are not kept."""
         self._sides: dict[_Key, Side] = {}
         self._known = known
 
@@ -60,8 +70,9 @@ class SampleRows:
         Of a line of tokens (n, width, tokens, 1) one is drawn among those that the mask (n, tokens) leaves.
         """
         new = len(batch.ids)
-        room = self.keep - sum(len(part) for part in self._fold_of)
-        if room <= 0 and self.batch is None:
+        here = places(batch.ids, seed=self.seed)
+        wanted = (here < self._last).nonzero().flatten() if self.keep else here[:0]
+        if not len(wanted) and self.batch is None:
             return
         self._sides.clear()
         self._grains = {"x": grain_of(batch.sent), "y": grain_of(batch.received)}
@@ -71,12 +82,29 @@ class SampleRows:
         for key, rows in self._single_rows(batch):
             if self.batch is not None:
                 self._waiting[key].append(rows)
-            if room > 0:
-                # A copy: a slice would keep all the rows alive.
-                self._rows[key].append(rows[:room].clone())
+            if len(wanted):
+                # A copy, as every index with numbers: a slice would keep all the rows alive.
+                self._rows[key].append(rows[wanted])
         self._waited += new
-        if room > 0:
-            self._fold_of.append(torch.full((min(room, new),), batch.fold))
+        if len(wanted):
+            self._fold_of.append(torch.full((len(wanted),), batch.fold))
+            self._places.append(here[wanted])
+            self._drop()
+
+    def _drop(self) -> None:
+        """See which row is the last to be kept; drop those behind it, once they are so many that it is worth a copy."""
+        here = torch.cat(self._places)
+        if len(here) < self.keep:
+            return
+        self._last = int(here.kthvalue(self.keep).values)
+        if len(here) >= self.keep + max(self.keep // 4, _SPARE):
+            kept = self._kept()
+            self._rows = defaultdict(list, {key: [torch.cat(rows)[kept]] for key, rows in self._rows.items()})
+            self._fold_of, self._places = [torch.cat(self._fold_of)[kept]], [here[kept]]
+
+    def _kept(self) -> Tensor:
+        """Which of the rows that are there are kept, in their order."""
+        return torch.cat(self._places).argsort(stable=True)[: self.keep]
 
     def _single_rows(self, batch: Batch) -> Iterator[tuple[_Key, Tensor]]:
         """The single rows of every sender on every grid, and of every receiver."""
@@ -119,7 +147,10 @@ class SampleRows:
         for key, parts in other._rows.items():
             self._rows[key] += parts
         self._fold_of += other._fold_of
+        self._places += other._places
         self._grains = self._grains or other._grains
+        if self._places:
+            self._drop()
 
     def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The minibatch sums and the kept rows, to be kept and taken up again."""
@@ -129,7 +160,7 @@ class SampleRows:
             f"rows.{side}.{k}.{h}.{w}": torch.cat(rows) for (side, k, (h, w)), rows in self._rows.items() if rows
         }
         if self._fold_of:
-            tensors["fold_of"] = torch.cat(self._fold_of)
+            tensors |= {"fold_of": torch.cat(self._fold_of), "places": torch.cat(self._places)}
         return tensors, {"minibatched": list(self.counts), "row_grains": dict(self._grains)}
 
     def take_tensors(self, tensors: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
@@ -143,6 +174,7 @@ class SampleRows:
                 side, k, high, wide = name.split(".")[1:]
                 self._rows[side, int(k), (int(high), int(wide))] = [tensors[name]]
         self._fold_of = [tensors["fold_of"]] if "fold_of" in tensors else []
+        self._places = [tensors["places"]] if "places" in tensors else []
 
     def forget(self, j: int) -> None:
         """Let go of the sides of every receiver but j, and of senders on grids that it does not have."""
@@ -172,6 +204,7 @@ class SampleRows:
         if key not in self._sides:
             if not self._rows[key]:
                 raise MeasureError("This measure needs rows, and none were kept: `keep` was 0.")
-            rows, fold_of = torch.cat(self._rows[key])[: self.keep], torch.cat(self._fold_of)[: self.keep]
+            kept = self._kept()
+            rows, fold_of = torch.cat(self._rows[key])[kept], torch.cat(self._fold_of)[kept]
             self._sides[key] = Side.of(rows, fold_of=fold_of, grain=self._grains[key[0]])
         return self._sides[key]

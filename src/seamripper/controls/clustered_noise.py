@@ -13,9 +13,8 @@ from seamripper.activations.recorded import VALUES
 from seamripper.controls.base import Case, Control, Counterpart
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 from seamripper.data.noise import clustered_noise
-from seamripper.data.padding import MASK
 from seamripper.data.paired import Paired
-from seamripper.data.samples import Inputs, Samples
+from seamripper.data.samples import MASK, Inputs, Samples
 from seamripper.errors import AuditError, DataError, InapplicableError
 
 SWEEP = (0.1, 0.5, 0.9, 0.99, 1.0)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, overload
 
-from seamripper._doors import require, require_whole
+from seamripper._doors import require_whole
 from seamripper._options import changed_options
 from seamripper.data.base import DataSet, check_seed, check_split, datasets
 from seamripper.data.digits8 import FallbackWarning
 from seamripper.data.noise import clustered_noise
 from seamripper.data.padding import padded_length, tokens_that_count, trim, trim_pair
-from seamripper.data.paired import Paired, require_samples
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples, batches_in
+from seamripper.data.stream import Stream
+from seamripper.data.yours import as_data, as_samples, stream_of
 from seamripper.errors import DataError
 
 __all__ = [
@@ -21,33 +23,51 @@ __all__ = [
     "Inputs",
     "Paired",
     "Samples",
+    "Stream",
+    "as_data",
+    "as_samples",
     "batches_in",
     "check_seed",
     "clustered_noise",
     "datasets",
     "load_data",
     "padded_length",
-    "require_samples",
+    "stream_of",
     "tokens_that_count",
     "trim",
     "trim_pair",
 ]
 
 
+@overload
 def load_data(
-    name: str,
+    data: Any,
     split: str = "train",
     *,
     n: int | None = None,
     seed: int = 0,
-    classes: int | None = None,
+    stream: Literal[False] = False,
     **options: Any,
-) -> Samples:
+) -> Samples: ...
+
+
+@overload
+def load_data(data: Any, split: str = "train", *, seed: int = 0, stream: Literal[True], **options: Any) -> Stream: ...
+
+
+def load_data(
+    data: Any, split: str = "train", *, n: int | None = None, seed: int = 0, stream: bool = False, **options: Any
+) -> Samples | Stream:
     """The "train" or "test" samples of a data set; `n` of them, if given.
 
-    `name` is a word that `datasets` knows: `mnist`, `mnist/digit`, `cifar10`, `folder:PATH` … `seed` draws the `n`
-    samples and whatever else is random about the set. `classes` keeps that many classes, the first ones, before any
-    samples are drawn; `options` are the set's own. They may also be written in the name: `mnist/digit?size=32`.
+    `data` is a word that `datasets` knows: `mnist`, `mnist/digit`, `cifar10`, `folder:PATH`, `text:FILE` … `seed` draws
+    the `n` samples and whatever else is random about the set. `options` are the set's own, and may also be written in
+    the word: `mnist/digit?size=32`. Every set has `classes`, which keeps that many classes, the first ones, before any
+    samples are drawn.
+
+    Or it is your own data, which has no splits: a Dataset, a DataLoader, an array, a generator … (see
+    `seamripper.data.yours`, also for its options). With `stream`, samples are not taken into memory, but read as they
+    are passed over.
 
     >>> few = load_data("digits/digit", "test", n=4)
     >>> few.name, few.shape, few.labels.tolist()
@@ -58,10 +78,18 @@ def load_data(
     """
     check_split(split)
     seed = check_seed(seed)
-    require(name, str, "name", error=DataError, advice="Images in a folder, for example, are 'folder:PATH'.")
     if n is not None:
         n = require_whole(n, "n", least=1, error=DataError)
-    chosen = datasets.make(name, **(options if classes is None else {**options, "classes": classes}))
+        if stream:
+            raise DataError(
+                "A stream gives all samples: leave n out, or leave stream out to draw n of them into memory."
+            )
+    options = {name: value for name, value in options.items() if name != "classes" or value is not None}
+    if not isinstance(data, str):
+        return _load_yours(data, split, n=n, seed=seed, stream=stream, options=options)
+    chosen = datasets.make(data, **options)
+    if stream:
+        return chosen.stream(split, seed=seed)
     samples = chosen.select(chosen.load(split, n=n, seed=seed), n=n, seed=seed)
     samples = chosen.relabel(samples, split, seed=seed)
     samples = replace(samples, ready=True) if chosen.ready else samples
@@ -69,3 +97,18 @@ def load_data(
     changed = changed_options(chosen)
     words = sorted(f"{key}={changed[key]}" for key in changed.keys() - {"variant", chosen.takes})
     return replace(samples, name=f"{samples.name}?{'&'.join(words)}") if words else samples
+
+
+def _load_yours(
+    data: Any, split: str, *, n: int | None, seed: int, stream: bool, options: dict[str, Any]
+) -> Samples | Stream:
+    if split != "train":
+        raise DataError("Your own data has no splits: divide it yourself, and load each part by itself.")
+    known = as_data(data, "data")
+    if options and known is not data:
+        known = stream_of(data, **options)
+    elif options:
+        raise DataError("Samples and streams are loaded already, so they take no options. Use dataclasses.replace.")
+    if isinstance(known, Samples):
+        return known if n is None else known.draw(n, seed=seed)
+    return known if stream else known.load(n, seed=seed)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from seamripper._doors import require_whole
 from seamripper.data.relabel import rotate, with_label_noise
 from seamripper.data.samples import Samples
+from seamripper.data.stream import Stream
 from seamripper.errors import DataError
 from seamripper.registry import Choice, Registry
 
@@ -53,6 +54,12 @@ class DataSet(Choice):
         The caller takes what `select` gives of them, `n` samples drawn with `seed`. A set that reads or computes sample
         by sample may select first; all others ignore `n` and `classes`.
         """
+
+    def stream(self, split: str, *, seed: int) -> Stream:
+        """The same samples, read as they are passed over; a leaf that cannot do so refuses."""
+        raise DataError(
+            f"The data set {self.name!r} is read into memory as a whole, and cannot be streamed: leave stream out."
+        )
 
     def select(self, samples: Samples, *, n: int | None, seed: int) -> Samples:
         """Of the first `classes` classes, `n` drawn with `seed`. From samples that it selected, it takes all."""

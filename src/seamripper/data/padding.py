@@ -23,11 +23,8 @@ import torch
 from torch import Tensor
 
 from seamripper.data.paired import Paired
-from seamripper.data.samples import Inputs, Samples
+from seamripper.data.samples import MASK, Inputs, Samples
 from seamripper.errors import DataError
-
-MASK = "attention_mask"
-"""The named input that tells which tokens count."""
 
 _POSITIONS = "position_ids"
 _OTHER_TEXT = "decoder_"
@@ -59,6 +56,12 @@ def tokens_that_count(inputs: Inputs) -> Tensor | None:
 def padded_length(samples: Samples) -> int | None:
     """How many tokens the samples have, if some of them are padding; None if all count, or if there is no mask."""
     mask = tokens_that_count(samples.inputs)
+    return None if mask is None else mask.shape[1]
+
+
+def mask_length(samples: Samples) -> int | None:
+    """How many tokens the samples' mask has, whether or not some of them are padding; None if there is no mask."""
+    mask = _mask(samples.inputs)
     return None if mask is None else mask.shape[1]
 
 

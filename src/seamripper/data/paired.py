@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 
 from seamripper._doors import require
 from seamripper._fingerprint import join_fingerprints
 from seamripper.data.samples import Inputs, Samples
+from seamripper.data.stream import Stream
+from seamripper.data.yours import as_samples
 from seamripper.errors import DataError
 
 
@@ -44,12 +45,15 @@ class Paired:
             )
 
     @classmethod
-    def of(cls, samples: Samples | Paired, name: str = "samples") -> Paired:
-        """The pair in which both networks are shown these samples; a pair is returned as it is."""
+    def of(cls, samples: Samples | Stream | Paired, name: str = "samples") -> Paired:
+        """The pair in which both networks are shown these samples; a pair is returned as it is.
+
+        What is not in memory is taken into it (see `seamripper.data.yours`).
+        """
         if isinstance(samples, Paired):
             return samples
-        require_samples(samples, name)
-        return cls(samples, samples)
+        shown = as_samples(samples, name)
+        return cls(shown, shown)
 
     def __repr__(self) -> str:
         return f"Paired({self.sender.name!r} for the sender, {self.name!r} for the receiver, n = {len(self)})"
@@ -113,26 +117,3 @@ class Paired:
         for start in range(0, len(self), size):
             receiver = self.receiver.batch(slice(start, start + size))
             yield receiver if self.same else self.sender.batch(slice(start, start + size)), receiver
-
-
-def require_samples(value: object, name: str) -> None:
-    """Refuse what is no Samples, and say how to make some of it.
-
-    >>> require_samples("mnist", "fit")
-    Traceback (most recent call last):
-      ...
-    seamripper.errors.DataError: Expected fit to be Samples, but got 'mnist'. Load them: load_data('mnist', 'train').
-    """
-    if isinstance(value, Paired):
-        advice = "Here both networks are shown the same: give one side of it, such as `pair.receiver`."
-    elif isinstance(value, str):
-        advice = f"Load them: load_data({value!r}, 'train')."
-    elif isinstance(value, (Dataset, DataLoader)):
-        items = "dataset" if isinstance(value, Dataset) else "loader.dataset"
-        advice = (
-            f"Make Samples of it: Samples('mine', torch.stack([x for x, _ in {items}]), torch.tensor([y for _, y in "
-            f"{items}]), torch.arange(len({items})), classes=10)."
-        )
-    else:
-        advice = "Load some, load_data('mnist', 'train'), or make some: Samples(name, inputs, labels, ids, classes)."
-    require(value, Samples, name, error=DataError, advice=advice)

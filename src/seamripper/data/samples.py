@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -21,6 +21,10 @@ from seamripper.errors import DataError
 Interpolation = Literal["nearest", "bilinear", "bicubic"]
 VIEW = ("mean", "std", "size", "interpolation", "dtype", "range")
 """What samples say of how they are shown."""
+MASK = "attention_mask"
+"""The named input that tells which tokens count: see `seamripper.data.padding`."""
+UNKNOWN = -1
+"""The label of every sample of a set without labels."""
 Inputs: TypeAlias = Tensor | dict[str, Tensor]
 """What a model is called with: one tensor, or named tensors (`input_ids`, `attention_mask`); one row per sample."""
 
@@ -32,8 +36,9 @@ class Samples:
     Pixels may be kept as bytes: `batch` turns them into floats, (x / 255 − mean) / std, so sixty thousand colour images
     take 141 MB instead of 564. If pixels are floats, `range` gives the values of black and white. A model with an input
     contract gets pictures as its contract says, whatever `mean` and `std` are: these are for models without a contract.
-    `size` and `dtype` are how a contract is met. `labels` is int64; `ids` is int64, and unique within a data set over
-    all its splits, so that no sample is used both to fit and to score.
+    `size` and `dtype` are how a contract is met. `labels` is int64; samples without labels have -1 for each, and no
+    classes. `ids` is int64, and unique within a data set over all its splits, so that no sample is used both to fit and
+    to score; by default samples are numbered from 0.
 
     >>> pixels = torch.tensor([[[[0, 255]]], [[[255, 0]]]], dtype=torch.uint8)
     >>> two = Samples("toy", pixels, torch.tensor([0, 1]), torch.arange(2), classes=2, mean=0.5, std=0.5)
@@ -41,13 +46,15 @@ class Samples:
     (2, (1, 1, 2))
     >>> two.batch(torch.tensor([1]))
     tensor([[[[ 1., -1.]]]])
+    >>> Samples("bare", pixels).labelled, two.labelled
+    (False, True)
     """
 
     name: str
     inputs: Inputs
-    labels: Tensor
-    ids: Tensor
-    classes: int
+    labels: Tensor = None  # type: ignore[assignment]  # None may be given, and is never kept.
+    ids: Tensor = None  # type: ignore[assignment]
+    classes: int = None  # type: ignore[assignment]
     mean: float | tuple[float, ...] = 0.0
     std: float | tuple[float, ...] = 1.0
     source: str = "memory"
@@ -67,22 +74,21 @@ class Samples:
     """Whether `mean` and `std` were not given, so that a model without an input contract is shown a guess."""
 
     def __post_init__(self) -> None:
+        self._fill_in()
         self._require_kinds()
-        for key, value in self._columns():
+        for key, value in self.columns():
             if len(value) != len(self.labels):
                 raise DataError(
                     f"Expected {self.name} to have as many {key} as labels ({len(self.labels)}), but got {len(value)}."
                 )
-        if self.classes < 1:
-            raise DataError(f"Expected {self.name} to have at least 1 class, but got classes = {self.classes}.")
         if len(self.labels) == 0:
             raise DataError(f"{self.name} is empty: a comparison needs at least two samples.")
-        if int(self.labels.min()) < 0 or int(self.labels.max()) >= self.classes:
+        if self.labelled and (int(self.labels.min()) < 0 or int(self.labels.max()) >= self.classes):
             raise DataError(
                 f"Expected the labels of {self.name} to lie in 0 … {self.classes - 1}, "
                 f"but got {int(self.labels.min())} … {int(self.labels.max())}."
             )
-        for key, value in self._columns():
+        for key, value in self.columns():
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
                 bad = int((~torch.isfinite(value).flatten(1).all(1)).nonzero()[0])
                 raise DataError(
@@ -90,11 +96,32 @@ class Samples:
                     "Repair or drop such samples before comparing models on them."
                 )
 
+    def _fill_in(self) -> None:
+        """Labels and ids that were not given, and how many classes the labels name."""
+        first = next(iter(self.inputs.values()), None) if isinstance(self.inputs, Mapping) else self.inputs
+        n = len(first) if isinstance(first, Tensor) and first.dim() else 0
+        if self.labels is None:
+            object.__setattr__(self, "labels", torch.full((n,), UNKNOWN))
+        if self.ids is None:
+            object.__setattr__(self, "ids", torch.arange(n))
+        if self.classes is None and isinstance(self.labels, Tensor) and self.labels.numel():
+            object.__setattr__(self, "classes", int(self.labels.max()) + 1)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether these samples have labels."""
+        return self.classes > 0
+
+    def require_labels(self, what: str, advice: str = "") -> None:
+        """Refuse samples without labels for what needs them."""
+        if not self.labelled:
+            raise DataError(f"{self.name} has no labels, and {what} needs them.{advice and ' '}{advice}")
+
     def _require_kinds(self) -> None:
         """Tensors for tensors, a name for a name; labels that are whole numbers."""
         require(self.name, str, "name of the samples", error=DataError)
         advice = "Make one tensor of them: torch.stack(images), torch.tensor(labels)."
-        for key, value in self._columns():
+        for key, value in self.columns():
             require(value, Tensor, f"{key} of {self.name}", error=DataError, advice=advice)
             if value.dim() == 0:
                 raise DataError(f"Expected {key} of {self.name} to have a row for each sample, but got one number.")
@@ -105,11 +132,13 @@ class Samples:
                     f"Expected {key} of {self.name} to be whole numbers, one for each sample, but got "
                     f"{str(column.dtype).removeprefix('torch.')} of shape {tuple(column.shape)}."
                 )
-        require_whole(self.classes, f"classes of {self.name}", least=1, error=DataError)
+        unknown = isinstance(self.labels, Tensor) and bool((self.labels == UNKNOWN).all())
+        require_whole(self.classes, f"classes of {self.name}", least=0 if unknown else 1, error=DataError)
 
     def __repr__(self) -> str:
         name, size = short(self.name, 60), shape_text(self.shape)
-        return f"Samples({name!r}, n = {len(self)}, {size}, classes = {self.classes})"
+        classes = f"classes = {self.classes}" if self.labelled else "no labels"
+        return f"Samples({name!r}, n = {len(self)}, {size}, {classes})"
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -140,7 +169,11 @@ class Samples:
     @functools.cached_property
     def fingerprint(self) -> str:
         """sha256 over inputs, labels, ids and the normalisation: same fingerprint, same samples."""
-        prints = dict(self._prints)
+        return self.fingerprint_of(self._prints)
+
+    def fingerprint_of(self, columns: Mapping[str, str]) -> str:
+        """The fingerprint of samples that are shown as these are, and have columns of these fingerprints."""
+        prints = dict(columns)
         # What is not said does not count, so that samples without it keep the fingerprints that they have always had.
         view: dict[str, object] = {
             "range": self.range,
@@ -156,7 +189,7 @@ class Samples:
 
     @functools.cached_property
     def _prints(self) -> dict[str, str]:
-        return {key: tensor_fingerprint(value) for key, value in self._columns()}
+        return {key: tensor_fingerprint(value) for key, value in self.columns()}
 
     def with_inputs(self, inputs: Inputs, *, name: str) -> Samples:
         """The same samples with other inputs, given in the way that `batch` shows these; pictures stay pictures."""
@@ -180,7 +213,7 @@ class Samples:
 
     def take(self, index: Tensor | slice) -> Samples:
         """These samples and no others, as Samples."""
-        rows = {key: value[index] for key, value in self._columns()}
+        rows = {key: value[index] for key, value in self.columns()}
         labels, ids = rows.pop("labels"), rows.pop("ids")
         inputs: Inputs = rows["inputs"] if isinstance(self.inputs, Tensor) else rows
         return replace(self, inputs=inputs, labels=labels, ids=ids)
@@ -233,13 +266,30 @@ class Samples:
         # One multiplication and one addition.
         return rows.mul_(1 / (spread * self.std)).sub_(self.mean / self.std + black / (spread * self.std))
 
-    def _columns(self) -> Iterator[tuple[str, Tensor]]:
+    def columns(self) -> Iterator[tuple[str, Tensor]]:
+        """Inputs, labels and ids by name, each with one row per sample."""
         if isinstance(self.inputs, Mapping):
             yield from self.inputs.items()
         else:
             yield "inputs", self.inputs
         yield "labels", self.labels
         yield "ids", self.ids
+
+
+def join_samples(parts: Sequence[Samples]) -> Samples:
+    """Samples that follow each other, as one set.
+
+    >>> few = Samples("few", torch.eye(4), torch.tensor([0, 1, 2, 0]))
+    >>> join_samples([few.take(slice(0, 3)), few.take(slice(3, 4))]).labels
+    tensor([0, 1, 2, 0])
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    columns = {key: torch.cat([dict(part.columns())[key] for part in parts]) for key, _ in first.columns()}
+    labels, ids = columns.pop("labels"), columns.pop("ids")
+    inputs: Inputs = columns["inputs"] if isinstance(first.inputs, Tensor) else columns
+    return replace(first, inputs=inputs, labels=labels, ids=ids, classes=max(part.classes for part in parts))
 
 
 def batches_in(n: int, size: int) -> int:

@@ -95,6 +95,8 @@ def map_labels(samples: Samples | Paired, label_map: tuple[int, ...] | None) -> 
     >>> map_labels(three, (7, 4))
     tensor([7, 4, 4])
     """
+    shown = samples if isinstance(samples, Samples) else samples.receiver
+    shown.require_labels("this matching", "'direct', 'downstream' and 'regression' match without labels.")
     if label_map is None:
         return samples.labels
     if len(label_map) < samples.classes:

@@ -18,8 +18,9 @@ from seamripper.cut.frozen import seal
 from seamripper.cut.on_data import prove_pair, views_of
 from seamripper.cut.split import Split
 from seamripper.data.padding import trim, trim_pair
-from seamripper.data.paired import Paired, require_samples
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples, batches_in
+from seamripper.data.yours import as_samples
 from seamripper.errors import DataError, MatchError
 from seamripper.estimate import TELLING, Estimate, over_seeds, paired_estimate, proportion
 from seamripper.matching.match import Match, count_shared, require_inputs
@@ -127,7 +128,7 @@ def evaluate(
     require(match, Match, "match", error=MatchError, advice=advice)
     pair = Paired.of(samples)
     if own is not None and not isinstance(own, Estimate):
-        require_samples(own, "own")
+        own = as_samples(own, "own")
     if receiver is not None:
         _require_answers(receiver, len(pair))
     require_whole(batch, "batch", least=1, error=DataError)

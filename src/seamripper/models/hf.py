@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from torch import nn
 
-from seamripper._files import sha256_of
 from seamripper._words import did_you_mean, need
+from seamripper.data.tokens import vocabulary_of
 from seamripper.errors import CheckpointError, MissingExtraError, ModelError
 from seamripper.models.contract import InputContract, nearest_interpolation
 from seamripper.models.libraries import import_torchvision
@@ -29,7 +28,6 @@ _HEADS = {
 }
 _RESAMPLING = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 """Pillow's numbers for ways of resizing."""
-_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
 
 
 @dataclass(frozen=True)
@@ -119,11 +117,8 @@ def _processor(transformers: ModuleType, name: str, shape: tuple[int, ...]) -> I
 
 def _tokenizer(name: str) -> InputContract | None:
     """Which tokenizer a text model knows, by the bytes of its vocabulary; None if its folder has none."""
-    files = [path for file in _VOCABULARIES if (path := Path(name) / file).is_file()]
-    if not files:
-        return None
-    known = f"{files[0].name} {sha256_of(files[0])[:12]}"
-    return InputContract(f"the folder {name}", tokenizer=known)
+    known = vocabulary_of(name)
+    return None if known is None else InputContract(f"the folder {name}", tokenizer=known)
 
 
 def _image(config: Any) -> tuple[int, ...] | None:

@@ -17,8 +17,8 @@ from seamripper._files import read_record, understood
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._words import shape_text
 from seamripper.data.base import check_seed
-from seamripper.data.paired import require_samples
 from seamripper.data.samples import Samples
+from seamripper.data.yours import as_samples
 from seamripper.errors import DataError, DivergedError, FileError, ModelError
 from seamripper.models.checkpoint import (
     KIND,
@@ -65,7 +65,7 @@ def train(
     """
     advice = "It names a network of the zoo: train('zoo:resnet18', samples)."
     require(architecture, (Architecture, str), "architecture", error=ModelError, advice=advice)
-    require_samples(samples, "samples")
+    samples = as_samples(samples, "samples")
     require(resume, bool, "resume", error=ModelError)
     require_function(watch, "watch", error=ModelError)
     if out is not None:
@@ -250,6 +250,8 @@ def check_samples(architecture: Architecture, samples: Samples) -> None:
         )
     if len(samples) < 2:
         raise DataError(f"Expected at least 2 samples to train on, but {samples.name} has {len(samples)}.")
+    if architecture.classes is not None:
+        samples.require_labels(f"the training of {architecture}")
     top = int(samples.labels.max())
     if architecture.classes is not None and top >= architecture.classes:
         raise DataError(
