@@ -294,10 +294,38 @@ def relative_size(squares: Sequence[float], reference: Sequence[float]) -> Estim
     if not (below > 0 and math.isfinite(above)):
         return Estimate(math.inf, n=n, unit="samples")
     value = math.sqrt(above / below)
-    pairs = [(max(above - a, 0.0), below - b) for a, b in zip(squares, reference, strict=True)]
-    parts = [math.sqrt(a / b) if b > 0 else value for a, b in pairs]
-    low, high = fold_interval(value, parts, left_out=True, within=(0.0, math.inf))
-    return Estimate(value, low, high, n, "samples")
+    return jackknife(
+        lambda a, b: math.sqrt(max(a, 0.0) / b) if b > 0 else value, squares, reference, within=(0.0, math.inf)
+    )
+
+
+def jackknife(
+    figure: Callable[..., float], *columns: Sequence[float], within: Ends = (-math.inf, math.inf), unit: str = "samples"
+) -> Estimate:
+    """`figure(Σ of each column)`, with the interval of a jackknife over units; a column has one number per unit.
+
+    With the sums and the numbers of tokens of each text as columns, the mean over tokens is `sums / numbers`, and texts
+    are the units of its interval, as the tokens of one text are not independent. `within` are the ends that the figure
+    cannot pass. A share of exactly 0 or 1 has Wilson's interval, as if each unit were one trial.
+
+    >>> def mean(sums, numbers):
+    ...     return sums / numbers
+    >>> print(jackknife(mean, [30, 12, 20, 22], [40] * 4), jackknife(mean, [4, 4], [4, 4], within=(0, 1)))
+    0.525 [0.231, 0.819] 1.000 [0.342, 1.000]
+    """
+    totals = [math.fsum(column) for column in columns]
+    rests = ([total - x for total, x in zip(totals, row, strict=True)] for row in zip(*columns, strict=True))
+    n = len(columns[0])
+    try:
+        value = figure(*totals)
+        parts = [figure(*rest) for rest in rests] if n > 1 else []
+    except ZeroDivisionError:
+        return Estimate(math.nan, n=n, unit=unit)
+    if within == (0, 1) and value in within:
+        return replace(proportion(value * n, n), unit=unit)
+    if not parts:
+        return Estimate(value, n=n, unit=unit)
+    return Estimate(value, *fold_interval(value, parts, left_out=True, within=within), n, unit)
 
 
 def _student(freedom: float) -> float:

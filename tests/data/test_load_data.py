@@ -15,7 +15,8 @@ VARIANTS = ("greyscale", "correlated", "digit", "colour", "colour-only", "mix")
 
 
 def test_every_name_is_listed_with_a_line() -> None:
-    expected = {"cifar10", "cifar10/stylised", "folder:PATH", "recordings:PATH", "speech", "svhn:FOLDER"}
+    expected = {"cifar10", "cifar10/stylised", "folder:PATH", "fortunes", "recordings:PATH", "speech"}
+    expected |= {"svhn:FOLDER"}
     for name in ("mnist", "fashion", "digits"):
         expected |= {name, *(f"{name}/{variant}" for variant in VARIANTS)}
     listed = datasets.words()
@@ -27,7 +28,7 @@ def test_every_name_is_listed_with_a_line() -> None:
 @pytest.mark.parametrize("name", [name for name in datasets.words() if ":" not in name])
 def test_every_listed_name_loads(name: str) -> None:
     few = load_data(name, "test", n=5)
-    assert (len(few), few.classes) == (5, 8 if name == "speech" else 10)
+    assert (len(few), few.classes) == (5, 8 if name in ("fortunes", "speech") else 10)
     assert few.name in (name, f"{name}/greyscale")
 
 

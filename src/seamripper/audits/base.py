@@ -18,7 +18,7 @@ from seamripper.errors import AuditError, CutError, DataError, InapplicableError
 from seamripper.estimate import BySeed, Estimate
 from seamripper.figures import Strip, plot
 from seamripper.matching.match import Match, count_shared, require_inputs
-from seamripper.matching.task import require_classes
+from seamripper.models.targets import targets_for
 from seamripper.registry import Choice, Registry
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _require_conflict(case: Case, conflict: Samples) -> None:
     """Refuse a conflict set with other inputs, other classes, or samples that the stitch is fitted on."""
     require_inputs(case.sender if case.looks else case.receiver, case.receiver, conflict)
     few = case.receiver.model.present(conflict).batch(slice(0, 2))
-    require_classes(conflict.labels, case.receiver.answer(few), conflict.name)
+    targets_for(case.receiver.answer(few), conflict)
     seen = count_shared(case.fit.name, case.fit.ids, conflict)
     if seen:
         raise DataError(

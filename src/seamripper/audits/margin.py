@@ -14,6 +14,7 @@ from seamripper.audits.base import Answer, Audit, Evidence, Verdict, by_control,
 from seamripper.controls import Case, Outcome
 from seamripper.errors import InapplicableError
 from seamripper.estimate import TELLING, Estimate, difference, mean_over
+from seamripper.models.targets import UNASKED
 
 _CLEARLY = 2.0
 """How many standard errors above chance a control paired at random must be to count as a leak."""
@@ -87,9 +88,10 @@ def rank_p(sender: float, controls: Sequence[float]) -> float:
 
 
 def chance(case: Case) -> float:
-    """The accuracy of always answering with the most frequent class."""
-    labels = case.targets(case.test)
-    return int(torch.bincount(labels).max()) / len(labels)
+    """The accuracy of always answering with the most frequent class, or with the most frequent token."""
+    right = case.targets(case.test)
+    right = right[right != UNASKED]
+    return int(torch.bincount(right).max()) / len(right)
 
 
 def by_counterpart(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
@@ -149,7 +151,8 @@ def _leaks(broken: Sequence[Outcome], case: Case) -> str:
     A network that has learnt nothing may still give one answer to a whole class, and so get one right by luck.
     Therefore classes and seeds are the units, not samples: the standard error is √(c (1 − c) / (classes · seeds)).
     """
-    level, classes, above = chance(case), int((torch.bincount(case.test.labels) > 0).sum()), {}
+    right = case.targets(case.test)
+    level, classes, above = chance(case), len(right[right != UNASKED].unique()), {}  # type: ignore[no-untyped-call]
     for name, accuracies in by_control(broken).items():
         bound = level + _CLEARLY * math.sqrt(level * (1 - level) / (classes * len(accuracies)))
         mean = statistics.fmean(accuracy.value for accuracy in accuracies)

@@ -89,11 +89,21 @@ def _show(match: sr.Match, result: sr.Functional) -> None:
         ["overlap with the receiver's first five", str(result.top5_overlap) if result.top5_overlap else "–"],
         ["divergence from the receiver, KL in nats", str(result.kl) if result.kl else "–"],
     ]
+    rows += [
+        [name, str(figure)]
+        for name, figure in (
+            ("stitched network, cross-entropy of the next token in nats", result.cross_entropy),
+            ("stitched network, perplexity", result.perplexity),
+            ("receiver alone, perplexity", result.receiver_perplexity),
+        )
+        if figure is not None
+    ]
     title = " → ".join(f"{half.model.source}@{half.cut.name}" for half in (match.sender, match.receiver))
     print_table(title, ["figure", "value [95 % interval]"], rows)
     fit, held_out, seed = (match.made_from[key] for key in ("fit", "held_out", "seed"))
     aside = f", {held_out['n']:,} held out" if held_out else ""
-    print(f"fitted on {fit['n']:,} samples of {fit['name']}{aside}, scored on {result.n:,} others")
+    tokens = "" if result.tokens is None else f" with {result.tokens:,} tokens asked for"
+    print(f"fitted on {fit['n']:,} samples of {fit['name']}{aside}, scored on {result.n:,} others{tokens}")
     print(f"stitch {match.stitch.name!r}, matching {match.matching.name!r}, freeze {match.freeze!r}, seed {seed}")
     print(f"status: {match.status}")
     for name, value in match.figures.items():

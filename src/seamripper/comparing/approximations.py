@@ -26,11 +26,11 @@ from seamripper.errors import DataError, MeasureError
 from seamripper.estimate import Estimate, paired_estimate
 from seamripper.matching.moments import Moments
 from seamripper.matching.solve import least_squares
-from seamripper.matching.task import require_classes
 from seamripper.measures.base import DIRECT, Measure
 from seamripper.measures.memo import once
 from seamripper.measures.pair import FOLDS, FoldMoments, Pair, Side, grain_of
 from seamripper.measures.score import rule_of
+from seamripper.models.targets import require_classes
 from seamripper.stitches.linear import apply_map
 
 Role = Literal["sender", "receiver"]

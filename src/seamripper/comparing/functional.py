@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from seamripper._fingerprint import join_fingerprints, tensor_fingerprint
@@ -35,12 +33,14 @@ from seamripper.cut.split import split
 from seamripper.data.padding import padded_length
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import CutError, DataError, MatchError, MeasureError, StitchError
-from seamripper.estimate import Estimate, paired_estimate
+from seamripper.estimate import Estimate
 from seamripper.matching import Direct, Matching, evaluate, match
-from seamripper.matching.task import require_classes, right_classes
+from seamripper.matching.rows import Rows
+from seamripper.matching.task import right_classes
 from seamripper.measures.base import DIRECT, TASK
 from seamripper.measures.score import rule_of
 from seamripper.models.running import answer_of, versions
+from seamripper.models.targets import require_causal, targets_for
 
 _DIRECT = Direct()
 _FAILURES = (CutError, StitchError, MatchError, MeasureError, DataError)
@@ -93,8 +93,16 @@ class FunctionalMatrices:
             inputs = self.receivers.model.present(self.samples).batch(slice(0, 2))
             answer = answer_of(self.receivers.model.module, inputs)
         for word in self.words:
-            labels = self.samples.labels if word == DIRECT else right_classes(self.stitching.task, self.samples)
-            require_classes(labels, answer, self.samples.name)
+            mapped = None if word == DIRECT else right_classes(self.stitching.task, self.samples)
+            targets_for(answer, self.samples, mapped)
+        if answer.dim() == 3:
+            for role, half in (("sender", self.senders), ("receiver", self.receivers)):
+                model = half.model
+                require_causal(
+                    functools.partial(answer_of, model.module),
+                    model.present(self.samples),
+                    f"The {role} ({model.source})",
+                )
 
     @property
     def needs_moments(self) -> bool:
@@ -182,9 +190,9 @@ class FunctionalMatrices:
             layer = solve_stitch(moments.pair(i, j).without(self.rule.folds - 1), source, target, column.dtype)
             answers = column.answers(sent[i], carrier(layer, source, target), self._shown, batch=batch)
             require_finite(answers, "the end of the stitched network", self.held_out.ids)
-            right = _right(answers, self.held_out.labels)
-            relative = paired_estimate(right, self.baseline, lambda mine, theirs: mine / theirs)
-            return self._score(DIRECT, relative, float(right.mean()), float(self.baseline.mean()))
+            rows = Rows.of(answers, self._native, self._targets, self._targets)
+            relative = rows.compared(lambda mine, theirs: mine / theirs)
+            return self._score(DIRECT, relative, *(float(h.double().mean()) for h in (rows.hits, rows.receiver_hits)))
 
         return make
 
@@ -218,9 +226,9 @@ class FunctionalMatrices:
         return torch.cat(answers)
 
     @functools.cached_property
-    def baseline(self) -> NDArray[np.bool_]:
-        """Which of the held-out samples the receiver itself gets right."""
-        return _right(self._native, self.held_out.labels)
+    def _targets(self) -> Tensor:
+        """What is right for the held-out samples: their labels, or their next tokens."""
+        return targets_for(self._native, self.held_out)
 
     @functools.cached_property
     def _first(self) -> tuple[Inputs, tuple[Tensor, ...]]:
@@ -243,7 +251,7 @@ class FunctionalMatrices:
             )
 
     def _require_baseline(self) -> None:
-        if not self.baseline.any():
+        if not Rows.of(self._native, self._native, self._targets, self._targets).hits.any():
             raise MeasureError(
                 f"The receiver gets none of the {len(self.held_out)} held-out samples right, so no accuracy can be "
                 "given relative to its own. Choose data that it was trained for."
@@ -289,10 +297,6 @@ def fit_and_held_out(samples: Samples, rule: Rule) -> tuple[Samples, Samples]:
             "fewer folds."
         )
     return samples.take(~last), samples.take(last)
-
-
-def _right(answers: Tensor, labels: Tensor) -> NDArray[np.bool_]:
-    return np.asarray((answers.argmax(1) == labels).numpy())
 
 
 def _modules(half: Heads) -> str:

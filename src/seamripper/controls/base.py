@@ -23,6 +23,7 @@ from seamripper.matching.base import Matching, matchings
 from seamripper.matching.evaluate import Functional, evaluate
 from seamripper.matching.match import Match, match
 from seamripper.matching.task import Task, right_classes
+from seamripper.models.targets import targets_for
 from seamripper.registry import Choice, Registry
 from seamripper.stitches import Stitch, auto, stitches
 
@@ -83,8 +84,14 @@ class Case:
         return Paired.of(self.fit.receiver), Paired.of(self.test.receiver)
 
     def targets(self, samples: Paired) -> Tensor:
-        """The answers that count as right: the labels, unless a task matching maps them to other classes."""
-        return right_classes(self.matching, samples)
+        """The answers that count as right: the labels, unless a task matching maps them to other classes.
+
+        Of a language model they are the next tokens, (n, tokens): see `seamripper.models.targets`.
+        """
+        shown = self.receiver.model.present(samples.receiver)
+        with torch.no_grad():
+            answer = self.receiver.answer(shown.batch(slice(0, 2)))
+        return targets_for(answer, shown, right_classes(self.matching, samples))
 
     def stitch_from(self, source: Cut) -> Stitch:
         """The stitch that this case uses between a sender's cut and the receiver's."""

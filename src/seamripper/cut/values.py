@@ -1,7 +1,8 @@
-"""What goes into a model and comes out: one tensor, named tensors, tuples of which the first tensor counts."""
+"""What goes into a model and comes out: one tensor, or several in a tuple, a mapping or a dataclass."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,11 +14,26 @@ from seamripper.errors import CutError
 
 
 def first_tensor(value: Any) -> Tensor | None:
-    """The value itself if it is a tensor, else the first tensor directly inside the tuple or mapping."""
+    """The value itself if it is a tensor, else the first tensor directly inside the tuple, mapping or dataclass."""
     if isinstance(value, Tensor):
         return value
-    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return next((part for part in parts if isinstance(part, Tensor)), None)
+    return next((part for part in _parts(value) if isinstance(part, Tensor)), None)
+
+
+def _parts(value: Any) -> list[Any]:
+    """What a tuple, a list, a mapping or a dataclass holds, in order; nothing of any other value."""
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, list | tuple):
+        return list(value)
+    return list(_fields(value).values())
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass that can be made again from them; nothing of any other value."""
+    if not dataclasses.is_dataclass(value) or isinstance(value, type | Mapping):
+        return {}
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
 
 
 def first_argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor | None:
@@ -33,21 +49,24 @@ def with_first(value: Any, new: Tensor) -> Any:
     if isinstance(value, Mapping):
         key = next(k for k, v in value.items() if isinstance(v, Tensor))
         return type(value)(**{**value, key: new})
+    if fields := _fields(value):
+        key = next(k for k, v in fields.items() if isinstance(v, Tensor))
+        return dataclasses.replace(value, **{key: new})
     at = next(i for i, v in enumerate(value) if isinstance(v, Tensor))
-    return type(value)([*value[:at], new, *value[at + 1 :]])
+    parts = [*value[:at], new, *value[at + 1 :]]
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Every tensor inside tuples, lists and mappings, in order."""
+    """Every tensor inside tuples, lists, mappings and dataclasses, in order."""
     if isinstance(value, Tensor):
         yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from tensors_in(part)
+    for part in () if isinstance(value, Tensor) else _parts(value):
+        yield from tensors_in(part)
 
 
 def map_tensors(value: Any, change: Any) -> Any:
-    """`change` applied to every tensor inside tuples, lists and mappings; anything else stays."""
+    """`change` applied to every tensor inside tuples, lists, mappings and dataclasses; anything else stays."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
@@ -56,6 +75,8 @@ def map_tensors(value: Any, change: Any) -> Any:
     if isinstance(value, list | tuple):
         parts = [map_tensors(part, change) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if fields := _fields(value):
+        return dataclasses.replace(value, **{name: map_tensors(part, change) for name, part in fields.items()})
     return value
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,10 +21,12 @@ from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples, batches_in
 from seamripper.data.yours import as_samples
 from seamripper.errors import DataError, MatchError
-from seamripper.estimate import TELLING, Estimate, over_seeds, paired_estimate, proportion
+from seamripper.estimate import TELLING, Estimate
 from seamripper.matching.match import Match, count_shared, require_inputs
 from seamripper.matching.padding import without_padding
-from seamripper.matching.task import require_classes, right_classes
+from seamripper.matching.rows import Rows, exponential
+from seamripper.matching.task import targets
+from seamripper.models.targets import targets_for
 
 _BATCH = 512
 
@@ -33,6 +34,10 @@ _BATCH = 512
 @dataclass(frozen=True)
 class Functional:
     """Figures of a stitched network on samples that it was not fitted on, each with a 95 % interval and n.
+
+    Of a language model every token is asked for: figures are means over the `tokens` whose next token counts, with
+    texts as the units of their intervals. Only then there are a `cross_entropy` of the next tokens in nats, its
+    exponential, the `perplexity`, and both of the receiver.
 
     `penalty` is error(stitched) − error(receiver), `relative_accuracy` accuracy(stitched) / accuracy(receiver), both
     against the receiver on the same samples (`receiver_here`). `receiver_own` is the receiver on its own task, the
@@ -58,6 +63,16 @@ class Functional:
     agreement_chance: float = 0.0
     kl: Estimate | None = None
     top5_overlap: Estimate | None = None
+    tokens: int | None = None
+    cross_entropy: Estimate | None = None
+    perplexity: Estimate | None = None
+    receiver_cross_entropy: Estimate | None = None
+    receiver_perplexity: Estimate | None = None
+
+    @property
+    def asked(self) -> str:
+        """What one answer is asked for: each of the samples, or each of the tokens."""
+        return "samples" if self.tokens is None else "tokens"
 
     @property
     def unreadable(self) -> str | None:
@@ -68,10 +83,11 @@ class Functional:
         """
         if self.receiver_here.low > self.chance:
             return None
+        what = "labels" if self.tokens is None else "next tokens"
         return (
-            f"the receiver itself reaches {self.receiver_here} on the labels of {self.data}, where chance is "
-            f"{self.chance:.3f}: the labels are not those of its task, or {self.n} samples are too few to see that "
-            "they are"
+            f"the receiver itself reaches {self.receiver_here} on the {what} of {self.data}, where chance is "
+            f"{self.chance:.3f}: the {what} are not those of its task, or {self.n} {self.top1.unit} are too few to "
+            "see that they are"
         )
 
     def in_words(self) -> str:
@@ -81,13 +97,13 @@ class Functional:
             kl = "" if self.kl is None else f", and the divergence KL is {self.kl} nats"
             return (
                 f"Accuracy is unreadable: {self.unreadable}. What can be read is how often the stitched network gives "
-                f"the receiver's own answers: it agrees on {self.agreement} of the samples (by chance "
+                f"the receiver's own answers: it agrees on {self.agreement} of the {self.asked} (by chance "
                 f"{self.agreement_chance:.3f}){top5}{kl}."
             )
         if self.penalty.high - self.penalty.low > 2 * TELLING:
             return (
-                f"{self.n} samples are too few to detect a difference of {TELLING:g}: the stitched network loses "
-                f"{_points(self.penalty)} against the receiver alone."
+                f"{self.n} {self.top1.unit} are too few to detect a difference of {TELLING:g}: the stitched network "
+                f"loses {_points(self.penalty)} against the receiver alone."
             )
         if self.penalty.high < 0:
             return "The stitched network does better than the receiver alone."
@@ -102,7 +118,13 @@ class Functional:
     def as_record(self) -> dict[str, Any]:
         """The figures as JSON has them."""
         figures = {k: v.as_record() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
+        if self.tokens is None:
+            figures = {name: value for name, value in figures.items() if name not in OF_TOKENS}
         return {**figures, "unreadable": self.unreadable}
+
+
+OF_TOKENS = ("tokens", "cross_entropy", "perplexity", "receiver_cross_entropy", "receiver_perplexity")
+"""The figures that only answers at every token have."""
 
 
 def _points(penalty: Estimate) -> str:
@@ -136,20 +158,43 @@ def evaluate(
     require_inputs(match.sender, match.receiver, pair)
     pair = without_padding(pair, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
     _require_unseen(match, pair)
-    right = right_classes(match.matching, pair.receiver)
     prove_pair(pair, match.sender, match.receiver, batch=batch)
     with seal(match.models):
-        answers = stitched_answers(match, pair, batch=batch, watch=watch)
-        receiver = answers_of(match.receiver, pair.receiver, batch=batch) if receiver is None else receiver
+        right, labels = targets(match.matching, match.sender, match.receiver, pair)
+        parts = _batches_of_rows(match, pair, (right, labels), receiver, batch=batch, watch=watch)
+        rows = Rows.join(parts)
         if isinstance(own, Samples):
             own = right_of(answers_of(match.receiver, own, batch=batch), own)
-    return functional(answers, receiver, pair.receiver, right=right, receiver_own=own)
+    return _figures(rows, pair.receiver, own)
+
+
+def _batches_of_rows(
+    match: Match,
+    pair: Paired,
+    targets: tuple[Tensor, Tensor],
+    receiver: Tensor | None,
+    *,
+    batch: int,
+    watch: Watcher,
+) -> Iterator[Rows]:
+    """The rows of each batch: answers at every token would take much memory if all of them were kept."""
+    views = views_of(trim_pair(pair), match.sender, match.receiver)
+    with torch.no_grad():
+        for step, (given, inputs) in enumerate(views.batches(batch), 1):
+            start = (step - 1) * batch
+            here = slice(start, start + batch)
+            answers = match.answer(inputs, given)
+            require_finite(answers, "the end of the stitched network", pair.ids[here])
+            native = match.receiver.answer(inputs) if receiver is None else receiver[here]
+            require_finite(native, "the end of the receiver", pair.ids[here])
+            yield Rows.of(answers, native, *(column[here] for column in targets), first=start)
+            watch(Progress("scoring", step, batches_in(len(pair), batch)))
 
 
 def stitched_answers(
     match: Match, samples: Samples | Paired, *, batch: int = _BATCH, watch: Watcher = nobody
 ) -> Tensor:
-    """What the stitched network answers to samples (n, classes)."""
+    """What the stitched network answers to samples (n, classes) or (n, tokens, vocabulary)."""
     parts = []
     views = views_of(trim_pair(Paired.of(samples)), match.sender, match.receiver)
     with torch.no_grad():
@@ -198,10 +243,10 @@ def _front(network: Split | Match) -> Split:
 
 
 def _require_answers(answers: object, n: int) -> None:
-    """The receiver's answers that are known already are scores: a row for each sample, a column for each class."""
+    """The receiver's answers that are known already are scores, for each sample or for each of its tokens."""
     require(answers, Tensor, "receiver", error=DataError, advice="It holds the receiver's answers to the samples.")
     assert isinstance(answers, Tensor)
-    if answers.dim() != 2 or len(answers) != n:
+    if answers.dim() not in (2, 3) or len(answers) != n:
         raise DataError(
             f"Expected receiver to hold the receiver's answers, {n} rows with a score for each class, but "
             f"got a shape of {tuple(answers.shape)}."
@@ -218,8 +263,10 @@ def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:
 
 
 def right_of(answers: Tensor, samples: Samples) -> Estimate:
-    """The share of samples that these answers name rightly."""
-    return proportion(int((answers.argmax(1) == samples.labels).sum()), len(samples))
+    """The share of samples, or of their next tokens, that these answers name rightly."""
+    right = targets_for(answers, trim(samples))
+    rows = Rows.of(answers, answers, right, right)
+    return rows.share(rows.hits)
 
 
 def functional(
@@ -232,8 +279,8 @@ def functional(
 ) -> Functional:
     """The figures of a network that gives `answers` to the samples, where the receiver itself gives `receiver`.
 
-    Both are scores, one row per sample and one column per class. `right` are the classes that count as right for the
-    answers: the samples' labels, unless given.
+    Both are scores, one row per sample and one column per class, or (n, tokens, vocabulary). `right` are the classes
+    that count as right for the answers: the samples' labels or next tokens, unless given.
 
     >>> four = Samples("four", torch.zeros(4, 1), torch.tensor([0, 1, 0, 1]), torch.arange(4), classes=2)
     >>> says = torch.eye(2)
@@ -241,56 +288,34 @@ def functional(
     >>> result.top1.value, result.receiver_here.value, result.penalty.value, result.agreement.value
     (0.5, 0.75, 0.25, 0.75)
     """
-    right = samples.labels if right is None else right
-    require_classes(right, answers, samples.name)
-    n, named, native = len(samples), answers.argmax(1), receiver.argmax(1)
-    hits, theirs = (np.asarray(hit.numpy()) for hit in (named == right, native == samples.labels))
+    samples = trim(samples)
+    right = targets_for(answers, samples, right)
+    own = samples.labels if right.dim() == 1 else right
+    return _figures(Rows.of(answers, receiver, right, own), samples, receiver_own)
+
+
+def _figures(rows: Rows, samples: Samples, receiver_own: Estimate | None) -> Functional:
+    loss, own_loss = rows.mean(rows.loss), rows.mean(rows.receiver_loss)
     return Functional(
-        top1=proportion(int(hits.sum()), n),
-        top5=_top5(answers, right),
-        penalty=paired_estimate(hits, theirs, lambda a, b: b - a),
-        relative_accuracy=paired_estimate(hits, theirs, lambda a, b: a / b),
-        agreement=proportion(int((named == native).sum()), n),
-        receiver_here=proportion(int(theirs.sum()), n),
+        top1=rows.share(rows.hits),
+        top5=None if rows.top5 is None else rows.share(rows.top5),
+        penalty=rows.compared(lambda a, b: b - a),
+        relative_accuracy=rows.compared(lambda a, b: a / b),
+        agreement=rows.share(rows.named == rows.native),
+        receiver_here=rows.share(rows.receiver_hits),
         receiver_own=receiver_own,
         data=samples.name,
-        n=n,
-        chance=float(torch.bincount(samples.labels).max()) / n,
-        agreement_chance=_by_chance(named, native),
-        kl=_divergence(answers, receiver),
-        top5_overlap=_overlap(answers, receiver),
+        n=len(samples),
+        chance=rows.chance,
+        agreement_chance=rows.agreement_chance,
+        kl=rows.mean(rows.kl),
+        top5_overlap=rows.mean(rows.overlap),
+        tokens=None if rows.sample is None else len(rows),
+        cross_entropy=loss,
+        perplexity=exponential(loss),
+        receiver_cross_entropy=own_loss,
+        receiver_perplexity=exponential(own_loss),
     )
-
-
-def _by_chance(a: Tensor, b: Tensor) -> float:
-    """How often two networks that have nothing in common but how often they give each class would agree."""
-    classes = int(max(a.max(), b.max())) + 1
-    p, q = (torch.bincount(x, minlength=classes).double() / len(x) for x in (a, b))
-    return float(p @ q)
-
-
-def _divergence(answers: Tensor, receiver: Tensor) -> Estimate | None:
-    """The mean of KL(receiver ‖ stitched) over samples; None if the two do not speak of the same classes."""
-    if answers.shape != receiver.shape:
-        return None
-    ours, theirs = (scores.double().log_softmax(1) for scores in (answers, receiver))
-    return over_seeds((theirs.exp() * (theirs - ours)).sum(1).clamp(min=0).tolist(), "samples")
-
-
-def _overlap(answers: Tensor, receiver: Tensor) -> Estimate | None:
-    """The mean share of five classes that are among the first five of both; None with five classes or fewer."""
-    if answers.shape != receiver.shape or answers.shape[1] <= 5:
-        return None
-    ours, theirs = (scores.topk(5).indices for scores in (answers, receiver))
-    return over_seeds(((ours[:, :, None] == theirs[:, None]).any(2).double().mean(1)).tolist(), "samples")
-
-
-def _top5(answers: Tensor, labels: Tensor) -> Estimate | None:
-    """None with five classes or fewer, where it would always be right."""
-    if answers.shape[1] <= 5:
-        return None
-    hits = (answers.topk(5).indices == labels[:, None]).any(1)
-    return proportion(int(hits.sum()), len(labels))
 
 
 def _require_unseen(match: Match, samples: Paired) -> None:

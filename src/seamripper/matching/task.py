@@ -16,14 +16,17 @@ from seamripper.activations.activations import Activations
 from seamripper.activations.collect import activations_of, require_finite
 from seamripper.cut.fast import TOLERANCE, Fast, fast, gap, plain
 from seamripper.cut.frozen import adapting
+from seamripper.cut.on_data import views_of
+from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
-from seamripper.errors import DataError, MatchError
+from seamripper.errors import MatchError
 from seamripper.matching.base import Findings, Matching, Problem, map_labels
 from seamripper.matching.descent import Losses, alone, divergence, ending, falling, mean_losses, train_layers
 from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import mask_for
 from seamripper.models.running import use_layout
+from seamripper.models.targets import UNASKED, looks_ahead, require_causal, rows_asked, targets_for
 from seamripper.models.training import Training
 from seamripper.stitches.base import LinearLayer
 from seamripper.stitches.linear import PositionwiseLayer
@@ -86,12 +89,10 @@ class Task(Matching):
         return self.augment == "none"
 
     def _begin(self, problem: Problem) -> Tensor:
-        """The right classes of the samples, with the layer at its starting point."""
-        samples = problem.fit.receiver
-        labels = right_classes(self, samples)
-        require_classes(labels, problem.receiver.answer(samples.batch(slice(0, 2))), samples.name)
+        """The targets of the samples, with the layer at its starting point."""
+        right, _ = targets(self, problem.sender, problem.receiver, problem.fit)
         initialise(problem, self.init)
-        return labels
+        return right
 
     def start(self, problem: Problem, *, memory: int | None = None) -> Start:
         """The problem with its layer at the starting point, and the sender's activations (see `collect`)."""
@@ -109,7 +110,7 @@ class Task(Matching):
         answers, steps = answers_together(starts, tail, batch=self.training.batch)
         if not _independent(answers, starts):
             return [findings for start in starts for findings in self.train([start])]
-        loss_fn = self._loss_fn()
+        loss_fn = self._loss_fn(labels)
 
         def losses_of(index: Tensor, which: Sequence[int]) -> list[Tensor]:
             return [loss_fn(answer, labels[index]) for answer in answers(index, which)]
@@ -122,7 +123,7 @@ class Task(Matching):
 
     def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Findings | MatchError:
         sender, receiver, samples = problem.sender, problem.receiver, problem.fit
-        loss_fn = self._loss_fn()
+        loss_fn = self._loss_fn(labels)
         draws = torch.Generator()
 
         def loss_of(index: Tensor) -> Tensor:
@@ -217,12 +218,20 @@ class Task(Matching):
         record = {"loss_start": start, "loss_end": end, "falling": falling(shown), **figures}
         return Findings(status, record, {"loss": losses})
 
-    def _loss_fn(self) -> _Loss:
-        if self.loss == "cross_entropy":
-            return F.cross_entropy
-        return lambda answer, labels: F.binary_cross_entropy_with_logits(
-            answer, F.one_hot(labels, answer.shape[1]).to(answer)
-        )
+    def _loss_fn(self, targets: Tensor) -> _Loss:
+        """The loss of answers to some of the samples, which all together have these targets: the mean over rows."""
+        mean: _Loss = F.cross_entropy if self.loss == "cross_entropy" else _binary_cross_entropy
+        if targets.dim() == 1:
+            return mean
+        rows_per_text = float((targets != UNASKED).sum()) / len(targets)
+
+        def loss(answers: Tensor, right: Tensor) -> Tensor:
+            rows, tokens = rows_asked(answers, right)
+            # Batches count by their texts: weighed so, the mean over batches is the mean over all tokens.
+            weight = len(rows) / (len(right) * rows_per_text)
+            return weight * mean(rows, tokens) if weight else answers.sum() * 0
+
+        return loss
 
     def _augment(self, inputs: Inputs, generator: torch.Generator) -> Inputs:
         if self.augment == "none":
@@ -232,24 +241,34 @@ class Task(Matching):
         return flip_crop(inputs, generator=generator)
 
 
+def _binary_cross_entropy(answers: Tensor, labels: Tensor) -> Tensor:
+    return F.binary_cross_entropy_with_logits(answers, F.one_hot(labels, answers.shape[1]).to(answers))
+
+
 def right_classes(matching: Matching, samples: Samples | Paired) -> Tensor:
     """The classes that count as right: the samples' labels, through the label map that a stitch was trained by."""
     return map_labels(samples, matching.label_map if isinstance(matching, Task) else None)
 
 
-def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
-    """Refuse labels that the receiver has no class for."""
-    if answer.dim() != 2:
-        raise DataError(
-            f"Expected the receiver to answer with a score for each class, but its answer has shape "
-            f"{tuple(answer.shape[1:])} per sample, so there is no accuracy. 'direct' and 'regression' match without "
-            "labels."
+def targets(matching: Matching, sender: Split, receiver: Split, samples: Paired) -> tuple[Tensor, Tensor]:
+    """What counts as right for the stitched network and what for the receiver, for each sample or each of its tokens.
+
+    They differ only where a label map was trained by. A language model whose sender sees the next token is refused.
+    """
+    views = views_of(samples, sender, receiver)
+    shown = views.receiver
+    with torch.no_grad():
+        answer = receiver.answer(shown.batch(slice(0, 2)))
+    right = targets_for(answer, shown, right_classes(matching, shown) if answer.dim() == 2 else None)
+    if answer.dim() == 2:
+        return right, shown.labels
+    require_causal(receiver.answer, shown, f"The receiver ({receiver.model.source})")
+    if samples.same and looks_ahead(sender.head, views.sender):
+        raise MatchError(
+            f"The sender ({sender.model.source}) looks at later tokens before {sender.cut.name!r}, so the stitched "
+            "network would see the next token, which it is to predict. Take a sender that is causal as the receiver is."
         )
-    if int(labels.max()) >= answer.shape[1] or int(labels.min()) < 0:
-        raise DataError(
-            f"The labels of {name} go from {int(labels.min())} to {int(labels.max())}, but the receiver has "
-            f"{answer.shape[1]} classes (0 … {answer.shape[1] - 1}). Give a label_map, or other data."
-        )
+    return right, right
 
 
 def answers_together(

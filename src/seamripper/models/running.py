@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -16,23 +17,33 @@ from seamripper.errors import ModelError
 
 
 def answer_of(module: nn.Module, inputs: Inputs) -> Tensor:
-    """The module's output on `inputs`: of several values the logits, if so named, or else the first.
+    """The module's output on `inputs`: of several values (a tuple, a mapping, a dataclass) the logits, if so named.
+
+    If none is named so, the first one that is not None.
 
     >>> import torch
     >>> answer_of(nn.Identity(), torch.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
     output: Any = module(inputs) if isinstance(inputs, Tensor) else module(**inputs)
+    if dataclasses.is_dataclass(output) or hasattr(output, "_fields"):
+        # By their names; of a mapping that is a dataclass as well, such as those of transformers, this is the same.
+        names = getattr(output, "_fields", None) or [field.name for field in dataclasses.fields(output)]
+        output = {name: getattr(output, name) for name in names}
     if isinstance(output, Mapping):
-        output = output["logits"] if "logits" in output else next(iter(output.values()), None)
-    elif isinstance(output, tuple | list) and output:
-        output = output[0]
+        output = output["logits"] if output.get("logits") is not None else _first(output.values())
+    elif isinstance(output, tuple | list):
+        output = _first(output)
     if not isinstance(output, Tensor):
         raise ModelError(
             f"Expected {type(module).__name__} to return a tensor, or several with a tensor first, "
             f"but it returned {type(output).__name__}. Wrap it in a module that returns the one tensor."
         )
     return output
+
+
+def _first(values: Iterable[Any]) -> Any:
+    return next((value for value in values if value is not None), None)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,132 @@
+"""Targets: what counts as a right answer, for each sample or for each token of a text.
+
+A model that answers with scores (n, classes) is asked once per sample, and the sample's label is right. One that
+answers with scores (n, tokens, vocabulary) is asked at every token, and the next token of the text is right: so a
+causal language model is trained and used. Targets have the shape of the questions, (n) or (n, tokens). Where no answer
+is asked for, at padding and at the last token of a text, the target is `UNASKED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from seamripper.data.padding import tokens_that_count
+from seamripper.data.samples import Inputs, Samples
+from seamripper.errors import DataError
+
+UNASKED = -100
+"""The target where no answer is asked for; PyTorch's cross-entropy leaves it out."""
+_FEW = 8
+"""Samples on which a model is seen to look at later tokens, or not to."""
+_ROUNDING = 1e-4
+
+
+def targets_for(answer: Tensor, samples: Samples, labels: Tensor | None = None) -> Tensor:
+    """The targets of a model that gives such an `answer` to some of the samples: their labels, or their next tokens.
+
+    `labels` are used in place of the samples' own, if given. A target that the model has no score for is refused.
+
+    >>> text = Samples("text", torch.tensor([[7, 5, 6]]), torch.tensor([0]), torch.tensor([0]), classes=1)
+    >>> targets_for(torch.zeros(1, 2), text), targets_for(torch.zeros(1, 3, 8), text)
+    (tensor([0]), tensor([[   5,    6, -100]]))
+    """
+    if answer.dim() == 3 and _has_tokens(samples.inputs, answer.shape[1]):
+        targets = next_tokens(samples)
+        _require_scores(targets, answer, f"tokens of {samples.name}")
+        return targets
+    right = samples.labels if labels is None else labels
+    require_classes(right, answer, samples.name)
+    return right
+
+
+def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
+    """Refuse labels that the receiver has no class for, and a receiver that does not answer once per sample."""
+    if answer.dim() != 2:
+        raise DataError(
+            f"Expected the receiver to answer with a score for each class, but its answer has shape "
+            f"{tuple(answer.shape[1:])} per sample, and not at each token of a text, so there is no accuracy. 'direct' "
+            "and 'regression' match without labels."
+        )
+    _require_scores(labels, answer, f"labels of {name}")
+
+
+def _require_scores(targets: Tensor, answer: Tensor, what: str) -> None:
+    asked = targets[targets != UNASKED]
+    if int(asked.max()) >= answer.shape[-1] or int(asked.min()) < 0:
+        raise DataError(
+            f"The {what} go from {int(asked.min())} to {int(asked.max())}, but the receiver has {answer.shape[-1]} "
+            f"classes (0 … {answer.shape[-1] - 1}). Give a label_map, or other data."
+        )
+
+
+def next_tokens(samples: Samples) -> Tensor:
+    """The token that follows each token (n, tokens), where both count; elsewhere `UNASKED`."""
+    ids = token_ids(samples.inputs)
+    assert ids is not None
+    counts = tokens_that_count(samples.inputs)
+    counts = torch.ones_like(ids, dtype=torch.bool) if counts is None else counts
+    targets = torch.full_like(ids, UNASKED, dtype=torch.int64)
+    targets[:, :-1] = torch.where(counts[:, :-1] & counts[:, 1:], ids[:, 1:], UNASKED)
+    if not bool((targets != UNASKED).any()):
+        raise DataError(f"No text of {samples.name} has two tokens, so none has a next token to be predicted.")
+    return targets
+
+
+def token_ids(inputs: Inputs) -> Tensor | None:
+    """The token ids (n, tokens) among these inputs; None if they are no texts."""
+    ids = inputs if isinstance(inputs, Tensor) else inputs.get("input_ids")
+    return ids if ids is not None and ids.dim() == 2 and ids.dtype in (torch.int32, torch.int64) else None
+
+
+def _has_tokens(inputs: Inputs, n: int) -> bool:
+    ids = token_ids(inputs)
+    return ids is not None and ids.shape[1] == n
+
+
+def looks_ahead(run: Callable[[Inputs], Tensor], samples: Samples) -> bool:
+    """Whether what `run` gives at a token depends on later tokens; if it gives nothing token by token, on any.
+
+    A causal language model does not look ahead. One that does sees the next token, which it is to predict.
+    """
+    few = samples.batch(slice(0, _FEW))
+    ids = token_ids(few)
+    assert ids is not None
+    counts = tokens_that_count(few)
+    counts = torch.ones_like(ids, dtype=torch.bool) if counts is None else counts
+    last = ids.shape[1] - 1 - counts.flip(1).int().argmax(1)
+    rows = torch.arange(len(ids))
+    changed = ids.clone()
+    # Any other token of these texts: of the whole vocabulary nothing is known here.
+    others = ids.unique()  # type: ignore[no-untyped-call]
+    changed[rows, last] = others[(torch.searchsorted(others, ids[rows, last]) + 1) % len(others)]
+    with torch.no_grad():
+        before, after = run(few), run(changed if isinstance(few, Tensor) else {**few, "input_ids": changed})
+    if before.dim() == 3 and before.shape[1] == ids.shape[1]:
+        earlier = (torch.arange(ids.shape[1]) < last[:, None]) & counts
+        before, after = before[earlier], after[earlier]
+    return bool((before - after).abs().max() > _ROUNDING * before.abs().max()) if before.numel() else False
+
+
+def require_causal(run: Callable[[Inputs], Tensor], samples: Samples, source: str) -> None:
+    """Refuse a language model that sees the next token, which it is to predict."""
+    if looks_ahead(run, samples):
+        raise DataError(
+            f"{source} answers at every token, and its answers depend on later tokens: it is no causal language model, "
+            "so the next token is not what it is asked for, and there is no accuracy. 'direct' and 'regression' match "
+            "without labels; to score it, give it a head that answers once per text."
+        )
+
+
+def rows_asked(answers: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Answers and targets, one row for each answer that is asked for: (rows, classes) and (rows).
+
+    >>> rows_asked(torch.zeros(1, 3, 8), torch.tensor([[5, 6, UNASKED]]))[1]
+    tensor([5, 6])
+    """
+    if targets.dim() == 1:
+        return answers, targets
+    asked = targets != UNASKED
+    return answers[asked], targets[asked]
