@@ -51,7 +51,7 @@ def before(t: int) -> Tensor:
 
 
 def texts(n: int, *, seed: int = 0, first_id: int = 0, length: int = 9, padded: int | None = None) -> Samples:
-    """Texts in which each token follows from the one before; every second text is shorter than the others."""
+    """Texts in which each token follows from the one before; every second text is shorter. None has a label."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(1, WORDS, (n, length), generator=generator)
     for place in range(1, length):
@@ -63,9 +63,7 @@ def texts(n: int, *, seed: int = 0, first_id: int = 0, length: int = 9, padded: 
     return Samples(
         "rules",
         {"input_ids": ids * mask, "attention_mask": mask},
-        torch.zeros(n).long(),
-        torch.arange(first_id, first_id + n),
-        classes=1,
+        ids=torch.arange(first_id, first_id + n),
     )
 
 

@@ -11,8 +11,7 @@ from seamripper.audits.base import Answer, Audit, Evidence, Verdict, by_seed, fi
 from seamripper.controls import Case, Outcome
 from seamripper.errors import DataError, InapplicableError, MatchError, StitchError
 from seamripper.estimate import Estimate, difference, mean_over
-from seamripper.matching.task import right_classes
-from seamripper.models.targets import targets_for
+from seamripper.matching.task import targets_by
 
 _LITTLE = 0.05
 """A penalty counts as none if the upper end of its interval is at most this."""
@@ -60,7 +59,7 @@ def reverse_case(case: Case) -> Case:
     with torch.no_grad():
         answer = case.sender.answer(case.sender.model.present(case.test.receiver).batch(slice(0, 2)))
     try:
-        targets_for(answer, case.test.receiver, right_classes(case.matching, case.test))
+        targets_by(case.matching, answer, case.test)
     except DataError as e:
         raise InapplicableError(f"The sender ({case.sender.model.source}) cannot be the receiver: {e}") from e
     return replace(case, sender=case.receiver, receiver=case.sender, others=())

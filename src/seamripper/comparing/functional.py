@@ -36,7 +36,7 @@ from seamripper.errors import CutError, DataError, MatchError, MeasureError, Sti
 from seamripper.estimate import Estimate
 from seamripper.matching import Direct, Matching, evaluate, match
 from seamripper.matching.rows import Rows
-from seamripper.matching.task import right_classes
+from seamripper.matching.task import targets_by
 from seamripper.measures.base import DIRECT, TASK
 from seamripper.measures.score import rule_of
 from seamripper.models.running import answer_of, versions
@@ -93,8 +93,7 @@ class FunctionalMatrices:
             inputs = self.receivers.model.present(self.samples).batch(slice(0, 2))
             answer = answer_of(self.receivers.model.module, inputs)
         for word in self.words:
-            mapped = None if word == DIRECT else right_classes(self.stitching.task, self.samples)
-            targets_for(answer, self.samples, mapped)
+            targets_by(_DIRECT if word == DIRECT else self.stitching.task, answer, self.samples)
         if answer.dim() == 3:
             for role, half in (("sender", self.senders), ("receiver", self.receivers)):
                 model = half.model

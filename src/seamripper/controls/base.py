@@ -22,8 +22,7 @@ from seamripper.errors import AuditError, InapplicableError, StitchError
 from seamripper.matching.base import Matching, matchings
 from seamripper.matching.evaluate import Functional, evaluate
 from seamripper.matching.match import Match, match
-from seamripper.matching.task import Task, right_classes
-from seamripper.models.targets import targets_for
+from seamripper.matching.task import Task, targets_by
 from seamripper.registry import Choice, Registry
 from seamripper.stitches import Stitch, auto, stitches
 
@@ -91,7 +90,7 @@ class Case:
         shown = self.receiver.model.present(samples.receiver)
         with torch.no_grad():
             answer = self.receiver.answer(shown.batch(slice(0, 2)))
-        return targets_for(answer, shown, right_classes(self.matching, samples))
+        return targets_by(self.matching, answer, shown)
 
     def stitch_from(self, source: Cut) -> Stitch:
         """The stitch that this case uses between a sender's cut and the receiver's."""

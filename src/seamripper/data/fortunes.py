@@ -17,9 +17,9 @@ import torch
 from seamripper.data.base import DataSet, check_split
 from seamripper.data.fetch import Remote
 from seamripper.data.listing import held_out
-from seamripper.data.padding import MASK
-from seamripper.data.samples import Samples
+from seamripper.data.samples import MASK, Samples
 from seamripper.data.sources import Debian
+from seamripper.data.tokens import BYTES
 
 _PRINTS = {
     "computers": "a86be224d9f733b88eeaf8a46ea0427e05cc69c69edcf5f6db47ddf561ca37fd",
@@ -65,7 +65,7 @@ class Fortunes(DataSet):
             ids=torch.arange(first_id, first_id + len(rows)),
             classes=len(TOPICS),
             source="the Debian package fortunes, its files held to their sha256",
-            tokenizer="bytes",
+            tokenizer=BYTES,
         )
 
     def _texts(self, split: str) -> Iterator[tuple[int, bytes]]:

@@ -250,6 +250,13 @@ def right_classes(matching: Matching, samples: Samples | Paired) -> Tensor:
     return map_labels(samples, matching.label_map if isinstance(matching, Task) else None)
 
 
+def targets_by(matching: Matching, answer: Tensor, samples: Samples | Paired) -> Tensor:
+    """The targets of samples for a network that gives such an `answer`; if they are labels, through the label map."""
+    shown = samples if isinstance(samples, Samples) else samples.receiver
+    # The next token needs no label.
+    return targets_for(answer, shown, right_classes(matching, samples) if answer.dim() == 2 else None)
+
+
 def targets(matching: Matching, sender: Split, receiver: Split, samples: Paired) -> tuple[Tensor, Tensor]:
     """What counts as right for the stitched network and what for the receiver, for each sample or each of its tokens.
 
@@ -259,7 +266,7 @@ def targets(matching: Matching, sender: Split, receiver: Split, samples: Paired)
     shown = views.receiver
     with torch.no_grad():
         answer = receiver.answer(shown.batch(slice(0, 2)))
-    right = targets_for(answer, shown, right_classes(matching, shown) if answer.dim() == 2 else None)
+    right = targets_by(matching, answer, shown)
     if answer.dim() == 2:
         return right, shown.labels
     require_causal(receiver.answer, shown, f"The receiver ({receiver.model.source})")

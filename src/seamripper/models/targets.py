@@ -37,6 +37,8 @@ def targets_for(answer: Tensor, samples: Samples, labels: Tensor | None = None) 
         targets = next_tokens(samples)
         _require_scores(targets, answer, f"tokens of {samples.name}")
         return targets
+    if labels is None:
+        samples.require_labels("an accuracy")
     right = samples.labels if labels is None else labels
     require_classes(right, answer, samples.name)
     return right
