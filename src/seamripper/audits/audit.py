@@ -203,9 +203,13 @@ def audit(request: AuditRequest) -> Audited:
         interventions=interventions,
         mixtures=mixtures,
     )
-    with seal({"sender": case.sender.model.module, "receiver": case.receiver.model.module}):
-        verdicts = _verdicts(evidence, audits, skipped)
-        judgement = judge(evidence, verdicts)
+    try:
+        with seal({"sender": case.sender.model.module, "receiver": case.receiver.model.module}):
+            verdicts = _verdicts(evidence, audits, skipped)
+            judgement = judge(evidence, verdicts)
+    finally:
+        # The outcomes hold on to the networks, and these to their fronts.
+        case.fronts.clear()
     return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
 
 

@@ -24,6 +24,8 @@ from seamripper.matching.match import Match
 
 STILL_SURE = 0.3
 """A mask is made smaller until the receiver is sure on this share of the pairs."""
+_TRIAL = 100
+"""The strength of a mixture is chosen by so many of the pairs."""
 _SURE, _ANSWERS = 0.9, 0.8
 """The probability at which receiver and stitched network are sure, if they are that sure of most unmixed inputs."""
 
@@ -37,7 +39,8 @@ class Mixing(Audit):
     is to name the other one. The departures are compared with those of the control `other_seed`, or of `self` without
     it. Neither labels nor a conflict set are needed. A network is sure where its highest probability is at least 0.9 (a
     stitched network's 0.8), or the lower quartile of what it is on unmixed inputs, if that is less. Masks shrink until
-    the receiver is sure on 30 % of the pairs.
+    the receiver is sure on 30 % of the first 100 pairs, and the other networks are shown the mixtures that it is sure
+    of.
 
     "no" (it follows something else) if the interval of the largest excess, which holds for all families at once, lies
     above `TOLERANCE`. "yes" if no family has an excess that is surely above 0 and larger than that, or than a tenth of
@@ -61,7 +64,11 @@ class Mixing(Audit):
         sides = {"sender": evidence.observed, control[0].control: control, "random_sender": nothing}
         stitched = [match_of(outcome) for outcomes in sides.values() for outcome in outcomes]
         pairs, sure = self._pairs(case.receiver, case.test.receiver)
-        looks, skipped = self._looks(evidence.mixtures, case.receiver, stitched, pairs, sure)
+        plain = _answers(stitched, (part.a for part in pairs.parts()))
+        networks = _Networks(case.receiver, sure, stitched, [sureness(answers, _ANSWERS) for answers in plain])
+        with case.fronts.keeping_nothing():
+            # No front is shown a mixture twice.
+            looks, skipped = self._looks(evidence.mixtures, networks, pairs)
         chosen = np.stack([look.stitched for look in looks], axis=2)
         ends = np.cumsum(list(map(len, sides.values())))[:-1]
         choices = dict(zip(sides, np.split(chosen, ends), strict=True))
@@ -86,29 +93,39 @@ class Mixing(Audit):
         return Pairs(a, a.take(partners(a, seed=self.seed))), sure
 
     def _looks(
-        self, mixtures: Sequence[Mixture], receiver: Split, stitched: Sequence[Match], pairs: Pairs, sure: float
+        self, mixtures: Sequence[Mixture], networks: _Networks, pairs: Pairs
     ) -> tuple[list[Look], dict[str, str]]:
         """A look by each mixture, and why some were left out."""
         looks, skipped = [], {}
-        plain = _answers(stitched, (part.a for part in pairs.parts()))
-        levels = [sureness(answers, _ANSWERS) for answers in plain]
-        # The control `self` shares the receiver's front.
-        near = [number for number, match in enumerate(stitched) if match.sender is receiver]
-        far = [number for number in range(len(stitched)) if number not in near]
         for mixture in mixtures:
             try:
-                strength, (ours, *own) = self._strength(mixture, [receiver, *(stitched[k] for k in near)], pairs, sure)
+                looks.append(self._look(mixture, networks, pairs))
             except InapplicableError as e:
                 skipped[mixture.label] = str(e)
-                continue
-            others = _answers([stitched[k] for k in far], self._mixed(mixture, pairs, strength))
-            said = dict(zip([*near, *far], [*own, *others], strict=True))
-            chosen = np.stack([choices_of(said[k], pairs, levels[k]) for k in range(len(stitched))])
-            looks.append(Look(mixture, strength, choices_of(ours, pairs, sure), chosen))
         if not looks:
             why = "; ".join(skipped.values()) or "no mixture was chosen"
             raise InapplicableError(f"Nothing was mixed: {why}.")
         return looks, skipped
+
+    def _look(self, mixture: Mixture, networks: _Networks, pairs: Pairs) -> Look:
+        """What the receiver chooses on all pairs, and each stitched network on those that the receiver is sure of."""
+        near, far = networks.by_front()
+        beside: list[Split | Match] = [networks.receiver, *(networks.stitched[k] for k in near)]
+        strength, known = self._strength(mixture, beside, pairs, networks.sure)
+        if len(pairs) > _TRIAL:
+            rest = _answers(beside, self._mixed(mixture, _rows(pairs, slice(_TRIAL, None)), strength))
+            known = [torch.cat(both) for both in zip(known, rest, strict=True)]
+        ours, *own = known
+        receiver = choices_of(ours, pairs, networks.sure)
+        stitched = np.zeros((len(networks.stitched), len(pairs)), np.int8)
+        # A pair of which the receiver is not sure counts for nobody: no other front need be shown it.
+        sure = torch.from_numpy(receiver != 0)
+        if bool(sure.any()):
+            telling = _rows(pairs, sure)
+            others = _answers([networks.stitched[k] for k in far], self._mixed(mixture, telling, strength))
+            for k, answers in zip([*near, *far], [*(each[sure] for each in own), *others], strict=True):
+                stitched[k, sure.numpy()] = choices_of(answers, telling, networks.levels[k])
+        return Look(mixture, strength, receiver, stitched)
 
     def _places(self, reading: Reading, pairs: Pairs) -> dict[str, Any] | None:
         """The map of where receiver and stitched network listen; None if no family has masks that are places."""
@@ -121,11 +138,15 @@ class Mixing(Audit):
     def _strength(
         self, mixture: Mixture, networks: Sequence[Split | Match], pairs: Pairs, sure: float
     ) -> tuple[float, list[Tensor]]:
-        """The largest mask under which the first of the networks is still sure, and what all answer to its mixtures."""
+        """The largest mask under which the first of the networks is still sure, by the first pairs.
+
+        And what all networks answer to the mixtures of these pairs.
+        """
         best: tuple[float, float, list[Tensor]] | None = None
+        trial = _rows(pairs, slice(0, _TRIAL))
         for strength in mixture.strengths:
-            answers = _answers(networks, self._mixed(mixture, pairs, strength))
-            share = float((choices_of(answers[0], pairs, sure) != 0).mean())
+            answers = _answers(networks, self._mixed(mixture, trial, strength))
+            share = float((choices_of(answers[0], trial, sure) != 0).mean())
             if best is None or share > best[0]:
                 best = share, strength, answers
             if share >= STILL_SURE:
@@ -162,6 +183,25 @@ class Mixing(Audit):
             figures=figures,
             p=reading.excess.p,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Networks:
+    """The receiver and the stitched networks, with the probability from which each of them is sure."""
+
+    receiver: Split
+    sure: float
+    stitched: Sequence[Match]
+    levels: Sequence[float]
+
+    def by_front(self) -> tuple[list[int], list[int]]:
+        """The numbers of the stitched networks that have the receiver's own front, as `self` has, and of the others."""
+        near = [k for k, match in enumerate(self.stitched) if match.sender.front == self.receiver.front]
+        return near, [k for k in range(len(self.stitched)) if k not in near]
+
+
+def _rows(pairs: Pairs, rows: Tensor | slice) -> Pairs:
+    return Pairs(pairs.a.take(rows), pairs.b.take(rows))
 
 
 def sureness(answers: Tensor, most: float) -> float:

@@ -13,14 +13,16 @@ from torch import Tensor
 from seamripper._doors import require, require_whole
 from seamripper._fingerprint import tensor_fingerprint, tensors_of
 from seamripper._progress import Watcher, nobody
+from seamripper.activations.fronts import Fronts
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split, require_split
 from seamripper.data.padding import trim_pair
 from seamripper.data.paired import Paired
+from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError, StitchError
 from seamripper.matching.base import Matching, matchings
-from seamripper.matching.evaluate import Functional, evaluate
+from seamripper.matching.evaluate import Functional, answers_of_many, evaluate
 from seamripper.matching.match import Match, match
 from seamripper.matching.task import Task, targets_by
 from seamripper.registry import Choice, Registry
@@ -53,6 +55,10 @@ class Case:
     memo: dict[str, tuple[Functional, Match]] = field(default_factory=dict, repr=False)
     """What was matched and scored before, by its content. Cases with one memo share the controls that they have in
     common: the receiver stitched into itself is the same for every sender."""
+    fronts: Fronts = field(default_factory=Fronts, repr=False)
+    """What the networks' fronts have shown, for all seeds, controls and audits: no input is computed twice."""
+    native: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    """The receiver's own answers to samples, by the samples' fingerprint and by whose they are."""
 
     def __post_init__(self) -> None:
         require_split(self.sender, "sender")
@@ -68,6 +74,9 @@ class Case:
             require_whole(seed, "each of seeds", least=0, most=2**32 - 1, error=AuditError)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise AuditError(f"Expected one or more different seeds, but got {self.seeds}.")
+        for role in ("sender", "receiver"):
+            object.__setattr__(self, role, self.fronts.keep(getattr(self, role)))
+        object.__setattr__(self, "others", tuple(map(self.fronts.keep, self.others)))
 
     def __repr__(self) -> str:
         return f"Case({self.sender} → {self.receiver}, {self.matching.name}, seeds {self.seeds})"
@@ -117,8 +126,9 @@ class Case:
         """Match a counterpart as this case matches its sender, and evaluate it; the memo keeps what was done before."""
         key = self._key(counterpart)
         if key not in self.memo:
+            sender = self.fronts.keep(counterpart.sender)
             stitched = match(
-                counterpart.sender,
+                sender,
                 self.receiver,
                 counterpart.fit,
                 stitch=self.stitch,
@@ -127,8 +137,21 @@ class Case:
                 seed=counterpart.seed,
                 watch=self.watch,
             )
-            self.memo[key] = evaluate(stitched, counterpart.test, watch=self.watch), stitched
+            native = self._native_answers(Paired.of(counterpart.test).receiver)
+            self.memo[key] = evaluate(stitched, counterpart.test, receiver=native, watch=self.watch), stitched
+            if sender.front not in {half.front for half in (self.sender, self.receiver, *self.others)}:
+                # No other seed and no other control has this front.
+                self.fronts.forget(sender)
         return self.memo[key]
+
+    def _native_answers(self, samples: Samples) -> Tensor | None:
+        """The receiver's own answers, which are the same for all counterparts; None if each match adapts it."""
+        if self.freeze != "all":
+            return None
+        key = f"{self.receiver.front} {samples.fingerprint}"
+        if key not in self.native:
+            (self.native[key],) = answers_of_many([self.receiver], samples)
+        return self.native[key]
 
     def _key(self, counterpart: Counterpart) -> str:
         """Everything that decides the outcome of a counterpart."""

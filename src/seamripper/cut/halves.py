@@ -25,6 +25,10 @@ class Head(nn.Module, abc.ABC):
     def forward(self, inputs: Inputs) -> Tensor:
         """The activations at the cut."""
 
+    def knows(self, inputs: Inputs) -> bool:
+        """Whether it has computed the activations of all these inputs before, and need not do so again."""
+        return False
+
 
 class Tail(nn.Module, abc.ABC):
     """Activations at the cut → the model's answer; starts there."""

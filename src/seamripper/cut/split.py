@@ -59,6 +59,11 @@ class Split:
         return context_of(inputs, self.context)
 
     @property
+    def front(self) -> tuple[int, str]:
+        """Which front this is: equal for splits of one frozen model at one cut."""
+        return id(self.model.module), self.cut.name
+
+    @property
     def fingerprint(self) -> str:
         """The fingerprint of the model's parameters and buffers, as they are now."""
         return model_fingerprint(self.model.module)

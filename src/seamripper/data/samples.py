@@ -301,6 +301,21 @@ def batches_in(n: int, size: int) -> int:
     return math.ceil(n / size)
 
 
+_VALUES = 1 << 22
+"""So many values of inputs are shown at a time: 27 pictures of 3 × 224 × 224, any number up to 1365 of 3 × 32 × 32."""
+
+
+def fitting_batch(shape: Sequence[int], most: int) -> int:
+    """How many inputs of this shape to show at a time: as many as their size allows, from 8 to `most`.
+
+    What a network computes on its way takes memory in proportion to its inputs.
+
+    >>> fitting_batch((3, 32, 32), 256), fitting_batch((3, 224, 224), 256), fitting_batch((3, 1024, 1024), 256)
+    (256, 27, 8)
+    """
+    return min(most, max(8, _VALUES // max(1, math.prod(shape))))
+
+
 def batch_bounds(n: int, size: int) -> Iterator[tuple[int, int]]:
     """Where each batch starts and stops; a last batch of one, which batch norms fail on, joins the previous.
 

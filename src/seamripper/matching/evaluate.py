@@ -210,9 +210,9 @@ def answers_of_many(
     networks: Sequence[Split | Match], samples: Samples | Paired, *, batch: int = _BATCH
 ) -> list[Tensor]:
     """What each network, whole or stitched, answers to samples (n, classes); a front that several have is run once."""
-    groups: dict[int, list[int]] = {}
+    groups: dict[tuple[int, str], list[int]] = {}
     for number, network in enumerate(networks):
-        groups.setdefault(id(_front(network)), []).append(number)
+        groups.setdefault(_front(network).front, []).append(number)
     parts: list[list[Tensor]] = [[] for _ in networks]
     pair = trim_pair(Paired.of(samples))
     with torch.no_grad():
