@@ -143,6 +143,16 @@ class Estimate:
         words += "" if self.null is None else f", {self.null}"
         return words + (f" ({self.note})" if note and self.note else "")
 
+    def as_row(self) -> dict[str, Any]:
+        """The estimate as columns of a table; an end that is not known, and a value that is not finite, are None.
+
+        >>> Estimate(0.5, n=3, unit="samples").as_row()
+        {'value': 0.5, 'low': None, 'high': None, 'n': 3, 'unit': 'samples'}
+        """
+        numbers = {name: getattr(self, name) for name in ("value", "low", "high")}
+        known = {name: x if math.isfinite(x) else None for name, x in numbers.items()}
+        return {**known, "n": self.n, "unit": self.unit, **({} if self.null is None else asdict(self.null))}
+
     def as_record(self) -> dict[str, Any]:
         """The estimate as JSON has it: numbers that are not finite are null, and empty fields are left out."""
         value, low, high = (x if math.isfinite(x) else None for x in (self.value, self.low, self.high))

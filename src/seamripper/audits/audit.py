@@ -6,12 +6,13 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
 from seamripper._doors import require, require_function
 from seamripper._files import atomic
+from seamripper._frames import Row, Tabular
 from seamripper._notebook import card, line, one_line, short, table
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._request import with_arguments_of
@@ -42,9 +43,10 @@ MATCHING = Task(init="direct", training=Training(lr=1e-2, batch=64, epochs=4))
 
 
 @dataclass(frozen=True, eq=False)
-class Audited:
+class Audited(Tabular):
     """An audited comparison: the judgement, the verdict of every audit, and the outcomes that they rest on."""
 
+    axes: ClassVar[tuple[str, ...]] = ("audit", "figure")
     judgement: Judgement
     verdicts: Mapping[str, Verdict]
     outcomes: tuple[Outcome, ...] = field(repr=False)
@@ -64,6 +66,14 @@ class Audited:
         places = " → ".join(short(self._place(role), 80) for role in ("sender", "receiver"))
         answers = ", ".join(f"{name}: {verdict.answer}" for name, verdict in self.verdicts.items())
         return one_line(f"Audited({places}: {self.conclusion}; {answers or 'no audit'})")
+
+    def rows(self) -> list[Row]:
+        """Two rows for each audit: what was observed, and the effect, with the answer and its p-value."""
+        return [
+            {"audit": name, "figure": figure, **estimate.as_row(), "p": verdict.p, "answer": verdict.answer}
+            for name, verdict in self.verdicts.items()
+            for figure, estimate in (("observed", verdict.observed), ("effect", verdict.effect))
+        ]
 
     def as_record(self) -> dict[str, Any]:
         """All of it as JSON has it."""

@@ -8,10 +8,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper._doors import require_path
 from seamripper._files import atomic
+from seamripper._frames import Row, Tabular
 from seamripper._notebook import Html, card, line, one_line, short, spread_out, table, text_of
 from seamripper._words import did_you_mean
 from seamripper.errors import FileError, MeasureError
@@ -86,12 +87,13 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Tabular):
     """Every measure between all cuts of a sender and all cuts of a receiver, from one pass.
 
     `record` says what was compared and how: models, data, sampling, n, folds, precision, versions.
     """
 
+    axes: ClassVar[tuple[str, ...]] = ("measure", "sender", "receiver")
     senders: tuple[str, ...]
     receivers: tuple[str, ...]
     matrices: Mapping[str, Matrix]
@@ -124,6 +126,17 @@ class Comparison:
     def _why(self, measure: str, sender: str, receiver: str) -> str:
         failed = self[measure].failed
         return failed.get(f"{sender} × {receiver}", "no reason was kept.")
+
+    def rows(self) -> list[Row]:
+        """One row per measure and pair of cuts; where there is no score, `reason` says why."""
+        found: list[Row] = []
+        for label, matrix in self.matrices.items():
+            for sender, scores in zip(self.senders, matrix.scores, strict=True):
+                for receiver, score in zip(self.receivers, scores, strict=True):
+                    cell: Row = {"measure": label, "sender": sender, "receiver": receiver}
+                    why = {"reason": self._why(label, sender, receiver)} if score is None else {}
+                    found.append({**cell, "direction": matrix.direction, **(score.as_row() if score else why)})
+        return found
 
     def as_record(self) -> dict[str, Any]:
         """The comparison as JSON has it."""

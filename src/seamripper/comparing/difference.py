@@ -8,10 +8,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from seamripper._doors import require_path
 from seamripper._files import atomic
+from seamripper._frames import Row, Tabular
 from seamripper._notebook import card, line, one_line, table
 from seamripper._words import word_list
 from seamripper.errors import FileError
@@ -68,7 +69,7 @@ class CutDifference:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Tabular):
     """Two checkpoints of one architecture, beside each other: `layers` and `cuts` in the order in which the base runs.
 
     `answers` has agreement, KL(base ‖ changed) and accuracies: the base is its receiver. `tolerance` is the relative
@@ -76,6 +77,7 @@ class Difference:
     the layers that only one of the two has, with reasons; `no_answers` says why there are no `answers`.
     """
 
+    axes: ClassVar[tuple[str, ...]] = ("place", "figure")
     layers: tuple[LayerDifference, ...]
     cuts: tuple[CutDifference, ...]
     answers: Functional | None
@@ -159,6 +161,19 @@ class Difference:
             "the changed activations. Other inputs may show an earlier layer."
         )
 
+    def rows(self) -> list[Row]:
+        """The relative error of every layer; at each cut CKA, and what the base makes of it; at last the answers."""
+        found: list[Row] = [
+            {"place": layer.name, "figure": "relative error", **layer.error.as_row(), "note": layer.note or None}
+            for layer in self.layers
+        ]
+        for cut in self.cuts:
+            if cut.cka is not None:
+                found.append({"place": cut.name, "figure": "linear_cka", **cut.cka.as_row()})
+            for name, joined in (("spliced", cut.spliced), ("stitched", cut.stitched)):
+                found += [_named(row, cut.name, f"{name} ") for row in (joined.rows() if joined else ())]
+        return found + [_named(row, "answers") for row in (self.answers.rows() if self.answers else ())]
+
     def as_record(self) -> dict[str, Any]:
         """The difference as JSON has it."""
         return {
@@ -189,6 +204,10 @@ class Difference:
         rows = [(cut.name, brief(cut.error), "–" if cut.cka is None else str(cut.cka)) for cut in self.cuts]
         parts = [line(self.consequence), table(("cut", "relative error", "CKA"), rows), line(self.doubt, faint=True)]
         return card(self.verdict, *parts)
+
+
+def _named(row: Row, place: str, before: str = "") -> Row:
+    return {"place": place, **row, "figure": f"{before}{row['figure']}"}
 
 
 def brief(estimate: Estimate) -> str:

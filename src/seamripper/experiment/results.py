@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seamripper._files import atomic
+from seamripper._frames import as_frame
 from seamripper._words import did_you_mean, need
 from seamripper.errors import ExperimentError, FileError, StoreError
 from seamripper.experiment.parts.base import Row, parts
@@ -19,8 +20,6 @@ from seamripper.experiment.store import Store
 FIRST = ("experiment", "kind", "state")
 LAST = ("measure", "figure", "value", "low", "high", "n", "unit", "status", "sampling", "error", "key")
 """Columns that stand first and last; between them are the labels, in the order in which they are met."""
-_REAL, _WHOLE = ("value", "low", "high"), ("n", "seed", "sender_seed", "receiver_seed")
-"""Columns of numbers, also where all of them are missing."""
 
 
 def table(store: Store, experiment: str | None = None) -> tuple[list[str], list[Row]]:
@@ -69,21 +68,7 @@ def rows_of(kind: str, record: Mapping[str, Any], key: str) -> list[Row]:
 
 def as_pandas(store: Store, experiment: str | None = None) -> Any:
     """The table as a pandas DataFrame."""
-    pandas = need("pandas", extra="tables", what="A table as pandas")
-    columns, rows = table(store, experiment)
-    return pandas.DataFrame({name: _column(pandas, name, [row.get(name) for row in rows]) for name in columns})
-
-
-def _column(pandas: Any, name: str, values: list[Any]) -> Any:
-    """A column of one type, with missing values as missing."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {bool}:
-        return pandas.array(values, dtype="boolean")
-    if kinds <= {int} and (kinds or name in _WHOLE) and name not in _REAL:
-        return pandas.array(values, dtype="Int64")
-    if kinds <= {int, float} and (kinds or name in _REAL):
-        return pandas.array([None if v is None else float(v) for v in values], dtype="Float64")
-    return pandas.array([None if v is None else str(v) for v in values], dtype="string")
+    return as_frame(*table(store, experiment))
 
 
 def as_arrow(store: Store, experiment: str | None = None) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from seamripper._doors import require_function, require_whole
+from seamripper._frames import Row, Tabular
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.errors import DataError
 from seamripper.estimate import Estimate, fold_interval
@@ -58,17 +59,23 @@ class QueryTest:
     old: Retrieval
     again: Retrieval
 
+    def figures(self) -> dict[str, dict[str, Estimate]]:
+        """Every figure, by what is looked for and by its name; that of no search is R²."""
+        searches = {part: getattr(self, part).figures for part in ("own", "old", "again")}
+        return {**({} if self.r2 is None else {"": {"R²": self.r2}}), **searches}
+
     def as_record(self) -> dict[str, Any]:
         """All figures as JSON has them."""
-        parts = {part: getattr(self, part).figures for part in ("own", "old", "again")}
+        parts = {part: by_name for part, by_name in self.figures().items() if part}
         figures = {part: {name: e.as_record() for name, e in by_name.items()} for part, by_name in parts.items()}
         return {"queries": self.name, "r2": self.r2 and self.r2.as_record(), **figures}
 
 
 @dataclass(frozen=True, eq=False)
-class IndexVerdict:
+class IndexVerdict(Tabular):
     """Whether the index can be kept, why, and what speaks against it, with the map and all figures."""
 
+    axes: ClassVar[tuple[str, ...]] = ("queries", "found", "figure")
     answer: Answer
     sentence: str
     doubt: str
@@ -79,6 +86,15 @@ class IndexVerdict:
     """By name: `no map` (if both have one width), `map`, `shuffled pairs`, `old queries`."""
     record: Mapping[str, Any] = field(repr=False)
     """Sizes and choices: documents, how many of them to fit, choose and test on, metric, tolerance, seed, widths."""
+
+    def rows(self) -> list[Row]:
+        """One row for each set of queries, what is looked for (own, old, again) and figure; R² is of no search."""
+        return [
+            {"queries": name, "found": part, "figure": figure, **estimate.as_row()}
+            for name, test in self.tests.items()
+            for part, by_name in test.figures().items()
+            for figure, estimate in by_name.items()
+        ]
 
     def as_record(self) -> dict[str, Any]:
         """All but the map's numbers, as JSON has it."""

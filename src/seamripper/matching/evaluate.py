@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from seamripper._doors import require, require_function, require_whole
+from seamripper._frames import Row, Tabular
 from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
@@ -32,7 +33,7 @@ _BATCH = 512
 
 
 @dataclass(frozen=True)
-class Functional:
+class Functional(Tabular):
     """Figures of a stitched network on samples that it was not fitted on, each with a 95 % interval and n.
 
     Of a language model every token is asked for: figures are means over the `tokens` whose next token counts, with
@@ -50,6 +51,7 @@ class Functional:
     naming the most frequent class.
     """
 
+    axes: ClassVar[tuple[str, ...]] = ("figure",)
     top1: Estimate
     top5: Estimate | None
     penalty: Estimate
@@ -114,6 +116,11 @@ class Functional:
     def __repr__(self) -> str:
         figures = f"top1 {self.top1}, penalty {self.penalty}, agreement {self.agreement}"
         return f"Functional({figures}, n = {self.n} of {short(self.data, 60)!r})"
+
+    def rows(self) -> list[Row]:
+        """One row per figure that is known."""
+        known = {name: figure for name, figure in vars(self).items() if isinstance(figure, Estimate)}
+        return [{"figure": name, **figure.as_row(), "data": self.data} for name, figure in known.items()]
 
     def as_record(self) -> dict[str, Any]:
         """The figures as JSON has them."""

@@ -7,13 +7,14 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import torch
 from torch import Tensor, nn
 
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import load_tensors, save_tensors, understood
+from seamripper._frames import Row, Tabular
 from seamripper._notebook import card, choice, facts, one_line, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import shape_text, word_list
@@ -46,7 +47,7 @@ NOTHING = Findings("nothing to find: the stitch has no parameters")
 
 
 @dataclass(frozen=True, eq=False)
-class Match:
+class Match(Tabular):
     """A stitch, how it was found, and with what outcome; calling it runs the stitched network.
 
     `status` is "ok" or says what was unusual; `figures` are the matching's own (residuals, rank, losses); `made_from`
@@ -54,6 +55,7 @@ class Match:
     stitch was fitted on.
     """
 
+    axes: ClassVar[tuple[str, ...]] = ("figure",)
     sender: Split
     receiver: Split
     stitch: Stitch
@@ -141,6 +143,20 @@ class Match:
         path = require_path(path, "path", error=FileError)
         with understood(path):
             return _read(path, sender, receiver)
+
+    def rows(self) -> list[Row]:
+        """One row per figure of the matching; one that is no number is in the column `text`."""
+        rows: list[Row] = []
+        for name, figure in self.figures.items():
+            value = _as_json(figure)
+            number = isinstance(value, int | float)
+            text = None if number or value is None else str(value)
+            rows.append({"figure": name, "value": float(value) if number else None, "text": text})
+        return rows
+
+    def about(self) -> dict[str, Any]:
+        """All that decided the result."""
+        return self.as_record()
 
     def as_record(self) -> dict[str, Any]:
         """All that is not a tensor, as JSON has it."""
