@@ -41,6 +41,10 @@ _COMMANDS = [
     ("statuss runs", "UsageError", "did you mean 'status'"),
     ("", "NoArgsIsHelpError", "Usage: seamripper [OPTIONS] COMMAND"),
     ("--colour", "NoSuchOption", "No such option"),
+    # ---- card
+    ("card", "MissingParameter", "Missing argument 'FILE'"),
+    ("card nowhere.json", "FileError", "Could not read nowhere.json"),
+    ("card key.toml", "FileError", "holds no methods card"),
     # ---- list, papers
     ("list", "MissingParameter", "Missing argument"),
     ("list measurs", "BadParameter", "'measurs' is not one of"),

@@ -20,7 +20,7 @@ import seamripper
 SOURCE = Path(seamripper.__file__).parent
 BASE = (
     *("_doors", "_words", "_options", "_own_code", "_request", "registry"),
-    *("_files", "_fingerprint", "_frames", "_progress", "figures", "_notebook", "estimate"),
+    *("_files", "_fingerprint", "_frames", "_progress", "cards", "figures", "_notebook", "estimate"),
 )
 ORDER = (
     ("errors",),
@@ -38,6 +38,7 @@ ORDER = (
     ("experiment",),
     ("report",),
     ("mapping",),
+    ("remaking",),
     ("benchmark",),
     ("papers",),
     ("cli",),

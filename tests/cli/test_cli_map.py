@@ -34,7 +34,8 @@ def test_a_rotation_is_kept_with_the_map(run: Run, files: None) -> None:
         assert words in ran.out
     # One screen.
     assert len(ran.out.splitlines()) <= 30
-    assert {path.name for path in Path("out").iterdir()} == {"map.html", "map.json", "map.npy", "map.safetensors"}
+    files_written = {"map.html", "map.json", "map.npy", "map.safetensors", "methods.json"}
+    assert {path.name for path in Path("out").iterdir()} == files_written
     assert EmbeddingMap.load("out/map.safetensors").kind == "orthogonal"
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "activations": "Write the activations of a model at a cut to a file.",
     "audit": "Compare two layers, and controls for which the right answer is known: can you trust the number?",
     "bench": "Rate measures, for example your own, by tests on a set of networks, and rank them.",
+    "card": "Say how a number was made, and make it again.",
     "check": "Test a measure, for example your own, against the contract that all measures keep.",
     "compare": "Compare every layer of one model with every layer of another, in one pass.",
     "cuts": "List the places where a model can be cut.",

@@ -13,7 +13,15 @@ import click
 
 import seamripper as sr
 from seamripper.cli.inputs import FOLDER, SEED, Word, WordCommand, data_for, json_option, registry_of, split_option
-from seamripper.cli.output import PIPE_WIDTH, print_json, print_table, print_written, progress, save_report
+from seamripper.cli.output import (
+    PIPE_WIDTH,
+    print_json,
+    print_table,
+    print_written,
+    progress,
+    save_methods,
+    save_report,
+)
 from seamripper.errors import MeasureError
 from seamripper.estimate import LEVEL
 
@@ -103,6 +111,7 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
     path, report = None, None
     if out is not None:
         path = comparison.save(out)
+        save_methods(out, comparison)
         report = save_report(out, "compare", [comparison_result(comparison)], started=started)
     if as_json:
         print_json({**comparison.as_record(), "file": path and str(path), "report": report and str(report)})

@@ -10,7 +10,7 @@ import click
 
 import seamripper as sr
 from seamripper.cli.inputs import FOLDER, SEED, data_for, json_option, split_option
-from seamripper.cli.output import print_bold, print_json, print_table, print_written, progress
+from seamripper.cli.output import print_bold, print_json, print_table, print_written, progress, save_methods
 
 if TYPE_CHECKING:
     from seamripper.comparing import CutDifference, Difference
@@ -61,6 +61,7 @@ def command(base: str, changed: str, data: str, out: Path | None, as_json: bool,
     file, page = None, None
     if out is not None:
         file, page = difference.save(out), save_page(difference, out)
+        save_methods(out, difference)
     if as_json:
         print_json({**difference.as_record(), "file": file and str(file), "report": page and str(page)})
     else:

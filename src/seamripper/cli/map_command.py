@@ -11,7 +11,7 @@ import click
 import seamripper as sr
 from seamripper._progress import Watcher
 from seamripper.cli.inputs import FOLDER, SEED, data_for, json_option, model_at, split_for, split_option
-from seamripper.cli.output import print_bold, print_json, print_table, progress
+from seamripper.cli.output import print_bold, print_json, print_table, progress, save_methods
 
 if TYPE_CHECKING:
     from seamripper.mapping import IndexVerdict
@@ -68,6 +68,8 @@ def command(
     if not as_json:
         _show(verdict)
     report = None if out is None else save(verdict, out)
+    if out is not None:
+        save_methods(out, verdict)
     if as_json:
         print_json({**verdict.as_record(), "report": report and str(report)})
     elif report is not None:

@@ -22,6 +22,7 @@ from rich.text import Text
 from seamripper._progress import Progress, Watcher
 
 if TYPE_CHECKING:
+    from seamripper.cards import WithMethods
     from seamripper.experiment import Standing
     from seamripper.experiment.single import Single
 
@@ -80,6 +81,13 @@ def save_report(folder: Path, name: str, results: Sequence[Single], *, started: 
 
     keep(folder, name, results, started=started, about=about)
     return report(folder, experiment=name)
+
+
+def save_methods(folder: Path, result: WithMethods) -> None:
+    """Write how the numbers of a result were made into the folder; `seamripper card` reads it."""
+    from seamripper.cards import FILE
+
+    result.methods().save(folder / FILE)
 
 
 def duration(seconds: float) -> str:

@@ -37,6 +37,8 @@ from seamripper.errors import DataError
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the stitch.")
 @freeze_option
 @click.option("--out", type=OutputPath(), help="Write the match to this file (.safetensors).")
+@click.option("--methods", type=OutputPath(".json"),
+              help="Write how the figures were made to this file (.json); see: seamripper card.")  # fmt: skip
 @json_option
 def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Stitch SENDER's front to RECEIVER's back, both given as MODEL@CUT, and score the joined network.
@@ -59,6 +61,8 @@ def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bo
         _show(stitched, result)
     if out is not None:
         stitched.save(out)
+    if options["methods"] is not None:
+        result.methods().save(options["methods"])
     if as_json:
         print_json({"match": stitched.as_record(), "result": result.as_record(), "file": out and str(out)})
     else:

@@ -27,7 +27,7 @@ from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
 from seamripper.data.padding import mask_length, padded_length, trim
 from seamripper.data.samples import Samples, batches_in
-from seamripper.data.stream import Stream, head_of, number_of
+from seamripper.data.stream import Stream, data_record, head_of, number_of
 from seamripper.errors import CutError, LeakError, MeasureError
 from seamripper.estimate import LEVEL
 from seamripper.measures.base import Measure
@@ -155,8 +155,9 @@ class Prepared:
         return {
             "sender": _model_record(self.a),
             "receiver": _model_record(self.b),
-            "data": {"name": samples.name, "fingerprint": samples.fingerprint, "source": samples.source},
+            "data": data_record(samples),
             "n": len(samples) if isinstance(samples, Samples) else sums.n,
+            "padded": plan.padded is not None,
             "rule": asdict(plan.rule),
             **({"null": {"permutations": plan.null, "level": LEVEL}} if plan.null else {}),
             "dtype": f"activations {sums.dtype}, products {plan.rule.products}, sums float64",

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper._doors import require_path
 from seamripper._files import atomic
-from seamripper._frames import Row, Tabular
+from seamripper._frames import Row
 from seamripper._notebook import Html, card, line, one_line, short, spread_out, table, text_of
 from seamripper._words import did_you_mean
+from seamripper.cards import WithMethods
+from seamripper.comparing.methods import comparison_method, comparison_sentences, measure_sentence
 from seamripper.errors import FileError, MeasureError
 from seamripper.estimate import LEVEL, Estimate, Null
 from seamripper.figures import Grid, plot
@@ -87,12 +89,13 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Comparison(Tabular):
+class Comparison(WithMethods):
     """Every measure between all cuts of a sender and all cuts of a receiver, from one pass.
 
     `record` says what was compared and how: models, data, sampling, n, folds, precision, versions.
     """
 
+    kind: ClassVar[str] = _KIND
     axes: ClassVar[tuple[str, ...]] = ("measure", "sender", "receiver")
     senders: tuple[str, ...]
     receivers: tuple[str, ...]
@@ -137,6 +140,18 @@ class Comparison(Tabular):
                     why = {"reason": self._why(label, sender, receiver)} if score is None else {}
                     found.append({**cell, "direction": matrix.direction, **(score.as_row() if score else why)})
         return found
+
+    def method(self) -> dict[str, Any]:
+        """All that decides the scores."""
+        return comparison_method(self.record)
+
+    def sentences(self) -> list[str]:
+        """How the comparison was made."""
+        return comparison_sentences(self.record)
+
+    def figure_sentences(self) -> dict[str, str]:
+        """What each measure is."""
+        return {label: measure_sentence(label, matrix.direction) for label, matrix in self.matrices.items()}
 
     def as_record(self) -> dict[str, Any]:
         """The comparison as JSON has it."""

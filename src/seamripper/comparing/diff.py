@@ -32,6 +32,7 @@ from seamripper.cut.place import LAYOUTS, Cut
 from seamripper.cut.split import Split, as_model, split
 from seamripper.data.padding import tokens_that_count, trim
 from seamripper.data.samples import Inputs, Samples, batches_in
+from seamripper.data.stream import data_record
 from seamripper.data.yours import as_samples
 from seamripper.errors import CutError, DataError, MeasureError, SeamripperError
 from seamripper.estimate import Estimate, relative_size
@@ -93,7 +94,8 @@ def diff(
         watch(Progress("cuts", len(differences), len(aligned)))
     roundings = [ROUNDINGS * _precision(network.module) for network in (ours, theirs)]
     limit = max(roundings) if tolerance is None else float(tolerance)
-    record, unaligned = _record(ours, theirs, samples, at_cuts, null), {**lost, **alignment.unaligned}
+    record = {**_record(ours, theirs, samples, at_cuts, null), "cuts": [cut.name for cut in cut_places]}
+    unaligned = {**lost, **alignment.unaligned}
     return Difference(layers, tuple(differences), answers, limit, roundings[0], unaligned, record, no_answers)
 
 
@@ -306,8 +308,9 @@ def _record(base: Network, changed: Network, samples: Samples, at_cuts: _AtCuts,
     }
     return {
         **models,
-        "data": {"name": samples.name, "fingerprint": samples.fingerprint, "source": samples.source},
+        "data": data_record(samples),
         "n": len(samples),
+        "padded": tokens_that_count(samples.inputs) is not None,
         "fitted": len(at_cuts.fit),
         "held_out": len(at_cuts.held_out),
         "cka": {"sampling": "pool", "null": null},

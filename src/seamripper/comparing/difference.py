@@ -12,9 +12,11 @@ from typing import Any, ClassVar
 
 from seamripper._doors import require_path
 from seamripper._files import atomic
-from seamripper._frames import Row, Tabular
+from seamripper._frames import Row
 from seamripper._notebook import card, line, one_line, table
 from seamripper._words import word_list
+from seamripper.cards import WithMethods
+from seamripper.comparing.methods import difference_method, difference_sentences
 from seamripper.errors import FileError
 from seamripper.estimate import Estimate
 from seamripper.matching import Functional
@@ -69,7 +71,7 @@ class CutDifference:
 
 
 @dataclass(frozen=True)
-class Difference(Tabular):
+class Difference(WithMethods):
     """Two checkpoints of one architecture, beside each other: `layers` and `cuts` in the order in which the base runs.
 
     `answers` has agreement, KL(base ‖ changed) and accuracies: the base is its receiver. `tolerance` is the relative
@@ -77,6 +79,7 @@ class Difference(Tabular):
     the layers that only one of the two has, with reasons; `no_answers` says why there are no `answers`.
     """
 
+    kind: ClassVar[str] = "diff"
     axes: ClassVar[tuple[str, ...]] = ("place", "figure")
     layers: tuple[LayerDifference, ...]
     cuts: tuple[CutDifference, ...]
@@ -174,10 +177,22 @@ class Difference(Tabular):
                 found += [_named(row, cut.name, f"{name} ") for row in (joined.rows() if joined else ())]
         return found + [_named(row, "answers") for row in (self.answers.rows() if self.answers else ())]
 
+    def method(self) -> dict[str, Any]:
+        """All that decides the figures."""
+        return difference_method(self.record, self.tolerance)
+
+    def sentences(self) -> list[str]:
+        """How the difference was made."""
+        return difference_sentences(self.record)
+
+    def figure_sentences(self) -> dict[str, str]:
+        """What the relative error is."""
+        return {"relative error": "The relative error is ‖changed − base‖ / ‖base‖ over all samples."}
+
     def as_record(self) -> dict[str, Any]:
         """The difference as JSON has it."""
         return {
-            "kind": "diff",
+            "kind": self.kind,
             "same": self.same,
             "first": self.first and self.first.name,
             "verdict": self.verdict,

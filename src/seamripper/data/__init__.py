@@ -96,7 +96,8 @@ def load_data(
     # The options that differ from their defaults, in alphabetical order.
     changed = changed_options(chosen)
     words = sorted(f"{key}={changed[key]}" for key in changed.keys() - {"variant", chosen.takes})
-    return replace(samples, name=f"{samples.name}?{'&'.join(words)}") if words else samples
+    name = f"{samples.name}?{'&'.join(words)}" if words else samples.name
+    return replace(samples, name=name, recipe={"data": chosen.label, "split": split, "n": n, "seed": seed})
 
 
 def _load_yours(

@@ -95,12 +95,8 @@ class Paired:
 
     def as_record(self) -> dict[str, Any]:
         """What a result says of its data."""
-        return {
-            "name": self.name,
-            "n": len(self),
-            "fingerprint": self.fingerprint,
-            "source": self.receiver.source,
-        }
+        record = {"name": self.name, "n": len(self), "fingerprint": self.fingerprint, "source": self.receiver.source}
+        return {**record, "recipe": self.receiver.recipe if self.same else None}
 
     def take(self, index: Tensor | slice) -> Paired:
         """The pairs at `index` and no others."""

@@ -72,6 +72,8 @@ class Samples:
     """What made the token ids, where that is known."""
     assumed: bool = False
     """Whether `mean` and `std` were not given, so that a model without an input contract is shown a guess."""
+    recipe: Mapping[str, Any] | None = None
+    """The arguments of `load_data` that give these samples and no others; None if that is not known."""
 
     def __post_init__(self) -> None:
         self._fill_in()
@@ -194,10 +196,12 @@ class Samples:
     def with_inputs(self, inputs: Inputs, *, name: str) -> Samples:
         """The same samples with other inputs, given in the way that `batch` shows these; pictures stay pictures."""
         if not self.pictures:
-            return replace(self, name=name, inputs=inputs)
+            return replace(self, name=name, inputs=inputs, recipe=None)
         assert isinstance(inputs, Tensor)
         mean, std = (torch.tensor(value).reshape(-1, 1, 1).to(inputs) for value in (self.mean, self.std))
-        return replace(self, name=name, inputs=inputs * std + mean, range=(0.0, 1.0), size=None, dtype=None)
+        return replace(
+            self, name=name, inputs=inputs * std + mean, range=(0.0, 1.0), size=None, dtype=None, recipe=None
+        )
 
     def batch(self, index: Tensor | slice) -> Inputs:
         """The inputs at `index`, ready for a model."""
@@ -216,7 +220,7 @@ class Samples:
         rows = {key: value[index] for key, value in self.columns()}
         labels, ids = rows.pop("labels"), rows.pop("ids")
         inputs: Inputs = rows["inputs"] if isinstance(self.inputs, Tensor) else rows
-        return replace(self, inputs=inputs, labels=labels, ids=ids)
+        return replace(self, inputs=inputs, labels=labels, ids=ids, recipe=None)
 
     def first(self, n: int | None) -> Samples:
         """The first `n` samples (all of them if `n` is None or larger)."""
@@ -289,7 +293,9 @@ def join_samples(parts: Sequence[Samples]) -> Samples:
     columns = {key: torch.cat([dict(part.columns())[key] for part in parts]) for key, _ in first.columns()}
     labels, ids = columns.pop("labels"), columns.pop("ids")
     inputs: Inputs = columns["inputs"] if isinstance(first.inputs, Tensor) else columns
-    return replace(first, inputs=inputs, labels=labels, ids=ids, classes=max(part.classes for part in parts))
+    return replace(
+        first, inputs=inputs, labels=labels, ids=ids, classes=max(part.classes for part in parts), recipe=None
+    )
 
 
 def batches_in(n: int, size: int) -> int:

@@ -262,3 +262,9 @@ def head_of(data: Samples | Stream, n: int) -> Samples:
 def number_of(data: Samples | Stream) -> int | None:
     """How many samples either has; None if that is not known."""
     return data.length if isinstance(data, Stream) else len(data)
+
+
+def data_record(samples: Samples | Stream) -> dict[str, Any]:
+    """What a result says of its samples; those of a stream have no recipe."""
+    record = {"name": samples.name, "fingerprint": samples.fingerprint, "source": samples.source}
+    return {**record, "recipe": samples.recipe if isinstance(samples, Samples) else None}

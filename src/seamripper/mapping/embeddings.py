@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,6 +34,8 @@ class Embeddings:
 
     rows: NDArray[Any]
     name: str
+    source: str | None = None
+    """The file that they are in, if they are in one."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -56,6 +59,14 @@ class Embeddings:
             )
         return rows
 
+    def hasher(self) -> hashlib._Hash:
+        """What their fingerprint begins with: shape and type, to be followed by the bytes of all rows."""
+        return hashlib.sha256(f"{self.rows.dtype.str} {self.rows.shape}".encode())
+
+    def bytes_of(self, index: slice) -> memoryview:
+        """The bytes of these rows, as they are."""
+        return np.ascontiguousarray(self.rows[index]).data.cast("B")
+
     def blocks(self, size: int) -> Iterator[slice]:
         """All rows in blocks of `size`."""
         return (slice(start, min(start + size, len(self))) for start in range(0, len(self), size))
@@ -67,7 +78,10 @@ def open_pair(old: Given, new: Given) -> tuple[Embeddings, Embeddings]:
     names = _name(old, "old"), _name(new, "new")
     if isinstance(sides[0], Activations) and isinstance(sides[1], Activations):
         require_same_samples(sides[0], sides[1], names)
-    first, second = (_embeddings(side, name) for side, name in zip(sides, names, strict=True))
+    first, second = (
+        replace(_embeddings(side, name), source=_source(given))
+        for side, name, given in zip(sides, names, (old, new), strict=True)
+    )
     if len(first) != len(second):
         raise DataError(
             f"Expected {names[0]} and {names[1]} to hold the same documents in one order, but they have {len(first):,} "
@@ -79,6 +93,11 @@ def open_pair(old: Given, new: Given) -> tuple[Embeddings, Embeddings]:
             "Embed more of them with both encoders."
         )
     return first, second
+
+
+def _source(given: Given) -> str | None:
+    """The file that they are read from; None if they came in memory."""
+    return str(Path(given).resolve()) if isinstance(given, (str, os.PathLike)) else None
 
 
 def _name(given: Given, role: str) -> str:

@@ -11,17 +11,20 @@ import torch
 from torch import Tensor
 
 from seamripper._doors import require_function, require_whole
-from seamripper._frames import Row, Tabular
+from seamripper._frames import Row
 from seamripper._progress import Progress, Watcher, nobody
+from seamripper.cards import WithMethods
 from seamripper.errors import DataError
 from seamripper.estimate import Estimate, fold_interval
 from seamripper.mapping.embeddings import Embeddings, Given, open_pair
 from seamripper.mapping.linear import EmbeddingMap, Fit, best_fits, fit, label_of, merged
+from seamripper.mapping.methods import FIGURES, map_method, map_sentences
 from seamripper.mapping.retrieval import DEPTHS, Retrieval, Search, overlap, own_retrieval, same_results, search, share
 from seamripper.mapping.rule import Answer, Condition, answer_of, conditions_of, doubt_of, sentence_of
 from seamripper.matching.moments import Moments
 from seamripper.measures.pair import FOLDS
 from seamripper.measures.retrieval import Nearness
+from seamripper.models.running import versions
 
 BLOCK = 1 << 14
 """Pairs that are added to the moments at a time."""
@@ -72,9 +75,10 @@ class QueryTest:
 
 
 @dataclass(frozen=True, eq=False)
-class IndexVerdict(Tabular):
+class IndexVerdict(WithMethods):
     """Whether the index can be kept, why, and what speaks against it, with the map and all figures."""
 
+    kind: ClassVar[str] = "map"
     axes: ClassVar[tuple[str, ...]] = ("queries", "found", "figure")
     answer: Answer
     sentence: str
@@ -95,6 +99,18 @@ class IndexVerdict(Tabular):
             for part, by_name in test.figures().items()
             for figure, estimate in by_name.items()
         ]
+
+    def method(self) -> dict[str, Any]:
+        """All that decides the figures."""
+        return map_method(self.record, {"kind": self.map.kind, "option": self.map.option})
+
+    def sentences(self) -> list[str]:
+        """How the maps were fitted, chosen and tested."""
+        return map_sentences(self.record, self.map.label)
+
+    def figure_sentences(self) -> dict[str, str]:
+        """What is looked for, and what each figure is."""
+        return FIGURES
 
     def as_record(self) -> dict[str, Any]:
         """All but the map's numbers, as JSON has it."""
@@ -141,7 +157,7 @@ def map_embeddings(
     require_function(watch, "watch", error=DataError)
     index, newer = open_pair(old, new)
     rows = _Split.draw(len(index), count, seed)
-    folds = _fold_moments(index, newer, rows.held, watch)
+    folds, prints = _fold_moments(index, newer, rows.held, watch)
     moments = merged(folds)
     if moments.syy <= 0 or float(torch.trace(moments.sxx)) <= 0:
         raise DataError("Expected rows that differ, but all rows of one side are the same. Look at what was embedded.")
@@ -154,22 +170,23 @@ def map_embeddings(
     checked = {name: conditions_of(name, *tested.margins(name), tolerance) for name in known}
     answer, conditions = answer_of(checked)
     record = {
-        **_sizes(index, newer, rows),
+        **_sizes(index, newer, rows, prints),
         "metric": metric,
         "tolerance": tolerance,
         "seed": seed,
         "twins": tested.twins,
+        "versions": versions(),
     }
     doubt = doubt_of(answer, conditions, {name: (test.own, test.again) for name, test in tests.items()}, record)
     sentence = sentence_of(answer, conditions, maps[best].label)
     return IndexVerdict(answer, sentence, doubt, conditions, maps[best], tuple(candidates), tests, record)
 
 
-def _sizes(old: Embeddings, new: Embeddings, rows: _Split) -> dict[str, Any]:
+def _sizes(old: Embeddings, new: Embeddings, rows: _Split, prints: tuple[str, str]) -> dict[str, Any]:
     n = len(old)
     return {
-        "old": {"name": old.name, "width": old.width},
-        "new": {"name": new.name, "width": new.width},
+        "old": {"name": old.name, "width": old.width, "fingerprint": prints[0], "source": old.source},
+        "new": {"name": new.name, "width": new.width, "fingerprint": prints[1], "source": new.source},
         "documents": n,
         "fit": n - int(rows.held.sum()),
         "choice": len(rows.choice),
@@ -202,10 +219,15 @@ class _Split:
         return cls(order[:size].sort().values, order[size : 2 * size].sort().values, held)
 
 
-def _fold_moments(old: Embeddings, new: Embeddings, held: Tensor, watch: Watcher) -> list[Moments]:
-    """Moments of the pairs to fit on, dealt to folds in turn, in one pass over both files."""
+def _fold_moments(
+    old: Embeddings, new: Embeddings, held: Tensor, watch: Watcher
+) -> tuple[list[Moments], tuple[str, str]]:
+    """Moments of the pairs to fit on, dealt to folds in turn, and both fingerprints, in one pass over both files."""
     folds = [Moments(new.width, old.width) for _ in range(FOLDS)]
+    prints = old.hasher(), new.hasher()
     for block in old.blocks(BLOCK):
+        for side, digest in zip((old, new), prints, strict=True):
+            digest.update(side.bytes_of(block))
         x, y, free = new.take(block), old.take(block), ~held[block]
         turn = torch.arange(block.start, block.stop) % FOLDS
         for k, moments in enumerate(folds):
@@ -213,7 +235,7 @@ def _fold_moments(old: Embeddings, new: Embeddings, held: Tensor, watch: Watcher
             if bool(chosen.any()):
                 moments.add(x[chosen], y[chosen])
         watch(Progress("moments", block.stop, len(old)))
-    return folds
+    return folds, (prints[0].hexdigest(), prints[1].hexdigest())
 
 
 def _shuffled(old: Embeddings, new: Embeddings, rows: _Split, seed: int) -> Moments:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from seamripper._doors import require, require_function, require_whole
-from seamripper._frames import Row, Tabular
+from seamripper._frames import Row
 from seamripper._notebook import short
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
+from seamripper.cards import WithMethods
 from seamripper.cut.frozen import seal
 from seamripper.cut.on_data import prove_pair, views_of
 from seamripper.cut.split import Split
@@ -24,16 +25,18 @@ from seamripper.data.yours import as_samples
 from seamripper.errors import DataError, MatchError
 from seamripper.estimate import TELLING, Estimate
 from seamripper.matching.match import Match, count_shared, require_inputs
+from seamripper.matching.methods import FIGURES, stitch_method, stitch_sentences
 from seamripper.matching.padding import without_padding
 from seamripper.matching.rows import Rows, exponential
 from seamripper.matching.task import targets
+from seamripper.models.running import versions
 from seamripper.models.targets import targets_for
 
 _BATCH = 512
 
 
 @dataclass(frozen=True)
-class Functional(Tabular):
+class Functional(WithMethods):
     """Figures of a stitched network on samples that it was not fitted on, each with a 95 % interval and n.
 
     Of a language model every token is asked for: figures are means over the `tokens` whose next token counts, with
@@ -51,6 +54,7 @@ class Functional(Tabular):
     naming the most frequent class.
     """
 
+    kind: ClassVar[str] = "stitch"
     axes: ClassVar[tuple[str, ...]] = ("figure",)
     top1: Estimate
     top5: Estimate | None
@@ -70,6 +74,8 @@ class Functional(Tabular):
     perplexity: Estimate | None = None
     receiver_cross_entropy: Estimate | None = None
     receiver_perplexity: Estimate | None = None
+    made_from: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The record of the match, and the samples that it was scored on; empty for answers that came in another way."""
 
     @property
     def asked(self) -> str:
@@ -124,10 +130,27 @@ class Functional(Tabular):
 
     def as_record(self) -> dict[str, Any]:
         """The figures as JSON has them."""
-        figures = {k: v.as_record() if isinstance(v, Estimate) else v for k, v in vars(self).items()}
+        known = {name: figure for name, figure in vars(self).items() if name != "made_from"}
+        figures = {k: v.as_record() if isinstance(v, Estimate) else v for k, v in known.items()}
         if self.tokens is None:
             figures = {name: value for name, value in figures.items() if name not in OF_TOKENS}
         return {**figures, "unreadable": self.unreadable}
+
+    def method(self) -> dict[str, Any]:
+        """All that decides the figures."""
+        if not self.made_from:
+            raise MatchError("These figures were not made by `evaluate`: it is not known how their answers were made.")
+        if "given" not in self.made_from["match"]["made_from"]:
+            raise MatchError("This match was saved by an older version, which did not keep how its samples are loaded.")
+        return stitch_method(self.made_from)
+
+    def sentences(self) -> list[str]:
+        """How the stitched network was made and scored."""
+        return stitch_sentences(self.made_from)
+
+    def figure_sentences(self) -> dict[str, str]:
+        """What each figure is."""
+        return FIGURES
 
 
 OF_TOKENS = ("tokens", "cross_entropy", "perplexity", "receiver_cross_entropy", "receiver_perplexity")
@@ -156,6 +179,7 @@ def evaluate(
     advice = "`match` finds one, and `Match.load` reads one from a file."
     require(match, Match, "match", error=MatchError, advice=advice)
     pair = Paired.of(samples)
+    scored = pair.as_record()
     if own is not None and not isinstance(own, Estimate):
         own = as_samples(own, "own")
     if receiver is not None:
@@ -172,7 +196,8 @@ def evaluate(
         rows = Rows.join(parts)
         if isinstance(own, Samples):
             own = right_of(answers_of(match.receiver, own, batch=batch), own)
-    return _figures(rows, pair.receiver, own)
+    figures = _figures(rows, pair.receiver, own)
+    return replace(figures, made_from={"match": match.as_record(), "test": scored, "versions": versions()})
 
 
 def _batches_of_rows(

@@ -299,6 +299,7 @@ def prepare(
 ) -> Prepared:
     """The match before its stitch is found: the layer is built, and the halves are proved on the samples."""
     fit, held_out = Paired.of(fit, "fit"), held_out if held_out is None else Paired.of(held_out, "held_out")
+    given = {"fit": fit.as_record(), "held_out": held_out and held_out.as_record()}
     chosen = auto(sender.cut, receiver.cut) if choices.stitch == "auto" else stitches.make(choices.stitch)
     require_inputs(sender, receiver, fit)
     if len(fit) < 2:
@@ -318,7 +319,7 @@ def prepare(
         sender, receiver, layer, views, others, choices.seed, choices.freeze, choices.watch, choices.natives
     )
     data = {"fit": used.as_record(), "held_out": held and held.as_record(), "torch": torch.__version__}
-    return Prepared(problem, chosen, choices.matching, used, {**prints, **data})
+    return Prepared(problem, chosen, choices.matching, used, {**prints, **data, "given": given})
 
 
 def _place(half: Split) -> str:

@@ -1,0 +1,65 @@
+"""How the figures of a stitched network were made, for their methods cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from seamripper.cards import data_words, model_words, version_words
+
+FIGURES = {
+    "top1": "top1 is the share of samples whose class the stitched network names, with Wilson's interval.",
+    "top5": "top5 is the share of samples whose class is among the first five, with Wilson's interval.",
+    "penalty": "penalty is error(stitched) − error(receiver) on the same samples, with a paired bootstrap interval.",
+    "relative_accuracy": "relative_accuracy is accuracy(stitched) / accuracy(receiver) on the same samples, with a "
+    "paired bootstrap interval.",
+    "agreement": "agreement is the share of samples on which the stitched network answers as the receiver does, with "
+    "Wilson's interval.",
+    "receiver_here": "receiver_here is the share of samples whose class the receiver names by itself.",
+    "receiver_own": "receiver_own is the receiver's accuracy on the task that it was trained for.",
+    "kl": "kl is the mean of KL(receiver ‖ stitched) over samples, in nats, with Student's interval.",
+    "top5_overlap": "top5_overlap is the mean share of five classes that are among the first five of both.",
+}
+"""What each figure is."""
+_HALF = ("source", "fingerprint", "cut", "input", "way")
+
+
+def stitch_method(made_from: Mapping[str, Any]) -> dict[str, Any]:
+    """All that decides the figures, from what `evaluate` has kept."""
+    match = made_from["match"]
+    given = match["made_from"]["given"]
+    return {
+        "function": "seamripper.match, seamripper.evaluate",
+        **{role: {name: match[role][name] for name in _HALF} for role in ("sender", "receiver")},
+        "fit": given["fit"],
+        "held_out": given["held_out"],
+        "test": made_from["test"],
+        "n": made_from["test"]["n"],
+        "sampling": "none: answers of the stitched network",
+        "pooling": None,
+        "mask": "tokens that are padding are left out",
+        "estimator": {name: match[name] for name in ("stitch", "matching", "freeze")} | {"seed": _seed(match)},
+        "null": None,
+        "versions": made_from["versions"],
+    }
+
+
+def stitch_sentences(made_from: Mapping[str, Any]) -> list[str]:
+    """How the stitched network was made and scored, from what `evaluate` has kept."""
+    match = made_from["match"]
+    fit, sender, receiver = match["made_from"]["fit"], match["sender"], match["receiver"]
+    options = ", ".join(f"{name} {value}" for name, value in match["matching"].items() if name != "name")
+    return [
+        f"The front of {model_words(sender, sender['cut']['name'])} was joined to the back of "
+        f"{model_words(receiver, receiver['cut']['name'])} by the stitch {match['stitch']['name']!r}, found by the "
+        f"matching {match['matching']['name']!r} ({options}) on {data_words(fit, fit['n'])}; freeze "
+        f"{match['freeze']!r}, seed {_seed(match)}, status {match['status']!r}.",
+        f"It was scored on {data_words(made_from['test'], made_from['test']['n'])}, none of which it was fitted on.",
+        "Tokens that are padding are left out.",
+        version_words(made_from["versions"]),
+    ]
+
+
+def _seed(match: Mapping[str, Any]) -> int:
+    seed: int = match["made_from"]["seed"]
+    return seed

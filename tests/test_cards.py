@@ -1,0 +1,202 @@
+"""Methods cards: what they say, and that the number comes out again from the card alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import seamripper as sr
+from seamripper.cards import Card, Methods
+from seamripper.comparing import Rule, diff
+from seamripper.errors import DataError, FileError, MatchError, MeasureError, ModelError
+from seamripper.mapping import map_embeddings
+from seamripper.matching.evaluate import functional
+from seamripper.remaking import remake
+
+NETS = ("zoo:lenet?channels=3&seed=0", "zoo:lenet?channels=3&seed=1")
+
+
+def digits(split: str = "test", n: int = 80) -> sr.Samples:
+    return sr.load_data("digits/digit", split, n=n, seed=3)
+
+
+def again(card: Card, folder: Path, **given: Any) -> Any:
+    """The number of a card that has been to a file and back, so that nothing but JSON is left of it."""
+    card.save(folder / "card.json")
+    return remake(Card.load(folder / "card.json"), **given)
+
+
+@pytest.fixture(scope="module")
+def comparison() -> sr.Comparison:
+    nets = map(sr.load, NETS)
+    choices = {"rule": Rule(batch=8, seed=5), "sender_cuts": ["conv1", "conv2"], "receiver_cuts": ["pool2", "fc1"]}
+    return sr.compare(*nets, digits(), measures="linear_cka,mutual_knn,direct_functional", null=19, **choices)
+
+
+# ---- the number comes out again
+
+
+@pytest.mark.parametrize("measure", ["linear_cka", "mutual_knn", "direct_functional"])
+def test_a_score_with_its_null_comes_out_again(comparison: sr.Comparison, measure: str, tmp_path: Path) -> None:
+    sender, receiver = comparison.senders[1], comparison.receivers[0]
+    remade = again(comparison.card(measure, sender, receiver), tmp_path)
+    score = comparison.score(measure, sender, receiver)
+    assert remade.same, remade
+    assert remade.row["value"] == pytest.approx(score.value, rel=1e-5)
+    assert (remade.row.get("p"), remade.row["n"]) == (score.null and score.null.p, score.n)
+    assert str(remade).endswith("the number of the card.")
+
+
+@pytest.mark.parametrize("matching", ["direct?ridge=0.1", "task?epochs=1&init=direct"])
+def test_the_accuracy_of_a_stitch_comes_out_again(matching: str, tmp_path: Path) -> None:
+    nets = [sr.load(source) for source in NETS]
+    fit = digits("train", 60)
+    halves = [sr.split(net, "conv2", net.example()) for net in nets]
+    result = sr.evaluate(sr.match(*halves, fit, matching=matching, seed=7), digits())
+    remade = again(result.card("top1"), tmp_path)
+    assert remade.row["value"] == result.top1.value
+    assert remade.same
+    # Another seed of the network is another number, and is refused before anyone compares it.
+    with pytest.raises(FileError, match="The sender has the fingerprint"):
+        again(result.card("kl"), tmp_path, sender=sr.load("zoo:lenet?channels=3&seed=2"))
+
+
+def test_the_recall_of_a_map_comes_out_again(tmp_path: Path) -> None:
+    g = torch.Generator().manual_seed(0)
+    old = torch.randn(300, 6, generator=g)
+    new = old @ torch.randn(6, 5, generator=g) + 0.3 * torch.randn(300, 5, generator=g)
+    for name, rows in (("old", old), ("new", new)):
+        np.save(tmp_path / f"{name}.npy", rows.numpy())
+    verdict = map_embeddings(tmp_path / "old.npy", tmp_path / "new.npy", queries=40, metric="euclidean", seed=2)
+    for labels in (("map", "own", "Recall@10"), ("map", "again", "MRR"), ("map", "", "R²")):
+        remade = again(verdict.card(*labels), tmp_path)
+        assert remade.same, remade
+    np.save(tmp_path / "new.npy", new.numpy() + 1e-3)
+    with pytest.raises(FileError, match="The new has the fingerprint"):
+        again(verdict.card("map", "own", "Recall@10"), tmp_path)
+
+
+def test_a_difference_comes_out_again(tmp_path: Path) -> None:
+    base = sr.load(NETS[0])
+    changed = sr.load(NETS[0]).module
+    with torch.no_grad():
+        changed.get_submodule("conv2").weight.add_(0.01)  # type: ignore[operator]
+    result = diff(base, changed, digits(n=40), cuts="conv2", null=19)
+    for labels in (("conv2", "relative error"), ("conv2", "linear_cka"), ("answers", "kl")):
+        remade = again(result.card(*labels), tmp_path, changed=changed)
+        assert remade.same, remade
+    with pytest.raises(ModelError, match=r"pass the model, remake\(card, changed=model\)"):
+        again(result.card("conv2", "relative error"), tmp_path)
+
+
+def test_a_number_that_comes_out_otherwise_is_called_so(comparison: sr.Comparison, tmp_path: Path) -> None:
+    card = comparison.card("linear_cka", comparison.senders[0], comparison.receivers[0])
+    other = dataclasses.replace(card, row={**card.row, "value": card.row["value"] + 0.001})
+    remade = again(other, tmp_path)
+    assert not remade.same
+    assert "not the number of the card" in str(remade)
+
+
+# ---- what a card says
+
+
+def test_a_card_has_all_that_a_reader_asks_for(comparison: sr.Comparison) -> None:
+    sender, receiver = comparison.senders[0], comparison.receivers[1]
+    card = comparison.card("linear_cka", sender, receiver)
+    method = card.as_record()["method"]
+    expected = {"sender", "receiver", "data", "n", "sampling", "pooling", "mask", "estimator", "null", "versions"}
+    assert expected <= set(method)
+    assert method["data"]["recipe"] == {"data": "digits/digit", "split": "test", "n": 80, "seed": 3}
+    assert method["data"]["fingerprint"] == digits().fingerprint
+    assert method["sender"]["source"] == NETS[0]
+    assert method["sender"]["fingerprint"] == sr.load(NETS[0]).fingerprint
+    assert sender in [cut["name"] for cut in method["sender"]["cuts"]]
+    assert method["null"]["permutations"] == 19
+    assert set(method["versions"]) == {"seamripper", "torch"}
+    text = str(card)
+    assert text.startswith(f"linear_cka, {sender}, {receiver}: {card.row['value']:.6g} [")
+    for words in ("similarity between 0 and 1 (", NETS[0], "80 samples of digits/digit", "sampling 'positions'"):
+        assert words in text
+    for words in ("No sample has padding.", "19 permutations", "5 folds", torch.__version__):
+        assert words in text
+    assert re.search(r"[.] [.]|  |None", text) is None
+
+
+def test_all_cards_of_a_result_are_in_one_file(comparison: sr.Comparison, tmp_path: Path) -> None:
+    path = comparison.methods().save(tmp_path / "methods.json")
+    labels = ("mutual_knn", comparison.senders[0], comparison.receivers[0])
+    # JSON has lists for tuples.
+    known = json.loads(json.dumps(comparison.card(*labels).as_record()))
+    assert Methods.load(path).card(*labels).as_record() == known
+    loaded = sr.Comparison.load(comparison.save(tmp_path).parent)
+    assert json.loads(json.dumps(loaded.card(*labels).as_record())) == known
+
+
+def test_samples_forget_how_they_were_loaded_when_they_are_no_longer_those() -> None:
+    samples = digits()
+    assert samples.recipe is not None
+    assert samples.take(slice(0, 3)).recipe is None
+    assert samples.draw(5).recipe is None
+    assert samples.with_inputs(samples.batch(slice(None)), name="other").recipe is None
+    assert sr.load_data(**samples.recipe).fingerprint == samples.fingerprint
+
+
+def test_wrong_labels_and_files(comparison: sr.Comparison, tmp_path: Path) -> None:
+    with pytest.raises(MeasureError, match="Say which measure"):
+        comparison.card()
+    with pytest.raises(MeasureError, match="no measure 'linear_kca' here: did you mean 'linear_cka'"):
+        comparison.card("linear_kca")
+    with pytest.raises(MeasureError, match="'more' as well"):
+        comparison.card("linear_cka", comparison.senders[0], comparison.receivers[0], "more")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(FileError, match="holds no methods card"):
+        Card.load(tmp_path / "other.json")
+    with pytest.raises(FileError, match="Could not read"):
+        Card.load(tmp_path / "nothing.json")
+    with pytest.raises(FileError, match=r"Expected .* to hold a 'card', but it holds 'methods'"):
+        Card.load(comparison.methods().save(tmp_path / "methods.json"))
+
+
+def test_what_a_card_cannot_load_must_be_given(comparison: sr.Comparison, tmp_path: Path) -> None:
+    card = comparison.card("linear_cka", comparison.senders[0], comparison.receivers[0])
+
+    def changed(**parts: Any) -> Card:
+        return dataclasses.replace(card, method={**card.method, **parts})
+
+    # A file that a card names is not run.
+    (tmp_path / "mine.py").write_text("raise SystemExit('this must not run')")
+    source = {**card.method["sender"], "source": f"{tmp_path}/mine.py:make"}
+    with pytest.raises(ModelError, match="is not run because a card names it"):
+        again(changed(sender=source), tmp_path)
+    with pytest.raises(DataError, match=r"pass them, remake\(card, data=samples\)"):
+        again(changed(data={**card.method["data"], "recipe": None}), tmp_path)
+    assert again(changed(data={**card.method["data"], "recipe": None}), tmp_path, data=digits()).same
+    with pytest.raises(FileError, match="The data has the fingerprint"):
+        again(card, tmp_path, data=digits(n=70))
+    with pytest.raises(FileError, match="no way to make a 'poem' again"):
+        remake(dataclasses.replace(card, kind="poem"))
+    with pytest.raises(FileError, match="The card is damaged"):
+        remake(dataclasses.replace(card, method={}))
+    says = torch.eye(2)[[0, 1]]
+    two = sr.Samples("two", torch.zeros(2, 1), torch.tensor([0, 1]), torch.arange(2), classes=2)
+    with pytest.raises(MatchError, match="not made by `evaluate`"):
+        functional(says, says, two).card("top1")
+
+
+def test_a_bare_module_must_be_given() -> None:
+    """A bare module has no source that a word loads: its card says so when it is made again."""
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+    rows = torch.randn(40, 4, generator=torch.Generator().manual_seed(0))
+    toy = sr.Samples("toy", rows, torch.arange(40) % 3, torch.arange(40), classes=3)
+    card = sr.compare(net, net, toy).card("linear_cka", "1", "1")
+    with pytest.raises(ModelError, match="remake"):
+        remake(card, data=toy)
+    assert remake(card, data=toy, sender=net, receiver=net).same
