@@ -6,24 +6,78 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from seamripper.cut.split import Split
+from seamripper.data.padding import trim
 from seamripper.data.samples import Samples
+from seamripper.estimate import Estimate, jackknife, proportion
 from seamripper.matching.evaluate import answers_of, stitched_answers
 from seamripper.matching.match import Match
+from seamripper.matching.rows import sums_by_text
+from seamripper.models.targets import UNASKED, targets_for, token_ids
 
 _BATCH = 256
 RESAMPLES = 1000
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Which answers to some samples are compared, and which would be right.
+
+    A language model is asked at every token: `places` (n, tokens) says at which, and `text` gives the number of the
+    text for each of them. Both are None where every sample has one answer.
+    """
+
+    right: NDArray[np.int64]
+    places: Tensor | None = None
+
+    @classmethod
+    def of(cls, receiver: Split, samples: Samples, before: Samples | None = None) -> Asked:
+        """What the receiver is asked on samples; `before` are the same before they were changed.
+
+        Of a text that was changed, those tokens are asked that follow the first changed one, or are it: what comes
+        before it is what it was.
+        """
+        samples = trim(samples)
+        with torch.no_grad():
+            answer = receiver.answer(receiver.model.present(samples).batch(slice(0, 2)))
+        if answer.dim() == 2:
+            return cls(np.asarray(samples.labels.numpy()))
+        targets = targets_for(answer, samples)
+        places = targets != UNASKED
+        if before is not None:
+            old, new = (token_ids(each.inputs) for each in (trim(before), samples))
+            assert old is not None
+            assert new is not None
+            places &= (old != new).cumsum(1) > 0
+        return cls(np.asarray(targets[places].numpy()), places)
+
+    @property
+    def text(self) -> NDArray[np.int64] | None:
+        """The number of the text that each answer belongs to."""
+        return None if self.places is None else np.asarray(self.places.nonzero()[:, 0].numpy())
+
+    def answers(self, network: Split | Match, samples: Samples) -> NDArray[np.int64]:
+        """The class, or the token, that a network, stitched or not, gives wherever it is asked."""
+        named = answers(network, samples)
+        return named if self.places is None else named[self.places.numpy()]
+
+    def agreement(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Agreement:
+        """The agreement of two networks' answers wherever they are asked."""
+        return Agreement.of(a, b, self.text)
+
+
 def answers(network: Split | Match, samples: Samples) -> NDArray[np.int64]:
-    """The class that a network, stitched or not, gives to each sample."""
-    if isinstance(network, Split):
-        scores = answers_of(network, samples, batch=_BATCH)
-    else:
-        scores = stitched_answers(network, samples, batch=_BATCH)
-    return np.asarray(scores.argmax(1).numpy())
+    """The class that a network, stitched or not, gives to each sample (n), or the token at each token (n, tokens)."""
+    run = answers_of if isinstance(network, Split) else stitched_answers
+    return np.asarray(run(network, samples, batch=_BATCH, keep=_named).numpy())  # type: ignore[arg-type]
+
+
+def _named(answers: Tensor) -> Tensor:
+    return answers.argmax(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +86,8 @@ class Agreement:
 
     Chance is Cohen's (1960): e = Σ_c p(c) q(c), from how often either gives each class. κ = (share − e) / (1 − e) is 1
     for two networks that always agree and 0 for two that have nothing in common. Two that give the same class to every
-    sample have κ = 0: their agreement shows nothing.
+    sample have κ = 0: their agreement shows nothing. If a text has many answers, `hits` are how many of them agree, and
+    `sizes` how many there are; texts without any are left out.
 
     >>> a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
     >>> Agreement.of(a, b).share, Agreement.of(a, b).kappa, Agreement.of(a * 0, a * 0).kappa
@@ -41,18 +96,35 @@ class Agreement:
 
     hits: NDArray[np.float64]
     chance: float
+    sizes: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, a: NDArray[np.int64], b: NDArray[np.int64]) -> Agreement:
-        """The agreement of two networks' answers on the same samples."""
+    def of(cls, a: NDArray[np.int64], b: NDArray[np.int64], text: NDArray[np.int64] | None = None) -> Agreement:
+        """The agreement of two networks' answers on the same samples; `text` is the number of each answer's text."""
         classes = int(max(a.max(), b.max())) + 1
         p, q = (np.bincount(x, minlength=classes) / len(x) for x in (a, b))
-        return cls((a == b).astype(np.float64), float(p @ q))
+        hits = (a == b).astype(np.float64)
+        if text is None:
+            return cls(hits, float(p @ q))
+        sums, sizes = (np.array(sums_by_text(values, text)) for values in (hits, np.ones_like(hits)))
+        return cls(sums, float(p @ q), sizes)
 
     @property
     def share(self) -> float:
-        """The share of samples on which they agree."""
-        return float(self.hits.mean())
+        """The share of samples, or of tokens, on which they agree."""
+        return float(self.hits.mean() if self.sizes is None else self.hits.sum() / self.sizes.sum())
+
+    @property
+    def estimate(self) -> Estimate:
+        """The share with its interval; texts are the units of that over tokens."""
+        if self.sizes is None:
+            return proportion(int(self.hits.sum()), len(self.hits))
+        return jackknife(lambda a, n: a / n, self.hits.tolist(), self.sizes.tolist(), within=(0, 1), unit="texts")
+
+    def resampled(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The share in each resample, by how often each sample is in it."""
+        shares = counts @ self.hits
+        return np.asarray(shares if self.sizes is None else shares / (counts @ self.sizes))
 
     @property
     def kappa(self) -> float:
@@ -76,7 +148,7 @@ class Bootstrap:
 
     def kappa(self, seeds: Sequence[Agreement]) -> NDArray[np.float64]:
         """κ, the mean over seeds, in each resample."""
-        kappas = np.stack([agreement.beyond(self._counts @ agreement.hits) for agreement in seeds], axis=1)
+        kappas = np.stack([agreement.beyond(agreement.resampled(self._counts)) for agreement in seeds], axis=1)
         draws = self._rng.integers(0, len(seeds), size=kappas.shape)
         return np.asarray(np.take_along_axis(kappas, draws, axis=1).mean(1))
 

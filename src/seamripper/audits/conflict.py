@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seamripper.audits.agreement import Agreement, Bootstrap, answers, mean_kappa
+from seamripper.audits.agreement import Agreement, Asked, Bootstrap, mean_kappa
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, match_of, same_information
 from seamripper.controls import Outcome
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
-from seamripper.estimate import Estimate, bootstrap, mean_over, proportion
+from seamripper.estimate import Estimate, bootstrap, mean_over
 
 HALF_WAY = 0.5
 """Below this position, a sender is nearer to one that has learnt nothing than to the same-information control."""
@@ -96,6 +96,9 @@ class Conflict(Audit):
     where no set shows anything. A sender that surely keeps less than `FAR_BELOW` of the control's agreement is answered
     "no" even where one that has learnt nothing keeps as much as the control. Without a control that has learnt nothing
     κ(nothing) is 0, and "yes" is never said.
+
+    A language model is compared token by token, from the first token on that an intervention has changed; texts are the
+    units of the intervals.
     """
 
     name = "conflict"
@@ -163,23 +166,22 @@ class Conflict(Audit):
         self, evidence: Evidence, name: str, changed: Samples, control: Sequence[Outcome], nothing: Sequence[Outcome]
     ) -> SetReading:
         receiver = evidence.case.receiver
-        native = answers(receiver, changed)
-        if name == "conflict set":
-            reference = changed.labels.numpy()
-        else:
-            reference = answers(receiver, evidence.case.test.receiver.draw(self.n, seed=self.seed))
-        stable = Agreement.of(native, reference).kappa
-        sent = [answers(match_of(outcome), changed) for outcome in evidence.observed]
-        sender = [Agreement.of(given, native) for given in sent]
+        base = None if name == "conflict set" else evidence.case.test.receiver.draw(self.n, seed=self.seed)
+        asked = Asked.of(receiver, changed, base)
+        native = asked.answers(receiver, changed)
+        reference = asked.right if base is None else asked.answers(receiver, base)
+        stable = asked.agreement(native, reference).kappa
+        sent = [asked.answers(match_of(outcome), changed) for outcome in evidence.observed]
+        sender = [asked.agreement(given, native) for given in sent]
         controls = {control[0].control: control, "random_sender": nothing}
         # Both controls with the same information are shown; the sender is judged against one of them.
         controls |= {other: evidence.of(other) for other in ("self", "other_seed") if other not in controls}
         agreements = {
-            key: [Agreement.of(answers(match_of(outcome), changed), native) for outcome in outcomes]
+            key: [asked.agreement(asked.answers(match_of(outcome), changed), native) for outcome in outcomes]
             for key, outcomes in controls.items()
         }
         same, blind = agreements[control[0].control], agreements["random_sender"]
-        right = [proportion(int((given == changed.labels.numpy()).sum()), len(native)) for given in sent]
+        right = [asked.agreement(given, asked.right).estimate for given in sent]
         kept, position = kept_and_position(sender, blind, same, seed=self.seed)
         kappa, best_blind = mean_kappa(same), max((agreement.kappa for agreement in blind), default=math.nan)
         return SetReading(
@@ -196,7 +198,7 @@ class Conflict(Audit):
 
 
 def _shares(agreements: Sequence[Agreement]) -> tuple[Estimate, ...]:
-    return tuple(proportion(int(agreement.hits.sum()), len(agreement.hits)) for agreement in agreements)
+    return tuple(agreement.estimate for agreement in agreements)
 
 
 def kept_and_position(
@@ -229,9 +231,10 @@ def _answer(worst: SetReading) -> Answer:
 
 def _sentence(answer: Answer, decided: SetReading, worst: SetReading, control: str) -> str:
     theirs = mean_over(decided.controls[control]).as_share
+    asked = "tokens" if decided.agreement.unit.startswith("texts") else "samples"
     sentence = (
         f"On the {_title(decided)} the stitched network gives the receiver's answer on {decided.agreement} of the "
-        f"samples, the control {control!r} on {theirs}: it keeps {decided.kept} of the control's agreement beyond "
+        f"{asked}, the control {control!r} on {theirs}: it keeps {decided.kept} of the control's agreement beyond "
         "chance"
     )
     blind = f"a sender that has learnt nothing keeps {decided.nothing:.3f}"

@@ -21,6 +21,7 @@ from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.matching.evaluate import answers_of_many
 from seamripper.matching.match import Match
+from seamripper.models.targets import last_asked
 
 STILL_SURE = 0.3
 """A mask is made smaller until the receiver is sure on this share of the pairs."""
@@ -46,6 +47,8 @@ class Mixing(Audit):
     above `TOLERANCE`. "yes" if no family has an excess that is surely above 0 and larger than that, or than a tenth of
     an untrained sender's, and if in some family an untrained sender does depart, while this one stays surely below half
     of that. If there is no untrained sender, the control with planted departures takes its place.
+
+    The answer of a language model to a text is its last one that is asked for: which token is to be the text's last.
     """
 
     name = "mixing"
@@ -78,7 +81,9 @@ class Mixing(Audit):
     def _pairs(self, receiver: Split, samples: Samples) -> tuple[Pairs, float]:
         """Pairs of which the receiver is sure, unmixed; and how sure that is."""
         base = samples.draw(self.n, seed=self.seed)
-        answers = torch.cat([answers_of_many([receiver], part.a)[0] for part in Pairs(base, base).parts()])
+        answers = torch.cat(
+            [answers_of_many([receiver], part.a, keep=last_asked)[0] for part in Pairs(base, base).parts()]
+        )
         sure = sureness(answers, _SURE)
         top = answers.softmax(1).max(1)
         kept = top.values >= sure
@@ -218,5 +223,5 @@ def choices_of(answers: Tensor, pairs: Pairs, sure: float) -> Choices:
 
 def _answers(networks: Sequence[Split | Match], parts: Iterator[Samples]) -> list[Tensor]:
     """What each network answers to all parts of some samples."""
-    said = [answers_of_many(networks, part) for part in parts] if networks else []
+    said = [answers_of_many(networks, part, keep=last_asked) for part in parts] if networks else []
     return [torch.cat(answers) for answers in zip(*said, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -224,24 +224,36 @@ def _batches_of_rows(
 
 
 def stitched_answers(
-    match: Match, samples: Samples | Paired, *, batch: int = _BATCH, watch: Watcher = nobody
+    match: Match,
+    samples: Samples | Paired,
+    *,
+    batch: int = _BATCH,
+    watch: Watcher = nobody,
+    keep: Callable[[Tensor], Tensor] = torch.clone,
 ) -> Tensor:
-    """What the stitched network answers to samples (n, classes) or (n, tokens, vocabulary)."""
+    """What the stitched network answers to samples, (n, classes) or (n, tokens, vocabulary); `keep` reduces a batch."""
     parts = []
     views = views_of(trim_pair(Paired.of(samples)), match.sender, match.receiver)
     with torch.no_grad():
         for step, (given, inputs) in enumerate(views.batches(batch), 1):
-            parts.append(match.answer(inputs, given))
+            answers = match.answer(inputs, given)
+            require_finite(answers, "the end of the stitched network", samples.ids[(step - 1) * batch :])
+            parts.append(keep(answers))
             watch(Progress("scoring", step, batches_in(len(samples), batch)))
-    answers = torch.cat(parts)
-    require_finite(answers, "the end of the stitched network", samples.ids)
-    return answers
+    return torch.cat(parts)
 
 
 def answers_of_many(
-    networks: Sequence[Split | Match], samples: Samples | Paired, *, batch: int = _BATCH
+    networks: Sequence[Split | Match],
+    samples: Samples | Paired,
+    *,
+    batch: int = _BATCH,
+    keep: Callable[[Tensor, Inputs], Tensor] | None = None,
 ) -> list[Tensor]:
-    """What each network, whole or stitched, answers to samples (n, classes); a front that several have is run once."""
+    """What each network, whole or stitched, answers to samples; a front that several have is run once.
+
+    `keep(answers, inputs)` reduces a batch of answers.
+    """
     groups: dict[tuple[int, str], list[int]] = {}
     for number, network in enumerate(networks):
         groups.setdefault(_front(network).front, []).append(number)
@@ -256,7 +268,8 @@ def answers_of_many(
                 for number in numbers:
                     # A tail that works in place must not change what the next one is given.
                     passing = x if len(numbers) == 1 else x.clone()
-                    parts[number].append(_answer_from(networks[number], passing, inputs, given))
+                    answer = _answer_from(networks[number], passing, inputs, given)
+                    parts[number].append(answer if keep is None else keep(answer, inputs))
     answers = [torch.cat(part) for part in parts]
     for each in answers:
         require_finite(each, "the end of a network", samples.ids)
@@ -285,13 +298,17 @@ def _require_answers(answers: object, n: int) -> None:
         )
 
 
-def answers_of(half: Split, samples: Samples, *, batch: int = _BATCH) -> Tensor:
-    """What a model, whole and without any stitch, answers to samples (n, classes)."""
-    view = half.model.present(trim(samples))
+def answers_of(
+    half: Split, samples: Samples, *, batch: int = _BATCH, keep: Callable[[Tensor], Tensor] = torch.clone
+) -> Tensor:
+    """What a model, whole and without any stitch, answers to samples; `keep` reduces a batch of answers."""
+    view, parts = half.model.present(trim(samples)), []
     with torch.no_grad():
-        answers = torch.cat([half.answer(inputs) for inputs, _ in view.batches(batch)])
-    require_finite(answers, "the end of the receiver", samples.ids)
-    return answers
+        for step, (inputs, _) in enumerate(view.batches(batch)):
+            answers = half.answer(inputs)
+            require_finite(answers, "the end of the receiver", samples.ids[step * batch :])
+            parts.append(keep(answers))
+    return torch.cat(parts)
 
 
 def right_of(answers: Tensor, samples: Samples) -> Estimate:

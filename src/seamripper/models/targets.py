@@ -122,6 +122,24 @@ def require_causal(run: Callable[[Inputs], Tensor], samples: Samples, source: st
         )
 
 
+def last_asked(answers: Tensor, inputs: Inputs) -> Tensor:
+    """One answer per text, (n, vocabulary): the one that is asked for its last token, and that all others may change.
+
+    What answers once per sample already is returned as it is.
+
+    >>> answers = torch.arange(8.0).reshape(1, 4, 2)
+    >>> last_asked(answers, {"input_ids": torch.tensor([[7, 5, 6, 0]]), "attention_mask": torch.tensor([[1, 1, 1, 0]])})
+    tensor([[2., 3.]])
+    """
+    if answers.dim() == 2:
+        return answers
+    counts = tokens_that_count(inputs)
+    if counts is None:
+        return answers[:, max(0, answers.shape[1] - 2)]
+    last = counts.shape[1] - 1 - counts.flip(1).int().argmax(1)
+    return answers[torch.arange(len(answers)), (last - 1).clamp(min=0)]
+
+
 def rows_asked(answers: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Answers and targets, one row for each answer that is asked for: (rows, classes) and (rows).
 
