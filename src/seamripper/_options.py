@@ -5,6 +5,7 @@ The fields of a field that is a dataclass itself, such as a matching's training,
 
 from __future__ import annotations
 
+import json
 import math
 import types
 from collections.abc import Collection, Mapping
@@ -22,6 +23,7 @@ _KINDS = {
     type(None): "None",
 }
 
+_LITERALS = {"True": True, "False": False, "None": None}
 _SWITCHES = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -232,3 +234,21 @@ def _meanings(hint: Any, text: str) -> list[Any]:
     except ValueError:
         return []
     return [value] if math.isfinite(value) else []
+
+
+def literals(options: Mapping[str, str]) -> dict[str, Any]:
+    """What options mean to a library that declares none: numbers, true/false, lists, or else the text itself.
+
+    >>> literals({"img_size": "32", "bias": "true", "pool": "avg"})
+    {'img_size': 32, 'bias': True, 'pool': 'avg'}
+    """
+    return {name: _literal(text) for name, text in options.items()}
+
+
+def _literal(text: str) -> Any:
+    if text in _LITERALS:
+        return _LITERALS[text]
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

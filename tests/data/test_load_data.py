@@ -16,7 +16,7 @@ VARIANTS = ("greyscale", "correlated", "digit", "colour", "colour-only", "mix")
 
 def test_every_name_is_listed_with_a_line() -> None:
     expected = {"cifar10", "cifar10/stylised", "folder:PATH", "fortunes", "recordings:PATH", "speech"}
-    expected |= {"svhn:FOLDER"}
+    expected |= {"svhn:FOLDER", "npy:PATH", "parquet:PATH", "text:PATH"}
     for name in ("mnist", "fashion", "digits"):
         expected |= {name, *(f"{name}/{variant}" for variant in VARIANTS)}
     listed = datasets.words()

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from seamripper._arrays import open_array
 from seamripper._doors import require_path
 from seamripper._files import files_beside, load_tensors, save_tensors
 from seamripper._notebook import short
@@ -24,7 +24,6 @@ from seamripper.errors import DataError, FileError
 
 _KIND = "set of activations"
 """What a file of activations says that it holds."""
-_MAGIC = b"\x93NUMPY"
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,23 +139,3 @@ def _numbers(path: Path) -> Tensor:
     # Also brings numbers of another machine's byte order, which torch does not take, to this one's.
     small = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     return torch.from_numpy(np.ascontiguousarray(array, dtype=f"f{array.dtype.itemsize}" if small else "f8"))
-
-
-def open_array(path: Path, *, mapped: bool = False) -> NDArray[Any]:
-    """The real numbers of a `.npy` file; those that are `mapped` stay on disk and are read where they are looked at."""
-    with path.open("rb") as file:
-        if file.read(len(_MAGIC)) != _MAGIC:
-            raise FileError(f"{path} is not a .npy file. Write one with numpy.save(FILE, array).")
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    except (ValueError, EOFError, MemoryError) as e:
-        # To map an array of objects is refused in other words than to read one.
-        if "allow_pickle" in str(e) or "Python objects" in str(e):
-            raise FileError(
-                f"{path} holds pickled Python objects. It was not opened, because opening it can run any code. "
-                "Write only numbers: numpy.save(FILE, array.astype('float32'))."
-            ) from e
-        raise FileError(f"{path} could not be read: {e}. Was it cut short? Make or copy it again.") from e
-    if array.dtype.kind not in "fiub":
-        raise FileError(f"Expected {path} to hold real numbers, but it holds {array.dtype}.")
-    return array

@@ -43,8 +43,12 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.command("compare", cls=WordCommand)
 @click.argument("sender")
 @click.argument("receiver")
-@click.option("--data", required=True, help="The samples for both: mnist/digit, cifar10, folder:PATH …")
+@click.option("--data", required=True, help="The samples for both: mnist/digit, cifar10, folder:PATH, text:FILE, "
+                                            "FILE.py:FUNCTION …")  # fmt: skip
 @split_option
+@click.option("--stream", is_flag=True,
+              help="Read folders, files and your own data as the pass comes to them, and hold nothing of "
+                   "them.")  # fmt: skip
 @click.option("--n", type=click.IntRange(min=2), help="Use this many samples (default: all).")
 @click.option("--seed", type=SEED, default=0, show_default=True,
               help="Seed for drawing the samples, and one row of each.")  # fmt: skip
@@ -86,17 +90,21 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
 
     Example: seamripper compare a.safetensors b.safetensors --data cifar10 --measures all --out run/
     """
+    from seamripper.data.stream import number_of
     from seamripper.experiment.single import comparison_result
 
     started = time.time()
     models = sr.load(sender), sr.load(receiver)
     data = data_for(options["data"], *models)
-    samples = sr.load_data(data, options["split_name"], n=options["n"], seed=options["seed"])
+    if options["stream"] and options["n"]:
+        raise click.UsageError("A stream gives all samples: leave out --n or --stream.")
+    drawn = {"stream": True} if options["stream"] else {"n": options["n"]}
+    samples = sr.load_data(data, options["split_name"], seed=options["seed"], **drawn)
     with progress(quiet=as_json) as watch:
         comparison = sr.compare(
             *models,
             samples,
-            **_request(options, len(samples)),
+            **_request(options, number_of(samples)),
             folder=out,
             announce=lambda line: click.echo(line, err=as_json),
             watch=watch,
@@ -120,7 +128,7 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
         print_written(path, report, f"all {total} matrices " if total > len(labels) else "")
 
 
-def _request(options: dict[str, Any], n: int) -> dict[str, Any]:
+def _request(options: dict[str, Any], n: int | None) -> dict[str, Any]:
     """What `compare` is asked for."""
     from seamripper.comparing import Rule, Stitching, batch_for
 

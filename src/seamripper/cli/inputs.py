@@ -203,10 +203,14 @@ def model_at(text: str, role: str) -> tuple[sr.Model, str]:
 
 
 def data_for(name: str, *models: sr.Model) -> str:
-    """The name of the data, with the size that its pictures are read in where it leaves that open.
+    """The name of the data, with the size of its pictures, or the tokenizer of its texts, where it leaves that open.
 
-    The largest that one of the models wants: the others are then shown smaller ones, made from the same pictures.
+    The size is the largest that one of the models wants: the others are then shown smaller ones, made from the same
+    pictures. The tokenizer is that of the first Hugging Face model.
     """
+    if name.startswith("text:") and "tokenizer=" not in name:
+        words = [model.source.removeprefix("hf:").partition("?")[0] for model in models if model.source[:3] == "hf:"]
+        return f"{name}{'&' if '?' in name else '?'}tokenizer={words[0]}" if words else name
     sizes = [max(model.wants.size) for model in models if model.wants is not None and model.wants.size is not None]
     options = name.partition("?")[2].split("&")
     if not sizes or not name.startswith("folder:") or any(option.startswith("size=") for option in options):

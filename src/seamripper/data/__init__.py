@@ -10,6 +10,7 @@ from seamripper._options import changed_options
 from seamripper.data.base import DataSet, check_seed, check_split, datasets
 from seamripper.data.digits8 import FallbackWarning
 from seamripper.data.noise import clustered_noise
+from seamripper.data.own import own_data
 from seamripper.data.padding import padded_length, tokens_that_count, trim, trim_pair
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples, batches_in
@@ -87,16 +88,21 @@ def load_data(
     options = {name: value for name, value in options.items() if name != "classes" or value is not None}
     if not isinstance(data, str):
         return _load_yours(data, split, n=n, seed=seed, stream=stream, options=options)
+    own = own_data(data, split, options)
+    if own is not None:
+        return _load_yours(own, "train", n=n, seed=seed, stream=stream, options={})
     chosen = datasets.make(data, **options)
+    # The options that differ from their defaults, in alphabetical order.
+    changed = changed_options(chosen)
+    words = "&".join(sorted(f"{key}={changed[key]}" for key in changed.keys() - {"variant", chosen.takes}))
     if stream:
-        return chosen.stream(split, seed=seed)
+        given = chosen.stream(split, seed=seed)
+        given.name += words and f"?{words}"
+        return given
     samples = chosen.select(chosen.load(split, n=n, seed=seed), n=n, seed=seed)
     samples = chosen.relabel(samples, split, seed=seed)
     samples = replace(samples, ready=True) if chosen.ready else samples
-    # The options that differ from their defaults, in alphabetical order.
-    changed = changed_options(chosen)
-    words = sorted(f"{key}={changed[key]}" for key in changed.keys() - {"variant", chosen.takes})
-    name = f"{samples.name}?{'&'.join(words)}" if words else samples.name
+    name = f"{samples.name}?{words}" if words else samples.name
     return replace(samples, name=name, recipe={"data": chosen.label, "split": split, "n": n, "seed": seed})
 
 

@@ -61,6 +61,14 @@ class DataSet(Choice):
             f"The data set {self.name!r} is read into memory as a whole, and cannot be streamed: leave stream out."
         )
 
+    def require_plain(self) -> None:
+        """Refuse what changes the samples of a set after they were read: a stream gives them as they are."""
+        for name in ("classes", "label_noise", "rotate"):
+            if getattr(self, name):
+                raise DataError(
+                    f"A stream gives the samples of {self.name!r} as they are: leave {name} out, or leave stream out."
+                )
+
     def select(self, samples: Samples, *, n: int | None, seed: int) -> Samples:
         """Of the first `classes` classes, `n` drawn with `seed`. From samples that it selected, it takes all."""
         few = samples if self.classes is None else samples.first_classes(self.classes)

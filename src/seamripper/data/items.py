@@ -17,13 +17,12 @@ from torch import Tensor
 
 from seamripper._doors import in_words
 from seamripper._words import word_list
+from seamripper.data.columns import LABELS, require_column
 from seamripper.data.samples import Inputs
 from seamripper.data.stream import Rows
 from seamripper.data.tokens import Tokenizer
 from seamripper.errors import DataError
 
-_LABELS = ("label", "labels", "target")
-"""Columns of these names hold the labels, unless the caller says otherwise."""
 _AT_ONCE = 64
 """Samples that are made one tensor, where they come one by one."""
 
@@ -83,18 +82,18 @@ class Reader:
 
     def _label_column(self, columns: Mapping[str, Any]) -> str | None:
         if isinstance(self.labels, str):
-            self._require(self.labels, columns)
+            require_column(self.labels, columns, self.name)
             return self.labels
-        return next((name for name in _LABELS if name in columns), None)
+        return next((name for name in LABELS if name in columns), None)
 
     def _inputs(self, columns: dict[str, Any]) -> dict[str, Any]:
         """The columns that a model is shown: one alone has no name, as it is the model's first argument."""
         if isinstance(self.inputs, str):
-            self._require(self.inputs, columns)
+            require_column(self.inputs, columns, self.name)
             return {"": columns[self.inputs]}
         if self.inputs is not None:
             for name in self.inputs:
-                self._require(name, columns)
+                require_column(name, columns, self.name)
             return {name: columns[name] for name in self.inputs}
         if not columns:
             raise DataError(f"{self.name} has labels and no inputs.")
@@ -107,10 +106,6 @@ class Reader:
             f"{self.name} has the columns {word_list(columns)}. Say which of them the models are shown: "
             f"inputs={next(iter(columns))!r}."
         )
-
-    def _require(self, column: str, columns: Mapping[str, Any]) -> None:
-        if column not in columns:
-            raise DataError(f"{self.name} has no column {column!r}; it has {word_list(columns)}.")
 
     def _tensors(self, columns: Mapping[str, Any], labels: Any) -> Rows:
         made: dict[str, Tensor] = {}

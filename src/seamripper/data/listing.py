@@ -13,6 +13,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -25,8 +26,11 @@ from numpy.typing import NDArray
 from seamripper._words import need, word_list
 from seamripper.data.base import DataSet, check_size, check_split
 from seamripper.data.samples import Samples
+from seamripper.data.stream import Rows, Stream
 from seamripper.errors import DataError
 
+_AT_ONCE = 32
+"""Files that a stream reads before it hands them on."""
 _Listing = list[tuple[str, Path]]
 
 
@@ -72,7 +76,7 @@ class FileSet(DataSet):
         library = need(module, extra=extra, what=f"A folder of {self.files}")
         every, paths = self._split(split)
         few = self.select(every, n=n, seed=seed)
-        advice = "Draw fewer (n), or take a smaller size."
+        advice = "Draw fewer (n), take a smaller size, or read them as they are passed over: stream=True."
         check_size(len(few) * 3 * self.size**2, limit=self.limit, name=few.name, advice=advice)
         pixels = np.empty((len(few), 3, self.size, self.size), np.uint8)
         for row, place in enumerate(few.inputs):
@@ -80,6 +84,26 @@ class FileSet(DataSet):
         mean, std = self._scale
         assumed = self.mean is None or self.std is None
         return replace(few, inputs=torch.from_numpy(pixels), mean=mean, std=std, assumed=assumed)
+
+    def stream(self, split: str, *, seed: int) -> Stream:
+        """The files of a split, each read when the pass comes to it."""
+        self.require_plain()
+        module, extra = self.library
+        library = need(module, extra=extra, what=f"A folder of {self.files}")
+        every, paths = self._split(split)
+        mean, std = self._scale
+
+        def read() -> Iterator[Rows]:
+            for start in range(0, len(paths), _AT_ONCE):
+                part = paths[start : start + _AT_ONCE]
+                pixels = np.empty((len(part), 3, self.size, self.size), np.uint8)
+                for row, path in enumerate(part):
+                    pixels[row] = self.read(path, library)
+                yield torch.from_numpy(pixels), every.labels[start : start + len(part)]
+
+        view = {"mean": mean, "std": std, "assumed": self.mean is None or self.std is None, "source": every.source}
+        view |= {"ready": True} if self.ready else {}
+        return Stream(every.name, read, ids=every.ids, classes=every.classes, view=view)
 
     def _split(self, split: str) -> tuple[Samples, list[Path]]:
         """The files of a split and, for each, its place among them as the input of a sample, unread."""

@@ -133,7 +133,7 @@ class _Source:
         if _hugging_face(value):
             return _hugging_face_source(value)
         if isinstance(value, (Tensor, np.ndarray)):
-            return cls(value, lambda: _blocks(value), ids=torch.arange(len(value)), batched=True)
+            return cls(value, lambda: blocks(value), ids=torch.arange(len(value)), batched=True)
         if isinstance(value, Subset):
             root, numbers = _root(value)
             return cls(value, lambda: _by_number(value), ids=torch.tensor(numbers), called=root)
@@ -218,7 +218,7 @@ def _root(subset: Subset[Any]) -> tuple[object, list[int]]:
     return root, [theirs[k] for k in numbers]
 
 
-def _blocks(array: Any) -> Iterator[Any]:
+def blocks(array: Any) -> Iterator[Any]:
     """The rows of an array, some at a time. A file that is mapped is mapped anew for each, so that none stays."""
     for start in range(0, len(array), _BLOCK):
         stop = min(start + _BLOCK, len(array))

@@ -14,11 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seamripper._arrays import open_array
 from seamripper._doors import require, require_path
 from seamripper._files import files_beside
 from seamripper._words import shape_text
 from seamripper.activations import Activations, rows_of
-from seamripper.activations.activations import first_bad, open_array
+from seamripper.activations.activations import first_bad
 from seamripper.comparing.pairing import require_same_samples
 from seamripper.errors import DataError, FileError
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from torch import nn
 
+from seamripper._options import literals
 from seamripper._own_code import import_file, running
 from seamripper._words import did_you_mean
 from seamripper.errors import ModelError
 from seamripper.models.model import Model
 from seamripper.models.running import use_seed
-from seamripper.models.source import OpenSource, literals
+from seamripper.models.source import OpenSource
 
 
 @dataclass(frozen=True)

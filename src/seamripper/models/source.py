@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import abc
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,7 +14,6 @@ from seamripper.registry import Choice, Registry
 
 WEIGHTS_KEYS = ("weights", "pretrained", "seed", "input")
 """Options that say which weights or inputs, not which architecture."""
-_LITERALS = {"True": True, "False": False, "None": None}
 
 
 @dataclass(frozen=True)
@@ -128,21 +125,3 @@ def _unknown(head: str) -> str:
         places = [f"{name}:{head}" for name, source in sources.items() if source.buildable]
         hint = f"Say where {head!r} is from: {word_list(places, last='or')}."
     return f"Expected a model as {', '.join(forms[:-1])} or {forms[-1]}, but got {head!r}. {hint}"
-
-
-def literals(options: Mapping[str, str]) -> dict[str, Any]:
-    """What options mean to a library that declares none: numbers, true/false, lists, or else the text itself.
-
-    >>> literals({"img_size": "32", "bias": "true", "pool": "avg"})
-    {'img_size': 32, 'bias': True, 'pool': 'avg'}
-    """
-    return {name: _literal(text) for name, text in options.items()}
-
-
-def _literal(text: str) -> Any:
-    if text in _LITERALS:
-        return _LITERALS[text]
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

@@ -8,12 +8,12 @@ from typing import Any
 
 from torch import nn
 
+from seamripper._options import literals
 from seamripper._words import did_you_mean
 from seamripper.errors import ModelError
 from seamripper.models.contract import InputContract, nearest_interpolation
 from seamripper.models.libraries import Library, import_timm
 from seamripper.models.model import Model
-from seamripper.models.source import literals
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,49 @@
+"""`FILE.py:FUNCTION`: the data that a function of the user's own file returns."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from seamripper._options import literals, split_options
+from seamripper._own_code import import_file, running
+from seamripper.data.samples import Samples
+from seamripper.data.stream import Stream
+from seamripper.data.yours import require_readable, stream_of
+from seamripper.errors import DataError
+
+
+def own_data(word: str, split: str, options: dict[str, Any]) -> Samples | Stream | None:
+    """What the function returns when it is called with the options as keywords; None if the word names no function.
+
+    A function that has a parameter `split` is told which one is wanted; one that has none gives the same samples for
+    both. A generator is asked for anew at each pass.
+    """
+    if ".py:" not in word:
+        return None
+    head, written = split_options(word, error=DataError)
+    file, _, name = head.rpartition(":")
+    path = Path(file)
+    function = getattr(import_file(path, name, error=DataError), name, None)
+    if not inspect.isfunction(function):
+        # A class of the file may be a data set of its own, and the registry says what is wrong with anything else.
+        return None
+    keywords = {**literals(written), **options}
+    if "split" in inspect.signature(function).parameters:
+        keywords["split"] = split
+    return _returned(path, head, lambda: function(**keywords))
+
+
+def _returned(path: Path, word: str, call: Callable[[], Any]) -> Samples | Stream:
+    def guarded() -> Any:
+        with running(path, f"{word} failed", error=DataError):
+            return call()
+
+    first = guarded()
+    if isinstance(first, (Samples, Stream)):
+        return first
+    require_readable(first, word)
+    waiting = [first]
+    return stream_of(lambda: waiting.pop() if waiting else guarded(), name=word, source=word)

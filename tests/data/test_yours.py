@@ -1,0 +1,401 @@
+"""Whatever holds samples is read as it is: each kind gives the inputs, labels and ids that it holds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, get_worker_info, random_split
+
+from seamripper.data import Samples, Stream, as_data, load_data, stream_of
+from seamripper.errors import DataError
+
+N = 150
+X = torch.arange(N * 6, dtype=torch.float32).reshape(N, 2, 3)
+Y = torch.arange(N) % 4
+
+
+class Pairs(Dataset[tuple[Tensor, int]]):
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, k: int) -> tuple[Tensor, int]:
+        return X[k], int(Y[k])
+
+
+class Coming(IterableDataset[dict[str, Any]]):
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return ({"pixels": x.numpy(), "label": int(y)} for x, y in zip(X, Y, strict=True))
+
+
+class Workers(Dataset[Tensor]):
+    """Samples that say which process has read them."""
+
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, k: int) -> Tensor:
+        worker = get_worker_info()
+        return torch.tensor([os.getpid(), -1 if worker is None else worker.id, k])
+
+
+def kinds(tmp_path: Path) -> dict[str, Any]:
+    """The same samples in every way that holds them."""
+    datasets = pytest.importorskip("datasets")
+    mapped = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=(N, 2, 3))
+    mapped[:] = X.numpy()
+    mapped.flush()
+    rows = {"pixels": X.tolist(), "label": Y.tolist()}
+    return {
+        "Dataset": Pairs(),
+        "list": [(x, int(y)) for x, y in zip(X, Y, strict=True)],
+        "TensorDataset": TensorDataset(X, Y),
+        "IterableDataset": Coming(),
+        "DataLoader": DataLoader(Pairs(), batch_size=16),
+        "DataLoader of an IterableDataset": DataLoader(Coming(), batch_size=7),
+        "DataLoader without batches": DataLoader(Pairs(), batch_size=None),
+        "generator": ((x, y) for x, y in zip(X, Y, strict=True)),
+        "function": lambda: ((x, y) for x, y in zip(X, Y, strict=True)),
+        "datasets.Dataset": datasets.Dataset.from_dict(rows),
+        "datasets.IterableDataset": datasets.Dataset.from_dict(rows).to_iterable_dataset(),
+        "memmap": np.memmap(tmp_path / "x.dat", np.float32, "r", shape=(N, 2, 3)),
+        "array": X.numpy(),
+        "tensor": X,
+    }
+
+
+KINDS = (
+    "Dataset", "list", "TensorDataset", "IterableDataset", "DataLoader", "DataLoader of an IterableDataset",
+    "DataLoader without batches", "generator", "function", "datasets.Dataset", "datasets.IterableDataset", "memmap",
+    "array", "tensor",
+)  # fmt: skip
+UNKNOWN = {"IterableDataset", "DataLoader of an IterableDataset", "generator", "function", "datasets.IterableDataset"}
+BARE = {"memmap", "array", "tensor"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_gives_the_samples_that_it_holds(kind: str, tmp_path: Path) -> None:
+    given = kinds(tmp_path)[kind]
+    data = as_data(given, "samples")
+    assert isinstance(data, Stream)
+    assert data.length == (None if kind in UNKNOWN | {"DataLoader without batches"} else N)
+    samples = data.load()
+    assert isinstance(samples.inputs, Tensor)
+    assert torch.equal(samples.inputs, X)
+    assert samples.ids.tolist() == list(range(N))
+    if kind in BARE:
+        assert not samples.labelled
+    else:
+        assert torch.equal(samples.labels, Y)
+        assert samples.classes == 4
+    if kind == "generator":
+        with pytest.raises(DataError, match="can be read only once"):
+            data.load()
+    else:
+        assert data.load().fingerprint == samples.fingerprint
+
+
+def test_a_loaders_workers_read_its_samples() -> None:
+    loader = DataLoader(Workers(), batch_size=8, num_workers=2)
+    read = load_data(loader).inputs
+    assert isinstance(read, Tensor)
+    assert set(read[:, 1].tolist()) == {0, 1}
+    assert os.getpid() not in read[:, 0].tolist()
+    assert read[:, 2].tolist() == list(range(64))
+
+
+def test_a_loader_that_drops_its_last_batch_has_fewer() -> None:
+    loader = DataLoader(Pairs(), batch_size=16, drop_last=True)
+    assert len(load_data(loader)) == stream_of(loader).length == 144
+
+
+def test_parts_of_one_set_are_known_by_its_numbers() -> None:
+    first, second = random_split(Pairs(), [100, 50], generator=torch.Generator().manual_seed(0))
+    one, other = (load_data(part) for part in (first, second))
+    assert one.name == other.name
+    assert sorted([*one.ids.tolist(), *other.ids.tolist()]) == list(range(N))
+    inner = load_data(Subset(second, [3, 1]))
+    assert torch.equal(inner.ids, other.ids[[3, 1]])
+    assert torch.equal(inner.inputs, X[inner.ids])  # type: ignore[arg-type]
+
+
+def test_one_object_has_one_name_and_two_have_two() -> None:
+    first, second = Pairs(), Pairs()
+    names = [stream_of(data).name for data in (first, second, first)]
+    assert names[0] == names[2] != names[1]
+    assert stream_of(first, name="mine").name == "mine"
+
+
+def test_columns_are_chosen_and_labels_left_out() -> None:
+    items = [{"a": X[k], "b": X[k] + 1, "grade": int(Y[k]), "label": 0.5} for k in range(5)]
+    chosen = load_data(items, inputs="b", labels="grade")
+    assert torch.equal(chosen.inputs, X[:5] + 1)  # type: ignore[arg-type]
+    assert chosen.labels.tolist() == Y[:5].tolist()
+    assert not load_data(items, inputs="a", labels=False).labelled
+    both = load_data(items, inputs=["a", "b"], labels=False)
+    assert isinstance(both.inputs, dict)
+    assert list(both.inputs) == ["a", "b"]
+    pairs = [(X[k], 0.5) for k in range(5)]
+    assert not load_data(pairs, labels=False).labelled
+
+
+def test_pictures_are_bytes_with_their_channels_first() -> None:
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    coloured = load_data([(image.fromarray(pixels), 1)] * 3, mean=0.5, std=0.5)
+    assert (coloured.shape, coloured.pictures) == ((3, 2, 3), True)
+    assert torch.equal(coloured.inputs[0], torch.from_numpy(pixels).permute(2, 0, 1))  # type: ignore[index]
+    grey = load_data([image.fromarray(pixels[:, :, 0])] * 3)
+    assert grey.shape == (1, 2, 3)
+
+
+def test_batches_of_a_generator_are_told_by_a_word() -> None:
+    data = load_data(((X[k : k + 50], Y[k : k + 50]) for k in (0, 50, 100)), batched=True)
+    assert torch.equal(data.inputs, X)  # type: ignore[arg-type]
+
+
+def test_texts_become_tokens_and_their_mask() -> None:
+    texts = load_data([("ab", 0), ("c", 1)], tokenizer="bytes", tokens=3)
+    assert isinstance(texts.inputs, dict)
+    assert texts.inputs["input_ids"].tolist() == [[97, 98, 0], [99, 0, 0]]
+    assert texts.inputs["attention_mask"].tolist() == [[1, 1, 0], [1, 0, 0]]
+    assert texts.tokenizer == "bytes"
+
+
+def test_the_classes_are_those_that_a_set_names() -> None:
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features({"x": datasets.Value("float32"), "label": datasets.ClassLabel(names=["a", "b", "c"])})
+    assert load_data(datasets.Dataset.from_dict({"x": [1.0, 2.0], "label": [0, 1]}, features=features)).classes == 3
+    with pytest.raises(DataError, match=r"has the splits 'train'\. Give one of them: data\['train'\]"):
+        load_data(datasets.DatasetDict({"train": datasets.Dataset.from_dict({"x": [1.0]})}))
+
+
+def test_a_part_of_a_memmap_is_read_as_it_is(tmp_path: Path) -> None:
+    whole = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=(N, 6))
+    whole[:] = X.numpy().reshape(N, 6)
+    whole.flush()
+    mapped = np.memmap(tmp_path / "x.dat", np.float32, "r", shape=(N, 6))
+    for part in (mapped[10:], mapped[:, ::2], mapped[::-1]):
+        assert torch.equal(load_data(part).inputs, torch.from_numpy(np.array(part)))  # type: ignore[arg-type]
+
+
+# ---- files
+
+
+def splits(word: str, **options: Any) -> tuple[Samples, Samples]:
+    train, test = (load_data(word, split, **options) for split in ("train", "test"))
+    assert sorted([*train.ids.tolist(), *test.ids.tolist()]) == list(range(N))
+    assert 0.1 < len(test) / N < 0.3
+    for split, samples in (("train", train), ("test", test)):
+        streamed = load_data(word, split, stream=True, **options)
+        assert (streamed.name, streamed.fingerprint) == (samples.name, samples.fingerprint)
+        assert load_data(word, split, n=9, seed=2, **options).fingerprint == samples.draw(9, seed=2).fingerprint
+    return train, test
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, ">f4"])
+def test_npy(tmp_path: Path, dtype: Any) -> None:
+    values = (X.numpy() % 256).astype(dtype)
+    np.save(tmp_path / "x.npy", values)
+    np.save(tmp_path / "y.npy", Y.numpy())
+    train, test = splits(f"npy:{tmp_path}/x.npy", labels=f"{tmp_path}/y.npy")
+    for samples in (train, test):
+        assert isinstance(samples.inputs, Tensor)
+        assert samples.inputs.dtype == (torch.uint8 if dtype == np.uint8 else torch.float32)
+        assert torch.equal(samples.inputs.float(), (X % 256)[samples.ids])
+        assert torch.equal(samples.labels, Y[samples.ids])
+    assert not load_data(f"npy:{tmp_path}/x.npy").labelled
+
+
+def test_fewer_classes_of_a_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X.numpy())
+    np.save(tmp_path / "y.npy", Y.numpy())
+    word = f"npy:{tmp_path}/x.npy?labels={tmp_path}/y.npy&classes=2"
+    few = load_data(word, n=10)
+    assert (len(few), few.classes, int(few.labels.max())) == (10, 2, 1)
+    with pytest.raises(DataError, match="leave classes out, or leave stream out"):
+        load_data(word, stream=True)
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_parquet(tmp_path: Path, folder: bool) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    words = [f"kind {int(y)}" for y in Y]
+    table = arrow.table({"values": X.reshape(N, 6).tolist(), "other": list(range(N)), "label": words})
+    parts = [table.slice(0, 60), table.slice(60)] if folder else [table]
+    for number, part in enumerate(parts):
+        parquet.write_table(part, tmp_path / f"part-{number}.parquet", row_group_size=32)
+    path = tmp_path if folder else tmp_path / "part-0.parquet"
+    train, _ = splits(f"parquet:{path}", column="values")
+    assert torch.equal(train.inputs, X.reshape(N, 6)[train.ids])  # type: ignore[arg-type]
+    assert torch.equal(train.labels, Y[train.ids])
+    assert train.classes == 4
+
+
+def test_columns_of_numbers_in_parquet_are_one_vector(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"a": [1.0, 2.0] * 75, "b": list(range(N))}), tmp_path / "t.parquet")
+    train, _ = splits(f"parquet:{tmp_path}/t.parquet")
+    expected = torch.stack([torch.tensor([1.0, 2.0] * 75), torch.arange(N).float()], 1)[train.ids]
+    assert torch.equal(train.inputs, expected)  # type: ignore[arg-type]
+    assert not train.labelled
+
+
+def test_pictures_in_parquet(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.arange(4 * 4 * 3, dtype=np.uint8).reshape(4, 4, 3)
+    image.fromarray(pixels).save(tmp_path / "one.png")
+    file = (tmp_path / "one.png").read_bytes()
+    parquet.write_table(arrow.table({"image": [{"bytes": file, "path": "one.png"}] * N}), tmp_path / "t.parquet")
+    train, _ = splits(f"parquet:{tmp_path}/t.parquet", mean=0.5, std=0.5)
+    assert torch.equal(train.inputs[0], torch.from_numpy(pixels).permute(2, 0, 1))  # type: ignore[index]
+
+
+def write_texts(path: Path) -> None:
+    rows = [{"text": f'number "{k}", a\nline', "label": ("bad", "good")[k % 2]} for k in range(N)]
+    if path.suffix == ".txt":
+        path.write_text("\n\n".join(f"number {k}" for k in range(N)) + "\n")
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, ["label", "text"], delimiter="," if path.suffix == ".csv" else "\t")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+@pytest.mark.parametrize("ending", [".txt", ".csv", ".tsv", ".jsonl"])
+def test_texts(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"texts{ending}"
+    write_texts(path)
+    train, _ = splits(f"text:{path}", tokenizer="bytes", tokens=24)
+    assert isinstance(train.inputs, dict)
+    row, number = train.inputs["input_ids"][7], int(train.ids[7])
+    expected = f"number {number}" if ending == ".txt" else f'number "{number}", a\nline'
+    assert bytes(row.tolist()).rstrip(b"\0").decode() == expected
+    assert train.labelled == (ending != ".txt")
+    if train.labelled:
+        assert (train.classes, int(train.labels[7])) == (2, number % 2)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "options", "complaint"),
+    [
+        ("a.txt", "one\ntwo\n", {}, r"tokenizer=FOLDER"),
+        ("a.txt", "", {"tokenizer": "bytes"}, "is empty"),
+        ("a.pdf", "x", {"tokenizer": "bytes"}, r"the ending .txt, .csv, .tsv, .jsonl, but got"),
+        ("a.csv", "a,b\n1,2\n", {"tokenizer": "bytes"}, r"columns 'a', 'b'. Say which.*column=a"),
+        ("a.csv", "a,b\n1,2\n", {"tokenizer": "bytes", "column": "c"}, "has no column 'c'; it has 'a' and 'b'"),
+        ("a.csv", "text,label\none,\n", {"tokenizer": "bytes"}, "have no label"),
+        ("a.csv", "text,label\n,1\n", {"tokenizer": "bytes"}, "Row 1 of .* has no text"),
+        ("a.jsonl", '{"text": "x"}\n{"text"\n', {"tokenizer": "bytes"}, r"Line 2 of .* could not be read as JSON"),
+        ("a.jsonl", '["x"]\n', {"tokenizer": "bytes"}, "line 1 is not"),
+    ],
+)
+def test_texts_that_cannot_be_read(
+    tmp_path: Path, file: str, content: str, options: dict[str, Any], complaint: str
+) -> None:
+    (tmp_path / file).write_text(content)
+    with pytest.raises(DataError, match=complaint):
+        load_data(f"text:{tmp_path / file}", **options)
+
+
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    with pytest.raises(DataError, match="Expected tokenizer to be 'bytes', or a folder or name"):
+        load_data(f"text:{tmp_path}/a.txt", tokenizer=str(tmp_path))
+
+
+def test_other_files_that_cannot_be_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X.numpy())
+    np.save(tmp_path / "y.npy", Y.numpy()[:5])
+    np.save(tmp_path / "flat.npy", Y.numpy())
+    (tmp_path / "t.parquet").write_text("no")
+    for word, complaint in {
+        f"npy:{tmp_path}/z.npy": "There is no file .*z.npy. In that folder there are: flat.npy, x.npy, y.npy",
+        f"npy:{tmp_path}/flat.npy": "one row per sample",
+        f"npy:{tmp_path}/x.npy?labels={tmp_path}/y.npy": "to hold 150 whole numbers",
+        f"npy:{tmp_path}/x.npy?labels={tmp_path}/no.npy": "no.npy of labels",
+        f"npy:{tmp_path}/x.npy?black=0": "both black and white",
+        f"npy:{tmp_path}/x.npy?std=0": "std above 0",
+        f"parquet:{tmp_path}/t.parquet": "could not be read as a Parquet file",
+    }.items():
+        with pytest.raises(DataError, match=complaint):
+            load_data(word)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"no files with the ending \.parquet"):
+        load_data(f"parquet:{tmp_path}/empty")
+
+
+OWN = """
+import torch
+from torch.utils.data import TensorDataset
+from seamripper.data import Samples
+
+def dataset(n=20, split="train"):
+    return TensorDataset(torch.arange(n).float()[:, None] + (100 if split == "test" else 0), torch.arange(n) % 2)
+
+def generator():
+    for k in range(20):
+        yield torch.full((2,), float(k))
+
+def samples():
+    return Samples("theirs", torch.zeros(5, 2))
+
+def nothing():
+    return 3
+
+def fails():
+    raise ValueError("no such disk")
+"""
+
+
+def test_what_a_function_of_your_file_returns(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    word = f"{tmp_path}/mine.py"
+    assert len(load_data(f"{word}:dataset?n=30")) == len(load_data(f"{word}:dataset", n=30, seed=1)) + 10 == 30
+    test = load_data(f"{word}:dataset", "test")
+    assert (test.name, float(test.inputs[0, 0])) == (f"{word}:dataset", 100.0)  # type: ignore[index]
+    stream = load_data(f"{word}:generator", stream=True)
+    assert (stream.length, stream.once) == (None, False)
+    assert stream.load().fingerprint == load_data(f"{word}:generator").fingerprint
+    assert load_data(f"{word}:samples").name == "theirs"
+    for function, complaint in {
+        "nothing": "to return samples .*, but it returned 3",
+        "fails": "fails failed at line 20: ValueError: no such disk",
+        "missing": "has no class 'missing'",
+    }.items():
+        with pytest.raises(DataError, match=complaint):
+            load_data(f"{word}:{function}")
+
+
+def test_a_folder_of_images_is_streamed(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    draws = np.random.default_rng(0)
+    for kind in ("cats", "dogs"):
+        (tmp_path / kind).mkdir()
+        for k in range(40):
+            pixels = draws.integers(0, 256, (9, 12, 3), dtype=np.uint8)
+            image.fromarray(pixels).save(tmp_path / kind / f"{k}.png")
+    word = f"folder:{tmp_path}?size=8&mean=0.5&std=0.5"
+    for split in ("train", "test"):
+        stream, samples = load_data(word, split, stream=True), load_data(word, split)
+        assert (stream.length, stream.name, stream.source) == (len(samples), samples.name, samples.source)
+        assert stream.fingerprint == samples.fingerprint
+        assert stream.load().classes == 2
+    (tmp_path / "dogs" / "0.png").unlink()
+    # Only the files that the pass comes to are read.
+    (tmp_path / "dogs" / "39.png").write_text("no picture")
+    late = load_data(word, "train", stream=True)
+    assert len(late.head(20)) == 20
+    with pytest.raises(DataError, match=r"39\.png could not be read as an image"):
+        late.load()
