@@ -20,7 +20,7 @@ import seamripper
 SOURCE = Path(seamripper.__file__).parent
 BASE = (
     *("_doors", "_words", "_options", "_own_code", "_request", "registry"),
-    *("_files", "_fingerprint", "_frames", "_progress", "cards", "figures", "_notebook", "estimate"),
+    *("_arrays", "_files", "_fingerprint", "_frames", "_progress", "cards", "figures", "_notebook", "estimate"),
 )
 ORDER = (
     ("errors",),
@@ -57,6 +57,7 @@ EXTRAS = (
     "pytorch_ood",
     "pandas",
     "pyarrow",
+    "datasets",
     "ray",
     "submitit",
     "matplotlib",
