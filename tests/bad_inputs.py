@@ -41,6 +41,10 @@ _COMMANDS = [
     ("statuss runs", "UsageError", "did you mean 'status'"),
     ("", "NoArgsIsHelpError", "Usage: seamripper [OPTIONS] COMMAND"),
     ("--colour", "NoSuchOption", "No such option"),
+    # ---- loggers
+    (f"{COMPARE} --log wandbb", "LogError", "There is no logger 'wandbb': did you mean 'wandb'?"),
+    (f"{COMPARE} --log tensorboard?fodler=a", "LogError", "did you mean 'folder'"),
+    (f"{COMPARE} --log wandb?mode=on", "LogError", "mode of the logger 'wandb'"),
     # ---- card
     ("card", "MissingParameter", "Missing argument 'FILE'"),
     ("card nowhere.json", "FileError", "Could not read nowhere.json"),

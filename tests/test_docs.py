@@ -18,6 +18,7 @@ from seamripper.cli import cli
 from seamripper.controls import Known, controls
 from seamripper.experiment import Experiment, parts, plan
 from seamripper.experiment.engines import engines
+from seamripper.loggers import loggers
 from seamripper.matching import matchings
 from seamripper.measures import measures
 from seamripper.papers import papers
@@ -80,7 +81,18 @@ def test_the_glossary_has_every_public_kind_of_thing() -> None:
     text = (ROOT / "docs" / "glossary.md").read_text()
     for word in ("Model", "Samples", "Match", "Comparison", "Estimate", "Experiment", "Store", "Training", "Paired"):
         assert f"**{word}" in text, word
-    for registry in (stitches, matchings, measures, controls, interventions, mixtures, audits, engines, bench_tests):
+    for registry in (
+        stitches,
+        matchings,
+        measures,
+        controls,
+        interventions,
+        mixtures,
+        audits,
+        engines,
+        bench_tests,
+        loggers,
+    ):
         assert f"**{registry.what.capitalize()}" in text, registry.what
     for name, part in parts.items():
         assert not part.asked_for or f"[[{name}]]" in text, name

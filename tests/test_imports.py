@@ -41,6 +41,7 @@ ORDER = (
     ("remaking",),
     ("benchmark",),
     ("papers",),
+    ("loggers",),
     ("cli",),
     ("__main__",),
 )

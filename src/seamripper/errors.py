@@ -19,6 +19,7 @@
     ├── ExperimentError     an experiment whose description is wrong, or that cannot be carried out here
     ├── StoreError          a store that cannot be read or written, or is not what it says
     │   └── DamagedError        a tensor of it is not as it was written
+    ├── LogError            a logger that is unknown, or could not keep what it was given
     ├── FileError           a file that cannot be read or written, or is not what it says
     └── MissingExtraError   an optional library is needed and not installed
 
@@ -111,6 +112,10 @@ class DamagedError(StoreError):
     def __init__(self, message: str, *, name: str = "") -> None:
         super().__init__(message)
         self.name = name
+
+
+class LogError(SeamripperError):
+    """A logger that is unknown, or could not keep what it was given."""
 
 
 class FileError(SeamripperError):

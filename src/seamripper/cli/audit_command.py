@@ -21,12 +21,14 @@ from seamripper.cli.inputs import (
     data_for,
     freeze_option,
     json_option,
+    log_option,
     matching_option,
     model_at,
     registry_of,
     split_for,
     stitch_option,
 )
+from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import print_json, print_written, progress, save_report
 from seamripper.errors import AuditError, FileError, InapplicableError
 
@@ -67,6 +69,7 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
               help="Names with options: margin,rank?n=500. Repeatable. See: seamripper list audits.")  # fmt: skip
 @click.option("--out", type=OutputPath(".json", folder=True),
               help="Keep all results in this folder, with a report; or write them to this file (.json).")  # fmt: skip
+@log_option
 @json_option
 @click.pass_context
 def command(
@@ -84,7 +87,7 @@ def command(
     if receiver is None:
         _audit_folder(ctx, sender, out, as_json)
         return
-    started = time.time()
+    started, loggers = time.time(), chosen_loggers(options["logs"])
     with progress(quiet=as_json) as watch:
         audited, as_result = _audit_pair(sender, receiver, options, watch)
     if not as_json:
@@ -100,6 +103,7 @@ def command(
     elif file is not None:
         print()
         print_written(file, report)
+    log_result(loggers, "audit", audited, file, report)
 
 
 def _audit_pair(

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import seamripper as sr
-from seamripper.cli.inputs import FOLDER, SEED, Word, WordCommand, data_for, json_option, registry_of, split_option
+from seamripper.cli.inputs import (
+    FOLDER,
+    SEED,
+    Word,
+    WordCommand,
+    data_for,
+    json_option,
+    log_option,
+    registry_of,
+    split_option,
+)
+from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import (
     PIPE_WIDTH,
     print_json,
@@ -84,6 +95,7 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.option("--out", type=FOLDER,
               help="A folder for comparison.json, the report, and cells that were finished before an "
                    "interruption.")  # fmt: skip
+@log_option
 @json_option
 def command(sender: str, receiver: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Compare every cut of SENDER with every cut of RECEIVER, by many measures, in one pass over the data.
@@ -93,7 +105,7 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
     from seamripper.data.stream import number_of
     from seamripper.experiment.single import comparison_result
 
-    started = time.time()
+    started, loggers = time.time(), chosen_loggers(options["logs"])
     models = sr.load(sender), sr.load(receiver)
     data = data_for(options["data"], *models)
     if options["stream"] and options["n"]:
@@ -126,6 +138,7 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
     else:
         total = len(comparison.matrices)
         print_written(path, report, f"all {total} matrices " if total > len(labels) else "")
+    log_result(loggers, "compare", comparison, path, report)
 
 
 def _request(options: dict[str, Any], n: int | None) -> dict[str, Any]:

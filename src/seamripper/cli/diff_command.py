@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import seamripper as sr
-from seamripper.cli.inputs import FOLDER, SEED, data_for, json_option, split_option
+from seamripper.cli.inputs import FOLDER, SEED, WordCommand, data_for, json_option, log_option, split_option
+from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import print_bold, print_json, print_table, print_written, progress, save_methods
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
     return None if value is None else [name.strip() for name in value.split(",")]
 
 
-@click.command("diff")
+@click.command("diff", cls=WordCommand)
 @click.argument("base")
 @click.argument("changed")
 @click.option("--data", required=True, help="The samples for both: mnist/digit, cifar10, folder:PATH …")
@@ -39,6 +40,7 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.option("--null", type=click.IntRange(min=0), default=200, show_default=True, metavar="N",
               help="Compare CKA with that of N permutations of the samples.")  # fmt: skip
 @click.option("--out", type=FOLDER, help="A folder for diff.json and the page diff.html.")
+@log_option
 @json_option
 def command(base: str, changed: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Compare CHANGED (fine-tuned, quantised, pruned, converted) with BASE, layer by layer.
@@ -50,6 +52,7 @@ def command(base: str, changed: str, data: str, out: Path | None, as_json: bool,
     from seamripper.comparing import diff
     from seamripper.report.difference import save_page
 
+    loggers = chosen_loggers(options["logs"])
     models = sr.load(base), sr.load(changed)
     samples = sr.load_data(data_for(data, *models), options["split_name"], n=options["n"], seed=options["seed"])
     request = {name: options[name] for name in ("cuts", "tolerance", "null")}
@@ -66,6 +69,7 @@ def command(base: str, changed: str, data: str, out: Path | None, as_json: bool,
         print_json({**difference.as_record(), "file": file and str(file), "report": page and str(page)})
     else:
         print_written(file, page)
+    log_result(loggers, "diff", difference, file, page)
     if not difference.same:
         sys.exit(DIVERGED)
 

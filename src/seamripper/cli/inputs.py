@@ -33,6 +33,7 @@ REGISTRIES = {
     "parts": "seamripper.experiment:parts",
     "tests": "seamripper.benchmark:bench_tests",
     "papers": "seamripper.papers:papers",
+    "loggers": "seamripper.loggers:loggers",
 }
 """Where the registry of each kind is, by the name that `seamripper list` has for the kind."""
 
@@ -146,6 +147,10 @@ store_option = click.option("--store", type=FOLDER, help="Where results are kept
 engine_option = click.option("--engine", type=Word("engines"), default="local", show_default=True,
                              help="local?workers=2, ray?address=HOST:PORT … See: seamripper list engines.")  # fmt: skip
 retry_option = click.option("--retry-failed", is_flag=True, help="Run jobs again that failed before.")
+log_option = click.option("--log", "logs", type=Word("loggers"), multiple=True,
+                          help="Keep the figures, and how they were made, in another tool as well: wandb, mlflow or "
+                               "tensorboard, with options, for example 'wandb?project=mine'. Repeatable. See: "
+                               "seamripper list loggers.")  # fmt: skip
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing unless something goes wrong.")
 
 

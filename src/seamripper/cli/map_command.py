@@ -10,7 +10,18 @@ import click
 
 import seamripper as sr
 from seamripper._progress import Watcher
-from seamripper.cli.inputs import FOLDER, SEED, data_for, json_option, model_at, split_for, split_option
+from seamripper.cli.inputs import (
+    FOLDER,
+    SEED,
+    WordCommand,
+    data_for,
+    json_option,
+    log_option,
+    model_at,
+    split_for,
+    split_option,
+)
+from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import print_bold, print_json, print_table, progress, save_methods
 
 if TYPE_CHECKING:
@@ -20,7 +31,7 @@ EXIT = {"keep": 0, "keep with the map": 0, "embed again": 1, "undecided": 3}
 """The exit code of each answer."""
 
 
-@click.command("map")
+@click.command("map", cls=WordCommand)
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.option("--data", help="With MODEL@CUT for OLD and NEW: the samples that both embed.")
@@ -34,6 +45,7 @@ EXIT = {"keep": 0, "keep with the map": 0, "embed again": 1, "undecided": 3}
               help="Documents to test on, and as many to choose the map on; at most a fifth of all.")  # fmt: skip
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draws these documents.")
 @click.option("--out", type=FOLDER, help="Write the map (.safetensors, .npy), all figures and a page into this folder.")
+@log_option
 @json_option
 def command(
     old: str,
@@ -43,6 +55,7 @@ def command(
     n: int | None,
     out: Path | None,
     as_json: bool,
+    logs: tuple[str, ...],
     **choices: Any,
 ) -> None:
     """Can the index of OLD embeddings be kept, if queries are embedded by the NEW encoder?
@@ -62,6 +75,7 @@ def command(
 
     if data is None and n is not None:
         raise click.UsageError("--n is for encoders: give --data as well, or leave it out.")
+    loggers = chosen_loggers(logs)
     with progress(quiet=as_json) as watch:
         pair = (old, new) if data is None else _encoded(old, new, data, split_name, n, watch)
         verdict = map_embeddings(*pair, **choices, watch=watch)
@@ -74,6 +88,7 @@ def command(
         print_json({**verdict.as_record(), "report": report and str(report)})
     elif report is not None:
         print(f"map and report: {report.parent}")
+    log_result(loggers, "map", verdict, report)
     if EXIT[verdict.answer]:
         sys.exit(EXIT[verdict.answer])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,16 +13,19 @@ from seamripper.cli.inputs import (
     WordCommand,
     engine_option,
     json_option,
+    log_option,
     quiet_option,
     registry_of,
     retry_option,
     store_option,
     study_argument,
 )
+from seamripper.cli.logs import chosen_loggers, log_entry
 from seamripper.cli.output import announce, duration, print_json, standing
 
 if TYPE_CHECKING:
     from seamripper.experiment import Summary
+    from seamripper.loggers import Entry
 
 SOME_FAILED = 1
 
@@ -33,25 +36,38 @@ SOME_FAILED = 1
 @engine_option
 @retry_option
 @click.option("--shard", help="I/N: run part I of N, counted from 0, for machines that share the folder.")
+@log_option
 @quiet_option
 @json_option
-def command(
-    study: Path, store: Path | None, engine: str, shard: str | None, *, retry_failed: bool, quiet: bool, as_json: bool
-) -> None:
+def command(study: Path, store: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Run what is not done yet of STUDY.toml, on all cores or on a Ray cluster. Stop or kill it and run it again.
 
     Exit code 1 means that some jobs failed. The others were done; `seamripper status` says why the failed ones failed.
     """
     experiment = sr.Experiment.read(study)
-    choices = {"engine": registry_of("engines").make(engine), "shard": shard, "retry_failed": retry_failed}
+    choices = {name: options[name] for name in ("shard", "retry_failed")}
+    choices["engine"] = registry_of("engines").make(options["engine"])
+    loggers = chosen_loggers(options["logs"])
     with standing(quiet=quiet or as_json) as watch:
         summary = sr.run(experiment, store, **choices, announce=announce, watch=watch)
     if as_json:
         print_json(summary.as_record())
     elif not quiet:
         print(_sentence(summary))
+    if loggers:
+        log_entry(loggers, _entry(summary.store, experiment.name))
     if summary.failed:
         sys.exit(SOME_FAILED)
+
+
+def _entry(folder: str, name: str) -> Entry:
+    """All figures that the store has of the study, with those of earlier runs."""
+    from seamripper.experiment import table
+    from seamripper.loggers import Entry
+
+    with sr.Store(folder) as store:
+        columns, rows = table(store, name)
+    return Entry.of_table("run", columns, rows, {"study": name, "store": folder})
 
 
 def _sentence(summary: Summary) -> str:

@@ -16,12 +16,14 @@ from seamripper.cli.inputs import (
     data_for,
     freeze_option,
     json_option,
+    log_option,
     matching_option,
     model_at,
     registry_of,
     split_for,
     stitch_option,
 )
+from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import announce, print_json, print_table, print_written, progress
 from seamripper.errors import DataError
 
@@ -39,6 +41,7 @@ from seamripper.errors import DataError
 @click.option("--out", type=OutputPath(), help="Write the match to this file (.safetensors).")
 @click.option("--methods", type=OutputPath(".json"),
               help="Write how the figures were made to this file (.json); see: seamripper card.")  # fmt: skip
+@log_option
 @json_option
 def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Stitch SENDER's front to RECEIVER's back, both given as MODEL@CUT, and score the joined network.
@@ -48,6 +51,7 @@ def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bo
     # Words first: a slip of the pen must not wait for models and data.
     choices = {"matching": registry_of("matchings").make(options["matching"]), "stitch": options["stitch"]}
     choices |= {"freeze": options["freeze"], "seed": options["seed"]}
+    loggers = chosen_loggers(options["logs"])
     front, back = model_at(sender, "sender"), model_at(receiver, "receiver")
     data = data_for(data, front[0], back[0])
     fit, test = sr.load_data(data, "train", n=options["n"]), sr.load_data(data, "test", n=options["n_test"])
@@ -67,6 +71,7 @@ def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bo
         print_json({"match": stitched.as_record(), "result": result.as_record(), "file": out and str(out)})
     else:
         print_written(out)
+    log_result(loggers, "stitch", result, out, options["methods"])
 
 
 def _own_task(receiver: sr.Model, n: int | None) -> sr.Samples | None:

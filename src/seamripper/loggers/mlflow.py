@@ -1,0 +1,91 @@
+"""MLflow: figures as metrics of a run, how they were made as its parameters and an artifact."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seamripper._words import need
+from seamripper.loggers.base import Entry, Logger
+
+_AT_ONCE = 500
+"""Metrics in one request; MLflow takes 1,000 at most."""
+_LONGEST = 250
+_QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true"}
+"""Otherwise MLflow tells its makers that it is used."""
+
+
+@dataclass(frozen=True)
+class MLflow(Logger):
+    """A run in an SQLite store of a folder, or on the server that `uri` names."""
+
+    name = "mlflow"
+    about = "A run of MLflow, in an SQLite store: mlflow?folder=logs&experiment=mine. uri=… names a server."
+    folder: str = "mlflow"
+    experiment: str = "seamripper"
+    uri: str = ""
+
+    def require(self) -> None:
+        """Refuse if MLflow, or what its SQLite store needs, is not installed."""
+        for module in ("mlflow", *(() if self.uri else ("sqlalchemy", "alembic"))):
+            if module != "mlflow":
+                need(module, extra="mlflow", what="The logger 'mlflow'")
+            else:
+                _import("mlflow")
+
+    def write(self, entry: Entry) -> str:
+        """One run, begun and finished."""
+        self.require()
+        entities, place = _import("mlflow.entities"), Path(self.folder).resolve()
+        uri = self.uri or f"sqlite:///{place / 'mlflow.db'}"
+        if not self.uri:
+            place.mkdir(parents=True, exist_ok=True)
+        client = _import("mlflow.tracking").MlflowClient(tracking_uri=uri)
+        known = client.get_experiment_by_name(self.experiment)
+        where = None if self.uri else (place / "artifacts").as_uri()
+        number = known.experiment_id if known else client.create_experiment(self.experiment, artifact_location=where)
+        run = client.create_run(number, run_name=entry.command, tags={"mlflow.note.content": entry.text}).info.run_id
+        now = int(time.time() * 1000)
+        metrics = [entities.Metric(metric_name(name), value, now, 0) for name, value in entry.figures.items()]
+        params = [entities.Param("command", entry.command), entities.Param("function", _function(entry))]
+        client.log_batch(run, params=params)
+        for start in range(0, len(metrics), _AT_ONCE):
+            client.log_batch(run, metrics=metrics[start : start + _AT_ONCE])
+        client.log_dict(run, json.loads(json.dumps(entry.method, default=str)), "method.json")
+        for file in entry.files:
+            if file.is_file():
+                client.log_artifact(run, str(file))
+        client.set_terminated(run)
+        return f"run {run} of the experiment {self.experiment!r} in {uri}"
+
+
+def metric_name(name: str) -> str:
+    """A name that MLflow takes: letters, digits, and some marks.
+
+    >>> metric_name("svcca?dims=20/conv1/R²")
+    'svcca_dims_20/conv1/R2'
+    """
+    plain = re.sub(r"[^\w\-. :/]", "_", name.replace("²", "2"), flags=re.ASCII)
+    return plain[-_LONGEST:]
+
+
+def _function(entry: Entry) -> str:
+    return str(entry.method.get("function", entry.command))
+
+
+def _import(module: str) -> Any:
+    """A module of MLflow, imported without its telemetry unless the user has asked for it."""
+    before = {name: os.environ.get(name) for name in _QUIET}
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        return need(module, extra="mlflow", what="The logger 'mlflow'")
+    finally:
+        for name, known in before.items():
+            if known is None:
+                os.environ.pop(name, None)
