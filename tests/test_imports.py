@@ -19,7 +19,7 @@ import seamripper
 
 SOURCE = Path(seamripper.__file__).parent
 BASE = (
-    *("_doors", "_words", "_options", "_own_code", "_request", "registry"),
+    *("_devices", "_doors", "_words", "_options", "_own_code", "_request", "registry"),
     *("_arrays", "_files", "_fingerprint", "_frames", "_progress", "cards", "figures", "_notebook", "estimate"),
 )
 ORDER = (

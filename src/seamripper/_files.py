@@ -86,12 +86,14 @@ def save_tensors(
     """Write tensors and what they are (`kind`, `record`) to one safetensors file, atomically."""
     from safetensors.torch import save
 
+    from seamripper._devices import to_memory
+
     # Through JSON first, so that what is sealed is what will be read back (a tuple is a list, a key is a string).
     note = json.loads(json.dumps({"kind": kind, "record": dict(record)}, allow_nan=False))
     note["seal"] = _seal(note, tensors)
     # Cloned: safetensors refuses tensors that share memory, and tied weights do.
     payload = save(
-        {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()},
+        {k: to_memory(v.detach()).contiguous().clone() for k, v in tensors.items()},
         {_RECORD: json.dumps(note, sort_keys=True)},
     )
     with atomic(path) as file:

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import to_memory
+
 
 def tensor_fingerprint(tensor: Tensor) -> str:
     """sha256 over dtype, shape and bytes.
@@ -66,7 +68,7 @@ class RunningFingerprint:
 
 
 def _bytes_of(tensor: Tensor) -> Any:
-    plain = tensor.detach().cpu().contiguous()
+    plain = to_memory(tensor.detach()).contiguous()
     # Viewed as bytes because numpy knows no bfloat16; flattened because a scalar has no last axis to view.
     return plain.reshape(-1).view(torch.uint8).numpy().data if plain.numel() else b""
 

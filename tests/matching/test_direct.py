@@ -297,9 +297,13 @@ def test_options_that_mean_nothing(options: dict[str, object], message: str) -> 
 def test_networks_of_two_precisions(make) -> None:
     single = split(make.mlp(0, inputs=6), "1", torch.zeros(2, 6))
     double: Split = make.planted("nd").receiver
-    mixed = Samples("mixed", torch.zeros(4, 6), torch.zeros(4, dtype=torch.int64), torch.arange(4), classes=3)
-    with pytest.raises(MatchError, match=r"sender computes in torch.float32 and the receiver in torch.float64"):
-        match(single, double, mixed, matching=Direct())
+    inputs = torch.randn(60, 6, generator=torch.Generator().manual_seed(0))
+    mixed = Samples("mixed", inputs, torch.zeros(60, dtype=torch.int64), torch.arange(60), classes=3)
+    found = match(single, double, mixed, matching=Direct())
+    same = match(split(make.mlp(0, inputs=6).double(), "1", torch.zeros(2, 6)), double, mixed, matching=Direct())
+    assert {p.dtype for p in found.layer.parameters()} == {torch.float64}
+    assert found(inputs).dtype == torch.float64
+    assert found.figures["residual_held_out"] == pytest.approx(same.figures["residual_held_out"], rel=1e-4)
 
 
 def test_a_network_that_changes_its_precision_inside(make) -> None:
@@ -309,5 +313,6 @@ def test_a_network_that_changes_its_precision_inside(make) -> None:
 
     fit = make.blobs(50)
     net = nn.Sequential(nn.Linear(8, 16), Widen(), nn.Linear(16, 3).double())
-    with pytest.raises(MatchError, match=r"sender computes in torch.float64 and the receiver in torch.float32"):
-        match(make.halves(net, "1", fit), make.halves(make.trained(0), "1", fit), fit, matching=Direct())
+    found = match(make.halves(net, "1", fit), make.halves(make.trained(0), "1", fit), fit, matching=Direct())
+    assert {p.dtype for p in found.layer.parameters()} == {torch.float32}
+    assert found.status == "ok"

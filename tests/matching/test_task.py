@@ -204,9 +204,9 @@ def test_activations_are_computed_once_and_reused(make) -> None:
     front, own = Rows(sender.head), Rows(receiver.head)
     for epochs, proof in ((1, [256]), (7, [])):
         found = match(sender, receiver, fit, matching=Task(Training(epochs=epochs)))
-        # The two samples of the example tell the precision; the receiver's head sees them and the fast tail's proof.
-        # On the first real batch each is seen to be whole, once for these samples.
-        assert front.taken() == [2, *proof, 256, 44]
+        # The receiver's head sees its example, which tells its precision and device, and the fast tail's proof. On
+        # the first real batch each is seen to be whole, once for these samples.
+        assert front.taken() == [*proof, 256, 44]
         assert own.taken() == [2, *proof, 2, 3]
         assert found.figures["activations"] == "computed once, in memory"
 
@@ -217,8 +217,8 @@ def test_with_augmentation_the_head_runs_at_each_step(make) -> None:
     front = Rows(sender.head)
     found = match(sender, receiver, fit, matching=Task(Training(epochs=3, batch=16), augment="flip_crop"))
     epoch = [16, 16, 8]
-    # Its precision, the proof on real data, a trial of the layout, the loss before, three epochs, the loss after.
-    assert front.taken() == [2, 40, 2, 40, *epoch * 3, 40]
+    # The proof on real data, a trial of the layout, the loss before, three epochs, the loss after.
+    assert front.taken() == [40, 2, 40, *epoch * 3, 40]
     assert found.figures["activations"] == "computed at each step (inputs are augmented)"
     assert found.figures["tail"] == "plain"
     untrained = match(sender, receiver, fit, matching=Task(Training(epochs=0), augment="flip_crop"))

@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper._doors import require_function, require_path, require_whole
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.activations import Activations, first_bad
@@ -80,7 +81,7 @@ def activations_of(
         for given, inputs in views.batches(batch):
             rows = split.head(given)
             require_finite(rows, split.cut.name, samples.ids[done : done + len(rows)])
-            extra = (beside or split).beside(inputs)
+            extra = to_memory((beside or split).beside(inputs))
             if values is None:
                 prove_halves(split, views.sender, role="model", batch=batch, activations=rows)
                 # Sized by the first batch: its shape, not the example's, is what this data gives.
@@ -89,7 +90,7 @@ def activations_of(
                 where = tempfile.gettempdir() if folder is None else folder
                 values = room((len(samples), *rows.shape[1:]), rows.dtype, Path(where) if kept == "disk" else None)
                 context = {k: v.new_empty(len(samples), *v.shape[1:]) for k, v in extra.items()}
-            values[done : done + len(rows)] = rows
+            values[done : done + len(rows)] = to_memory(rows)
             for name, value in extra.items():
                 context[name][done : done + len(rows)] = value
             done += len(rows)
@@ -127,7 +128,7 @@ def collect_cuts(
             stop = done + len(rows_at[0])
             for cut, rows, place in zip(heads.cuts, rows_at, values, strict=True):
                 require_finite(rows, cut.name, samples.ids[done:stop])
-                place[done:stop] = rows
+                place[done:stop] = to_memory(rows)
             done = stop
             watch(Progress("activations at all cuts", batches_in(done, batch), batches_in(n, batch)))
     made_from = {"model": heads.model.source, "data": samples.name}

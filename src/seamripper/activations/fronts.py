@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import move, to_memory
 from seamripper._fingerprint import tensors_of
 from seamripper.activations.collect import room
 from seamripper.cut.halves import Head
@@ -78,12 +79,12 @@ class Fronts:
         """A copy of these activations, in memory or on disk; None if there is room in neither."""
         if values.nbytes + sum(each.in_memory for each in self._fronts.values()) <= self.memory:
             front.in_memory += values.nbytes
-            return values.cpu().clone()
+            return to_memory(values).clone()
         try:
             place = room(tuple(values.shape), values.dtype, self.folder or Path(tempfile.gettempdir()))
         except FileError:
             return None
-        return place.copy_(values)
+        return place.copy_(to_memory(values))
 
 
 class _Front:
@@ -127,9 +128,9 @@ class KeepingHead(Head):
                 rows.update(zip(places, stored, strict=True))
             if len(places) == n:
                 return values
-            new = dict(zip(places, values.cpu(), strict=True))
+            new = dict(zip(places, to_memory(values), strict=True))
         kept = torch.stack([new[name] if name in new else rows[name] for name in names])
-        return kept.to(_first(inputs).device)
+        return move(kept, _first(inputs).device)
 
     def knows(self, inputs: Inputs) -> bool:
         """Whether all of them are kept."""
@@ -150,6 +151,7 @@ def _first(inputs: Inputs) -> Tensor:
 
 
 def _take(inputs: Inputs, rows: Tensor) -> Inputs:
+    rows = move(rows, _first(inputs).device)
     return inputs[rows] if isinstance(inputs, Tensor) else {name: value[rows] for name, value in inputs.items()}
 
 
@@ -164,7 +166,7 @@ def _row_names(inputs: Inputs) -> list[bytes]:
     n = len(_first(inputs))
     parts = []
     for name, column in sorted(columns.items()):
-        plain = column.detach().cpu().contiguous()
+        plain = to_memory(column.detach()).contiguous()
         kind = f"{name} {plain.dtype} {tuple(plain.shape[1:])}".encode()
         # Viewed as bytes because numpy knows no bfloat16.
         parts.append((kind, plain.reshape(n, -1).view(torch.uint8).numpy()))

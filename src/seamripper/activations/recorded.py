@@ -57,4 +57,6 @@ def replay(half: Split, samples: Samples, activations: Activations) -> tuple[Spl
     shown = Samples(
         samples.name, inputs, samples.labels, samples.ids, samples.classes, source=samples.source, ready=True
     )
-    return replace(half, head=head, example=shown.batch(slice(0, 2)), proved=set()), Paired(shown, samples)
+    return replace(half, head=head, example=half.model.present(shown).batch(slice(0, 2)), proved=set()), Paired(
+        shown, samples
+    )

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import to_memory
 from seamripper.activations.collect import require_finite
 from seamripper.activations.sampling import rows_of
 from seamripper.cut.halves import Context
@@ -85,7 +86,7 @@ class RankReader:
             for number, (activations, inputs) in enumerate(batches):
                 layer, output = first_layer(receiver, activations, receiver.beside(inputs))
                 require_finite(output, layer or receiver.cut.name, samples.ids[number * _BATCH :])
-                parts.append(_token_rows(output, inputs) if tokens else output.flatten(1))
+                parts.append(to_memory(_token_rows(output, inputs) if tokens else output.flatten(1)))
                 tokens = tokens and output.dim() > 2
         return self.of(torch.cat(parts), layer, unit="tokens" if tokens else "samples")
 

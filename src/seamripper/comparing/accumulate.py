@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import torch
 from torch import Tensor
 
+from seamripper._devices import move
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
 from seamripper.comparing.forms import Batch
@@ -81,10 +82,13 @@ def _add_batch(
         sent = a(inputs)
         # A model compared with itself runs once.
         received = sent if a is b else b(inputs if theirs is ours else theirs.batch(part))
+        # All are multiplied where the receiver computes.
+        sent = tuple(move(values, received[0].device) for values in sent)
         for half, values in ((a, sent),) if a is b else ((a, sent), (b, received)):
             for cut, activations in zip(half.cuts, values, strict=True):
                 require_finite(activations, cut.name, ids)
-        sums.add(Batch(sent, received, ids, fold, tokens_that_count(inputs)))
+        mask = tokens_that_count(inputs)
+        sums.add(Batch(sent, received, ids, fold, None if mask is None else move(mask, received[0].device)))
 
 
 def lanes_of(a: Heads, b: Heads, plan: PassPlan, batches: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import in_float64, move, to_memory, widen
 from seamripper._doors import in_words, require_function, several
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.activations import first_bad
@@ -165,12 +166,12 @@ def _observe(
     with torch.no_grad():
         for step, ((x, _), (y, _)) in enumerate(zip(*views, strict=True)):
             part = slice(step * SLICE, (step + 1) * SLICE)
-            mask = None if counted is None else counted[part]
+            mask = None if counted is None else move(counted[part], base.model.device)
             pairs = zip(taps[0](x), taps[1](y), strict=True)
             for k, (ours, theirs) in enumerate(pairs):
-                _add(seen, k, layers[k], plain(ours), plain(theirs), mask, samples.ids[part])
+                _add(seen, k, layers[k], widen(ours), widen(move(theirs, ours.device)), mask, samples.ids[part])
             for kept, network, inputs in zip(seen.answers, (base, changed), (x, y), strict=True):
-                kept.append(plain(answer_of(network.module, inputs)))
+                kept.append(widen(to_memory(answer_of(network.module, inputs))))
             watch(Progress("layers", step + 1, steps))
     return seen
 
@@ -186,26 +187,21 @@ def _add(
     if k in seen.rows and layer.same_layout:
         for kept, values in zip(seen.rows[k], (ours, theirs), strict=True):
             counted = mask if _has_tokens(values, mask) else None
-            kept.append(rows_of(values, LAYOUTS[values.dim()], "pool", counted).float())
+            kept.append(to_memory(rows_of(values, LAYOUTS[values.dim()], "pool", counted)).float())
     if layer.misfit:
         return
-    gap = theirs.double() - ours.double()
+    gap, ours = in_float64(theirs) - in_float64(ours), in_float64(ours)
     if _has_tokens(ours, mask):
         assert mask is not None
-        gap, ours = gap * mask[:, :, None], ours * mask[:, :, None]
+        counted = move(mask, gap.device)[:, :, None]
+        gap, ours = gap * counted, ours * counted
     seen.squares[k] += gap.flatten(1).square().sum(1).tolist()
-    seen.norms[k] += ours.double().flatten(1).square().sum(1).tolist()
+    seen.norms[k] += ours.flatten(1).square().sum(1).tolist()
 
 
 def _has_tokens(values: Tensor, mask: Tensor | None) -> bool:
     """Whether the values are tokens, one for each place of the mask, so that it tells which are padding."""
     return mask is not None and values.dim() == 3 and values.shape[1] == mask.shape[1]
-
-
-def plain(values: Tensor) -> Tensor:
-    """Values as numbers to compute with: float32, or float64 if they are that."""
-    values = values.dequantize() if values.is_quantized else values
-    return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
 def _layer_difference(layer: AlignedLayer, squares: list[float], norms: list[float], note: str) -> LayerDifference:
@@ -241,7 +237,7 @@ class _Front(Head):
 
     def forward(self, inputs: Inputs) -> Tensor:
         """The activations at the cut."""
-        return plain(self._taps(inputs)[0]).to(self._dtype)
+        return widen(self._taps(inputs)[0]).to(self._dtype)
 
 
 class _NoBack(Tail):

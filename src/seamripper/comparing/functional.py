@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory, widen
 from seamripper._fingerprint import join_fingerprints, tensor_fingerprint
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
@@ -182,11 +183,11 @@ class FunctionalMatrices:
 
         def make(i: int, column: Column) -> Estimate:
             j = column.number
-            if (i, j) not in missing or sent[i].dtype != column.dtype:
+            if (i, j) not in missing:
                 return self._match_cell(DIRECT, i, column, _DIRECT, self.fit)
             assert moments is not None
             source, target = self.senders.cuts[i], column.half.cut
-            layer = solve_stitch(moments.pair(i, j).without(self.rule.folds - 1), source, target, column.dtype)
+            layer = solve_stitch(moments.pair(i, j).without(self.rule.folds - 1), source, target, column.native)
             answers = column.answers(sent[i], carrier(layer, source, target), self._shown, batch=batch)
             require_finite(answers, "the end of the stitched network", self.held_out.ids)
             rows = Rows.of(answers, self._native, self._targets, self._targets)
@@ -221,7 +222,8 @@ class FunctionalMatrices:
     def _native(self) -> Tensor:
         """The receiver's own answers to the held-out samples."""
         with torch.no_grad():
-            answers = [answer_of(self.receivers.model.module, x) for x, _ in self._shown.batches(self.rule.batch)]
+            batches = (x for x, _ in self._shown.batches(self.rule.batch))
+            answers = [widen(to_memory(answer_of(self.receivers.model.module, x))) for x in batches]
         return torch.cat(answers)
 
     @functools.cached_property
@@ -239,7 +241,7 @@ class FunctionalMatrices:
         """Refuse a tail that does not make of the receiver's own activations, on real data, what the receiver does."""
         inputs, activations = self._first
         with torch.no_grad():
-            got = column.tail.tail(activations[column.number], column.half.beside(inputs))
+            got = widen(to_memory(column.tail.tail(activations[column.number], column.half.beside(inputs))))
         expected = self._native[: len(got)]
         gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
         if not gap <= TOLERANCE:

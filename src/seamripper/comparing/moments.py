@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seamripper._devices import MAIN_MEMORY, float64_home, in_float64, move
 from seamripper.comparing.forms import Batch, RowForm
 from seamripper.errors import MeasureError
 from seamripper.measures.pair import FoldMoments, Pair, Side, grain_of
@@ -68,7 +69,7 @@ class CutMoments:
                 sums_here.own.clear()
         self._xs = _Buffers(self.senders, {g: m.xs for g, m in self._grids.items()}, resize, batch, products)
         self._ys = _Buffers(self.receivers, {g: m.ys for g, m in self._grids.items()}, adjoint, batch, products)
-        self._fold = 0
+        self._fold, self._home = 0, MAIN_MEMORY
         self._sides: dict[tuple[str, int, Grid], Side] = {}
 
     def add(self, batch: Batch) -> None:
@@ -80,6 +81,7 @@ class CutMoments:
         """
         sent, received, fold, mask = batch.sent, batch.received, batch.fold, batch.mask
         self._sides.clear()
+        self._settle_on(sent[0].device)
         if not self.origins:
             self.origins = {("x", i): _mean(maps, mask) for i, maps in enumerate(sent)}
             self.origins |= {("y", j): _mean(maps, mask) for j, maps in enumerate(received)}
@@ -95,9 +97,20 @@ class CutMoments:
         self._ys.put(received, [self.origins["y", j] for j in range(len(received))], mask)
         self._multiply(room_for=1)
 
+    def _settle_on(self, device: torch.device) -> None:
+        """Have the sums where the activations are, or in main memory beside a device that has no float64."""
+        home = float64_home(device)
+        if home == self._home:
+            return
+        self._home = home
+        for sums_here in self._grids.values():
+            sums_here.move(home)
+        self.origins = {key: move(origin, home) for key, origin in self.origins.items()}
+
     def settle(self) -> None:
-        """Multiply all that is waiting."""
+        """Multiply all that is waiting, and bring the sums to main memory, where the measures are computed."""
         self._multiply()
+        self._settle_on(MAIN_MEMORY)
 
     def _multiply(self, *, room_for: int | None = None) -> None:
         """Multiply what is waiting, and add it up; or only what would leave no room for so many samples more."""
@@ -112,8 +125,8 @@ class CutMoments:
             raise MeasureError(
                 "Moments can be merged only if they have the same cuts, the same rule and the same number of folds."
             )
-        self._multiply()
-        other._multiply()
+        self.settle()
+        other.settle()
         if not other.origins:
             return
         if self.origins:
@@ -139,7 +152,7 @@ class CutMoments:
 
     def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The sums, their origins and counts, to be kept and taken up again."""
-        self._multiply()
+        self.settle()
         tensors = {f"origin.{side}.{k}": origin for (side, k), origin in self.origins.items()}
         tensors |= {f"sum.{k}": total for k, total in enumerate(self._sums())}
         return tensors, {"counts": list(self.counts), "left_out": list(self.left_out), "grains": dict(self.grains)}
@@ -189,7 +202,7 @@ class CutMoments:
 
     def pair(self, i: int, j: int) -> Pair:
         """Sender i and receiver j."""
-        self._multiply()
+        self.settle()
         target = self.receivers[j].grid
         x, y = self.side("x", i, target), self.side("y", j, target)
         cross = self._grids[_where(self.senders[i].grid, target)].cross_of(i, j)
@@ -205,7 +218,7 @@ class CutMoments:
         """Sender ("x") or receiver ("y") k with its map resized to `grid`; made once, as many pairs ask for it."""
         if self._known is not None:
             return self._known.side(which, k, grid)
-        self._multiply()
+        self.settle()
         if (which, k, grid) not in self._sides:
             total, gram = self._own(which, k, grid)
             if not bool(torch.isfinite(gram).all()):
@@ -270,6 +283,11 @@ class _GridSums:
         """Every accumulator, in a fixed order."""
         return itertools.chain((self.cross, self.grown), *self.own.values())
 
+    def move(self, device: torch.device) -> None:
+        """Have every accumulator on this device."""
+        self.cross, self.grown = move(self.cross, device), move(self.grown, device)
+        self.own = {key: (move(total, device), move(gram, device)) for key, (total, gram) in self.own.items()}
+
     def cross_of(self, i: int, j: int) -> Tensor:
         """Σ x yᵀ of sender i and receiver j, fold by fold."""
         at = self.ys.slice(j)
@@ -293,10 +311,10 @@ class _GridSums:
 
     def _add_grown(self, k: int, maps: Tensor, fold: int) -> None:
         """A sender's own moments on the larger grids of some receivers, from its map as it is."""
-        added = maps.sum(1).double()
+        added = in_float64(maps.sum(1))
         for grid, other in zip(self.larger, resized_and_back(maps, *self.larger), strict=True):
             total, gram = self.own["x", k, grid]
-            total[fold] += (added * shares(self.grid, grid)).sum((1, 2))
+            total[fold] += (added * move(shares(self.grid, grid), added.device)).sum((1, 2))
             _add_symmetric(gram[fold], maps.flatten(1), other.flatten(1))
 
 
@@ -338,14 +356,17 @@ class _Buffers:
     def put(self, maps: Sequence[Tensor], origins: Sequence[Tensor], mask: Tensor | None = None) -> None:
         """Put in the maps of some samples, about their origins; tokens that do not count are put at them."""
         n = len(maps[0])
+        device = float64_home(maps[0].device) if self.dtype == torch.float64 else maps[0].device
+        mask = None if mask is None else move(mask, device)
         for grid, stack in self.stacks.items():
-            if grid not in self.room or n > self.sizes[grid]:
+            if grid not in self.room or n > self.sizes[grid] or self.room[grid].device != device:
                 # Kept from batch to batch: to ask for so much memory anew costs as much as filling it.
                 self.sizes[grid] = max(n, self.sizes[grid])
-                self.room[grid] = torch.empty(stack.width, self.sizes[grid], *grid, dtype=self.dtype)
+                self.room[grid] = torch.empty(stack.width, self.sizes[grid], *grid, dtype=self.dtype, device=device)
         for k, form in enumerate(self.forms):
             own = self._place(k, form.grid, n)
-            torch.sub(maps[k].transpose(0, 1), origins[k].to(self.dtype)[:, None, None, None], out=own)
+            origin = move(origins[k].to(self.dtype), device)
+            torch.sub(move(maps[k], device).transpose(0, 1), origin[:, None, None, None], out=own)
             if mask is not None and _places(form.grid) > 1:
                 own.masked_fill_(~mask[None, :, :, None], 0)
             wanted = [grid for grid, stack in self.stacks.items() if k in stack.members and grid != form.grid]
@@ -389,8 +410,10 @@ def _zeros(*shape: int) -> Tensor:
 def _mean(maps: Tensor, mask: Tensor | None = None) -> Tensor:
     """The mean of each channel, as the maps' own precision has it: subtracting it then makes no rounding of its own."""
     if mask is not None and maps.shape[2] > 1:
-        return maps[..., 0].mT[mask].double().mean(0).to(maps.dtype).double()
-    return maps.double().mean((0, 2, 3)).to(maps.dtype).double()
+        mean = in_float64(maps[..., 0].mT[mask]).mean(0)
+    else:
+        mean = in_float64(maps).mean((0, 2, 3))
+    return mean.to(maps.dtype).double()
 
 
 def _shift(product: Tensor, x: Tensor, y: Tensor, d: Tensor, e: Tensor, rows: Tensor) -> None:
@@ -400,7 +423,7 @@ def _shift(product: Tensor, x: Tensor, y: Tensor, d: Tensor, e: Tensor, rows: Te
 
 def _total(x: Tensor) -> Tensor:
     """Σ x over the rows of columns (width, rows): parts in their own precision, added up in float64."""
-    return torch.stack([part.sum(1) for part in torch.split(x, _ROWS, dim=1)]).double().sum(0)
+    return in_float64(torch.stack([part.sum(1) for part in torch.split(x, _ROWS, dim=1)])).sum(0)
 
 
 def _add(total: Tensor, x: Tensor, y: Tensor) -> None:
@@ -412,7 +435,7 @@ def _add(total: Tensor, x: Tensor, y: Tensor) -> None:
         return
     for start in range(0, x.shape[1], _ROWS):
         rows = slice(start, start + _ROWS)
-        total += x[:, rows] @ y[:, rows].T
+        total += move(x[:, rows] @ y[:, rows].T, total.device)
 
 
 def _add_symmetric(total: Tensor, x: Tensor, y: Tensor) -> None:

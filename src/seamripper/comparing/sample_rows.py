@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper.comparing.forms import Batch, RowForm
 from seamripper.comparing.order import draw_positions, places
 from seamripper.data.ids import LARGEST
@@ -109,12 +110,12 @@ class SampleRows:
     def _single_rows(self, batch: Batch) -> Iterator[tuple[_Key, Tensor]]:
         """The single rows of every sender on every grid, and of every receiver."""
         for grid in self.grids:
-            mask = batch.mask if grid[0] > 1 else None
+            mask = to_memory(batch.mask) if batch.mask is not None and grid[0] > 1 else None
             positions = draw_positions(batch.ids, grid, seed=self.seed, mask=mask)
-            yield from ((("x", i, grid), at(maps, grid, positions)) for i, maps in enumerate(batch.sent))
+            yield from ((("x", i, grid), to_memory(at(maps, grid, positions))) for i, maps in enumerate(batch.sent))
             for j, form in enumerate(self.receivers):
                 if form.grid == grid:
-                    yield ("y", j, grid), at(batch.received[j], grid, positions)
+                    yield ("y", j, grid), to_memory(at(batch.received[j], grid, positions))
 
     def settle(self) -> None:
         """Add the minibatch that waits to its fold's sums."""

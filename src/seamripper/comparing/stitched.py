@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from seamripper._devices import like, to_memory, widen
 from seamripper._progress import Progress, Watcher
 from seamripper.activations.collect import MEMORY, require_finite, room
 from seamripper.comparing.forms import RowForm
@@ -46,11 +47,11 @@ class Column:
         return fast(self.half) if self.optimise else plain(self.half)
 
     @functools.cached_property
-    def dtype(self) -> torch.dtype:
-        """The precision of the activations that the tail takes."""
+    def native(self) -> Tensor:
+        """The receiver's own activations of its example: stitches give out such, where these are."""
         with torch.no_grad():
             shown: Tensor = self.half.head(self.half.example)
-        return shown.dtype
+        return shown
 
     @torch.no_grad()
     def answers(self, values: Tensor, carry: Callable[[Tensor], Tensor], samples: Samples, *, batch: int) -> Tensor:
@@ -61,7 +62,7 @@ class Column:
         for start in range(0, len(values), batch):
             rows = slice(start, start + batch)
             context = beside(samples.batch(rows)) if named else None
-            parts.append(self.tail.tail(carry(values[rows]), context))
+            parts.append(widen(to_memory(self.tail.tail(carry(values[rows]), context))))
         return torch.cat(parts)
 
 
@@ -76,12 +77,13 @@ def by_moments(x: RowForm, y: RowForm) -> bool:
     return isinstance(stitch, Affine | Resize) and whole
 
 
-def solve_stitch(pair: Pair, source: Cut, target: Cut, dtype: torch.dtype) -> LinearLayer:
-    """The plain stitch between the two cuts, with the least-squares map of the pair installed."""
-    layer = auto(source, target).build(source, target).to(dtype)
+def solve_stitch(pair: Pair, source: Cut, target: Cut, native: Tensor) -> LinearLayer:
+    """The plain stitch between the two cuts, to activations like the `native` ones, with the pair's map installed."""
+    layer = auto(source, target).build(source, target).live_with(native.device, native.dtype)
     assert isinstance(layer, LinearLayer)
     solution = least_squares(pair.moments)
-    layer.install(solution.weight, solution.bias)
+    weight, bias = layer.map()
+    layer.install(like(solution.weight, weight), like(solution.bias, bias))
     return layer.eval().requires_grad_(False)
 
 
@@ -91,9 +93,14 @@ def carrier(layer: LinearLayer, source: Cut, target: Cut) -> Callable[[Tensor], 
     One map at every position commutes with bilinear resizing, whose weights add up to 1 at each of them.
     """
     if target.layout != "nchw" or math.prod(source.grid) >= math.prod(target.grid):
-        return layer
+        return lambda x: layer.carry(x, None)
     weight, bias = layer.map()
-    return lambda x: resize_map(apply_map(x, weight, bias, layout="nchw"), target.grid)
+
+    def carry(x: Tensor) -> Tensor:
+        mapped = resize_map(apply_map(layer.receive(x), weight, bias, layout="nchw"), target.grid)
+        return mapped if layer.gives is None else mapped.to(layer.gives)
+
+    return carry
 
 
 def sender_activations(
@@ -122,7 +129,7 @@ def sender_activations(
         stop = done + len(values_at[0])
         for i, values in activations.items():
             require_finite(values_at[i], heads.cuts[i].name, samples.ids[done:stop])
-            values[done:stop] = values_at[i]
+            values[done:stop] = to_memory(values_at[i])
         done = stop
         watch(Progress("the sender's activations", batches_in(done, batch), steps))
     return activations

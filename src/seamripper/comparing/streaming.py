@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load as read_tensors, save as write_tensors
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper._doors import require
 from seamripper._words import shape_text, word_list
 from seamripper.activations.activations import first_bad
@@ -88,7 +89,7 @@ class StreamingScore:
         x, y = (_checked(values, name) for values, name in ((x, "x"), (y, "y")))
         if len(x) != len(y):
             raise MeasureError(f"Expected as many samples in x as in y, but got {len(x)} and {len(y)}.")
-        mask = None if mask is None else mask.detach().cpu().bool()
+        mask = None if mask is None else to_memory(mask.detach()).bool()
         sums, ids = self._sums_for(x, y, mask), self.n + torch.arange(len(x))
         for start in range(min(FOLDS, len(x))):
             turn = slice(start, None, FOLDS)
@@ -181,7 +182,7 @@ def _checked(values: Tensor, name: str) -> Tensor:
             f"Expected {name} to be floats of shape (n, d), (n, t, d) or (n, c, h, w) with n ≥ 1, but got "
             f"{str(values.dtype).removeprefix('torch.')} of {tuple(values.shape)}."
         )
-    values = values.detach().cpu()
+    values = to_memory(values.detach())
     bad = first_bad(values)
     if bad is not None:
         raise MeasureError(f"{name} holds NaN or Inf, first in sample {bad} of this update, counted from 0.")
@@ -191,7 +192,7 @@ def _checked(values: Tensor, name: str) -> Tensor:
 def _unpack(packed: Tensor) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The words and the tensors of a packed state; whatever is wrong with it becomes a sentence."""
     try:
-        data = packed.cpu().numpy().tobytes()
+        data = to_memory(packed).numpy().tobytes()
         size = int.from_bytes(data[:8], "little")
         words = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["state"])
         return words, read_tensors(data)

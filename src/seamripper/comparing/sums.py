@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper.comparing.forms import Batch, RowForm, forms
 from seamripper.comparing.memory import Footprint, plan_memory
 from seamripper.comparing.moments import CutMoments
@@ -128,7 +129,7 @@ class Sums:
         mask = batch.mask if self.plan.rule.sampling == "positions" else None
         maps = Batch(x, y, batch.ids, batch.fold, mask)
         if self.plan.null:
-            self.kept.append(maps)
+            self.kept.append(replace(maps, sent=[to_memory(m) for m in x], received=[to_memory(m) for m in y]))
         self._add_maps(maps)
 
     def _add_maps(self, maps: Batch) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
 from seamripper.activations.sampling import Sampling, rows_of
@@ -89,6 +90,7 @@ class LinearProbe(Control):
                 activations = counterpart.sender.head(given)
                 require_finite(activations, cut.name, samples.ids[(step - 1) * _BATCH :])
                 sampling: Sampling = "pool" if self.pool else "flatten"
-                parts.append(rows_of(activations, cut.layout, sampling, tokens_that_count(given)).double())
+                rows = rows_of(activations, cut.layout, sampling, tokens_that_count(given))
+                parts.append(to_memory(rows).double())
                 case.watch(Progress("linear probe", step, batches_in(len(samples), _BATCH)))
         return torch.cat(parts)

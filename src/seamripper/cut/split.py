@@ -293,4 +293,4 @@ def example_of(model: Model, example: Inputs | None) -> Inputs:
             raise CutError(
                 f"Expected the example to hold at least one sample, but got a shape of {tuple(value.shape)}."
             )
-    return example
+    return model.receive(example)

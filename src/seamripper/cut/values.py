@@ -130,10 +130,10 @@ def _probe(example: Inputs, n: int, turn: int) -> Inputs:
 
 
 def _rows(tensor: Tensor, n: int, turn: int) -> Tensor:
-    index = (torch.arange(n) + turn) % len(tensor)
+    index = (torch.arange(n, device=tensor.device) + turn) % len(tensor)
     rows = tensor.detach()[index].clone()
     if not rows.is_floating_point():
         return rows
     # Scaled, so that repeated samples differ and a constant cannot pass for something computed.
-    scale = 1 + 0.1 * (torch.arange(n) + n * turn).to(rows)
+    scale = 1 + 0.1 * (torch.arange(n, device=rows.device) + n * turn).to(rows.dtype)
     return rows * scale.reshape(-1, *[1] * (rows.dim() - 1))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from seamripper._devices import move
 from seamripper._doors import require, require_whole
 from seamripper._fingerprint import join_fingerprints, tensor_fingerprint
 from seamripper._notebook import short
@@ -19,7 +20,7 @@ from seamripper._words import shape_text
 from seamripper.errors import DataError
 
 Interpolation = Literal["nearest", "bilinear", "bicubic"]
-VIEW = ("mean", "std", "size", "interpolation", "dtype", "range")
+VIEW = ("mean", "std", "size", "interpolation", "dtype", "range", "device")
 """What samples say of how they are shown."""
 MASK = "attention_mask"
 """The named input that tells which tokens count: see `seamripper.data.padding`."""
@@ -74,6 +75,8 @@ class Samples:
     """Whether `mean` and `std` were not given, so that a model without an input contract is shown a guess."""
     recipe: Mapping[str, Any] | None = None
     """The arguments of `load_data` that give these samples and no others; None if that is not known."""
+    device: torch.device | None = None
+    """The device that a batch is moved to as it is shown; None leaves it where the samples are."""
 
     def __post_init__(self) -> None:
         self._fill_in()
@@ -206,8 +209,12 @@ class Samples:
     def batch(self, index: Tensor | slice) -> Inputs:
         """The inputs at `index`, ready for a model."""
         if isinstance(self.inputs, Tensor):
-            return self._prepare(self.inputs[index])
-        return {key: self._prepare(value[index]) for key, value in self.inputs.items()}
+            return self._prepare(self._show(self.inputs[index]))
+        return {key: self._prepare(self._show(value[index])) for key, value in self.inputs.items()}
+
+    def _show(self, rows: Tensor) -> Tensor:
+        """The rows on the device of the model that is shown them: as bytes, if they are kept so, which are fewer."""
+        return rows if self.device is None else move(rows, self.device)
 
     def batches(self, size: int, order: Tensor | None = None) -> Iterator[tuple[Inputs, Tensor]]:
         """(inputs, labels) in steps of `size`, in the order of the samples or in the one given."""
@@ -265,7 +272,7 @@ class Samples:
         """((x − black) / (white − black) − mean) / std, in place."""
         spread = white - black
         if isinstance(self.mean, tuple) or isinstance(self.std, tuple):
-            mean, std = (torch.tensor(value).reshape(-1, 1, 1) for value in (self.mean, self.std))
+            mean, std = (torch.tensor(value, device=rows.device).reshape(-1, 1, 1) for value in (self.mean, self.std))
             return rows.sub_(black).div_(spread).sub_(mean).div_(std)
         # One multiplication and one addition.
         return rows.mul_(1 / (spread * self.std)).sub_(self.mean / self.std + black / (spread * self.std))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from seamripper._devices import widen
 from seamripper._words import shape_text
 from seamripper.activations.collect import activations_of
 from seamripper.data.paired import Paired
@@ -51,7 +52,8 @@ class ClassMapping(Matching):
         def loss_of(index: Tensor) -> Tensor:
             images = fit.receiver.batch(draw(classes[index], draws))
             assert isinstance(images, Tensor)
-            return F.mse_loss(receiver.tail(carry(index), receiver.beside(images)), images)
+            answer = receiver.tail(carry(index), receiver.beside(images))
+            return F.mse_loss(widen(answer), widen(images))
 
         def loss_now() -> float:
             # The same images before and after, so that only the stitch makes the difference.

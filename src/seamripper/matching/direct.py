@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import torch
 
+from seamripper._devices import float64_home, like
 from seamripper._progress import Progress
 from seamripper.activations.collect import require_finite
 from seamripper.data.paired import Paired
@@ -52,7 +53,7 @@ class Direct(Matching):
             raise MatchError(f"Direct matching needs at least 2 rows to fit on, but got {moments.n}.")
         solution = self._solve(moments, layer)
         weight, bias = layer.map()
-        layer.install(solution.weight.to(weight), solution.bias.to(bias))
+        layer.install(like(solution.weight, weight), like(solution.bias, bias))
         weight, bias = layer.map()
         figures = {
             "form": self._form(layer),
@@ -79,13 +80,14 @@ class Direct(Matching):
                 x, y = problem.sender.head(given), problem.native(inputs, ids)
                 require_finite(x, problem.sender.cut.name, ids)
                 require_finite(y, problem.receiver.cut.name, ids)
+                grain, home = torch.finfo(x.dtype).eps, float64_home(y.device)
                 if isinstance(layer, ResizeLayer) and layer.enlarges:
-                    moments = moments or Moments(x.shape[1], y.shape[1])
-                    moments.add_enlarged(x, y)
+                    moments = moments or Moments(x.shape[1], y.shape[1], home)
+                    moments.add_enlarged(x, y, grain=grain)
                 else:
                     rows, targets = layer.rows_and_targets(x, y, tokens_compared(problem, x, y, (given, inputs)))
-                    moments = moments or Moments(rows.shape[1], targets.shape[1])
-                    moments.add(rows, targets)
+                    moments = moments or Moments(rows.shape[1], targets.shape[1], home)
+                    moments.add(rows, targets, grain=grain)
                 done += 1
                 problem.watch(Progress(task, done, batches_in(len(samples), self.batch)))
         assert moments is not None
@@ -143,4 +145,4 @@ def initialise(problem: Problem, init: Init) -> None:
             f"init='identity' needs as many inputs as outputs, but this stitch maps {weight.shape[1]} to "
             f"{weight.shape[0]}. Use init='direct'."
         )
-    layer.install(torch.eye(len(weight), dtype=weight.dtype), torch.zeros_like(bias))
+    layer.install(torch.eye(len(weight), dtype=weight.dtype, device=weight.device), torch.zeros_like(bias))

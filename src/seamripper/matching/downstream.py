@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from seamripper._devices import in_float64, move, widen
 from seamripper.activations.collect import activations_of
 from seamripper.activations.sampling import counting
 from seamripper.cut.behind import Behind
@@ -103,7 +104,7 @@ class _Errors:
         with torch.no_grad():
             own = self._counted(self._run(self._native.values[index], index), index)
         pairs = zip(made, own, self._sizes, strict=True)
-        return [(h - native).square().sum() / (len(index) * size) for h, native, size in pairs]
+        return [(widen(h) - widen(native)).square().sum() / (len(index) * size) for h, native, size in pairs]
 
     def means(self, training: Training) -> list[float]:
         """The error of each layer over all samples."""
@@ -112,7 +113,8 @@ class _Errors:
         return [means[k] for k in layers]
 
     def _run(self, activations: Tensor, index: Tensor) -> tuple[Tensor, ...]:
-        return self.behind(activations, self._sent.beside(index) or None)
+        here = self._problem.receiver.model.device
+        return self.behind(move(activations, here), move(self._sent.beside(index), here) or None)
 
     @torch.no_grad()
     def _mean_sizes(self) -> list[float]:
@@ -120,13 +122,13 @@ class _Errors:
         totals = [0.0] * len(self.behind.cuts)
         for index in torch.arange(self._n).split(256):  # type: ignore[no-untyped-call]
             values = self._counted(self._run(self._native.values[index], index), index)
-            totals = [total + float(h.double().square().sum()) for total, h in zip(totals, values, strict=True)]
+            totals = [total + float(in_float64(h).square().sum()) for total, h in zip(totals, values, strict=True)]
         return [total / self._n or 1.0 for total in totals]
 
     def _counted(self, values: Sequence[Tensor], index: Tensor) -> list[Tensor]:
         """The values without tokens that are padding."""
         if self._mask is None:
             return list(values)
-        mask, cuts = self._mask[index], self.behind.cuts
+        mask, cuts = move(self._mask[index], values[0].device), self.behind.cuts
         masks = [counting(h, cut.layout, mask, repr(cut.name)) for h, cut in zip(values, cuts, strict=True)]
         return [h if mask is None else h[mask] for h, mask in zip(values, masks, strict=True)]

@@ -11,6 +11,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from seamripper._devices import in_float64, move, to_memory, widen
 from seamripper.activations.collect import activations_of
 from seamripper.errors import MatchError
 from seamripper.matching.base import Findings, Matching, Problem
@@ -56,7 +57,9 @@ class EmbeddingMapping(Matching):
         others = self._batches(len(fit), self.training.epochs, problem.seed + _APART)
 
         def loss_between(index: Tensor, other: Tensor) -> Tensor:
-            return assigned_distance(carry(index), own.values[other], squared=self.squared)
+            sent_here = widen(carry(index))
+            native = widen(move(own.values[other], sent_here.device))
+            return assigned_distance(sent_here, native, squared=self.squared)
 
         def loss_now() -> float:
             # Over the batches of one epoch, the same before and after; the mean, to stand beside the loss of a step.
@@ -86,9 +89,9 @@ def assigned_distance(sent: Tensor, own: Tensor, *, squared: bool = True) -> Ten
     """
     sent, own = sent.flatten(1), own.flatten(1)
     with torch.no_grad():
-        cost = torch.cdist(sent.double(), own.double())
+        cost = to_memory(torch.cdist(in_float64(sent), in_float64(own)))
         cost = cost.square() if squared else cost
     # Where a cost is not finite there is no cheapest pairing, and with any pairing the loss shows that.
     pairs = linear_sum_assignment(cost.numpy())[1] if bool(torch.isfinite(cost).all()) else range(len(own))
-    apart = sent - own[torch.as_tensor(pairs)]
+    apart = sent - own[move(torch.as_tensor(pairs), own.device)]
     return apart.square().sum() if squared else torch.linalg.vector_norm(apart, dim=1).sum()

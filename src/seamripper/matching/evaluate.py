@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory, widen
 from seamripper._doors import require, require_function, require_whole
 from seamripper._frames import Row
 from seamripper._notebook import short
@@ -238,7 +239,7 @@ def stitched_answers(
         for step, (given, inputs) in enumerate(views.batches(batch), 1):
             answers = match.answer(inputs, given)
             require_finite(answers, "the end of the stitched network", samples.ids[(step - 1) * batch :])
-            parts.append(keep(answers))
+            parts.append(widen(to_memory(keep(answers))))
             watch(Progress("scoring", step, batches_in(len(samples), batch)))
     return torch.cat(parts)
 
@@ -269,7 +270,7 @@ def answers_of_many(
                     # A tail that works in place must not change what the next one is given.
                     passing = x if len(numbers) == 1 else x.clone()
                     answer = _answer_from(networks[number], passing, inputs, given)
-                    parts[number].append(answer if keep is None else keep(answer, inputs))
+                    parts[number].append(widen(to_memory(answer if keep is None else keep(answer, inputs))))
     answers = [torch.cat(part) for part in parts]
     for each in answers:
         require_finite(each, "the end of a network", samples.ids)
@@ -307,7 +308,7 @@ def answers_of(
         for step, (inputs, _) in enumerate(view.batches(batch)):
             answers = half.answer(inputs)
             require_finite(answers, "the end of the receiver", samples.ids[step * batch :])
-            parts.append(keep(answers))
+            parts.append(widen(to_memory(keep(answers))))
     return torch.cat(parts)
 
 

@@ -80,8 +80,9 @@ class Match(Tabular):
         `sender_inputs` are what the sender is shown, if that is not what the receiver is shown. Both networks are
         sealed meanwhile.
         """
+        given = self.sender.model.receive(inputs if sender_inputs is None else sender_inputs)
         with seal(self.models):
-            return self.answer(inputs, sender_inputs)
+            return self.answer(self.receiver.model.receive(inputs), given)
 
     @property
     def diverged(self) -> bool:
@@ -331,14 +332,10 @@ def _describe(half: Split) -> str:
 
 
 def build_layer(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
-    """The layer, in the precision of the two networks that it joins."""
+    """The layer, where the receiver computes and for activations as the receiver has them."""
     with torch.no_grad():
-        theirs, own = (half.head(half.example).dtype for half in (sender, receiver))
-    if theirs != own:
-        raise MatchError(
-            f"The sender computes in {theirs} and the receiver in {own}. Convert both to the same type: model.float()."
-        )
-    return stitch.build(sender.cut, receiver.cut).to(theirs)
+        native = receiver.head(receiver.example)
+    return stitch.build(sender.cut, receiver.cut).live_with(native.device, native.dtype)
 
 
 def _hold_out(fit: Paired, held_out: Paired | None, matching: Matching, seed: int) -> tuple[Paired, Paired | None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from seamripper._devices import MAIN_MEMORY, in_float64, move
 from seamripper.stitches import to_rows
 from seamripper.stitches.grids import adjoint, resized_and_back, shares
 
@@ -26,38 +27,44 @@ class Moments:
 
     p: int
     q: int
+    device: torch.device = MAIN_MEMORY
+    """Where the sums are: a device that has float64."""
 
     def __post_init__(self) -> None:
         self.n = 0
         self.grain = 0.0
-        self.mean_x = torch.zeros(self.p, dtype=torch.float64)
-        self.mean_y = torch.zeros(self.q, dtype=torch.float64)
-        self.sxx = torch.zeros(self.p, self.p, dtype=torch.float64)
-        self.sxy = torch.zeros(self.p, self.q, dtype=torch.float64)
+        self.mean_x, self.mean_y = self._zeros(self.p), self._zeros(self.q)
+        self.sxx, self.sxy = self._zeros(self.p, self.p), self._zeros(self.p, self.q)
         self.syy = 0.0
 
-    def add(self, x: Tensor, y: Tensor) -> None:
-        """Add paired rows."""
-        new = Moments(self.p, self.q)
-        new.grain = torch.finfo(x.dtype).eps
-        x, y = x.double(), y.double()
+    def _zeros(self, *shape: int) -> Tensor:
+        return torch.zeros(shape, dtype=torch.float64, device=self.device)
+
+    def _here(self, tensor: Tensor) -> Tensor:
+        return move(in_float64(tensor), self.device)
+
+    def add(self, x: Tensor, y: Tensor, *, grain: float | None = None) -> None:
+        """Add paired rows; `grain` is the rounding of x where it is coarser than its type's."""
+        new = Moments(self.p, self.q, self.device)
+        new.grain = torch.finfo(x.dtype).eps if grain is None else grain
+        x, y = self._here(x), self._here(y)
         new.n, new.mean_x, new.mean_y = len(x), x.mean(0), y.mean(0)
         x, y = x - new.mean_x, y - new.mean_y
         new.sxx, new.sxy, new.syy = x.T @ x, x.T @ y, float((y * y).sum())
         self.merge(new)
 
-    def add_enlarged(self, maps: Tensor, targets: Tensor) -> None:
+    def add_enlarged(self, maps: Tensor, targets: Tensor, *, grain: float | None = None) -> None:
         """Add the rows of `targets` (n, q, H, W) with those of `maps` (n, p, h, w) resized to their larger grid.
 
         The large map is never made: ⟨R X, R X⟩ = ⟨X, RᵀR X⟩ and ⟨R X, Y⟩ = ⟨X, RᵀY⟩. Resizing leaves constants as they
         are, so the means are subtracted first, as in `add`.
         """
-        new = Moments(self.p, self.q)
-        new.grain = torch.finfo(maps.dtype).eps
-        x, y = maps.double(), targets.double()
+        new = Moments(self.p, self.q, self.device)
+        new.grain = torch.finfo(maps.dtype).eps if grain is None else grain
+        x, y = self._here(maps), self._here(targets)
         home, grid = (x.shape[2], x.shape[3]), (y.shape[2], y.shape[3])
         new.n = y[:, 0].numel()
-        new.mean_x = torch.einsum("nchw,hw->c", x, shares(home, grid)) / new.n
+        new.mean_x = torch.einsum("nchw,hw->c", x, move(shares(home, grid), self.device)) / new.n
         new.mean_y = y.mean((0, 2, 3))
         x, y = x - new.mean_x[:, None, None], y - new.mean_y[:, None, None]
         new.syy = float((y * y).sum())
@@ -93,7 +100,7 @@ class Moments:
 
     def about_zero(self) -> Moments:
         """The same rows as if their means were zero: second moments about the origin, for maps without a bias."""
-        raw = Moments(self.p, self.q)
+        raw = Moments(self.p, self.q, self.device)
         raw.n, raw.grain = self.n, self.grain
         raw.sxx = self.sxx + self.n * torch.outer(self.mean_x, self.mean_x)
         raw.sxy = self.sxy + self.n * torch.outer(self.mean_x, self.mean_y)
@@ -102,7 +109,7 @@ class Moments:
 
     def error(self, weight: Tensor, bias: Tensor) -> float:
         """‖Y − XWᵀ − b‖² of any map on these rows."""
-        w, b = weight.double(), bias.double()
+        w, b = self._here(weight), self._here(bias)
         offset = self.mean_y - w @ self.mean_x - b
         error = self.syy - 2 * float((w.T * self.sxy).sum()) + float(((w @ self.sxx) * w).sum())
         # Rounding can leave a tiny negative number where the fit is exact.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from seamripper._devices import move
 from seamripper.activations.sampling import counting
 from seamripper.cut.place import Cut
 from seamripper.data.padding import tokens_that_count, trim_pair
@@ -58,7 +59,7 @@ def tokens_carried(sender: Cut, receiver: Cut, x: Tensor, inputs: tuple[Inputs, 
             f"sender has other positions ({tuple(x.shape[1:])} per sample), so token i of one is not joined to token i "
             "of the other. Show both the same tokens, or choose cuts behind the pooling."
         )
-    return own if theirs is None else theirs & own
+    return own if theirs is None else move(theirs, own.device) & own
 
 
 def mask_for(layer: Layer, sender: Cut, receiver: Cut, x: Tensor, inputs: tuple[Inputs, Inputs]) -> Tensor | None:

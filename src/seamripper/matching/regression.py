@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from seamripper._devices import in_float64, move, widen
 from seamripper.activations.collect import activations_of
 from seamripper.data.paired import Paired
 from seamripper.matching.base import Findings, Matching, Problem
@@ -61,12 +62,17 @@ def _residual(problem: Problem, pair: Paired, batch: int = 256) -> float:
         for given, inputs in pair.batches(batch):
             x, y = problem.sender.head(given), problem.receiver.head(inputs)
             stitched, native = _pair_compared(problem, x, y, tokens_compared(problem, x, y, (given, inputs)))
-            error += float((stitched.double() - native.double()).square().sum())
-            norm += float(native.double().square().sum())
+            stitched, native = in_float64(stitched), in_float64(native)
+            error += float((stitched - native).square().sum())
+            norm += float(native.square().sum())
     return error / norm if norm else float("nan")
 
 
 def _pair_compared(problem: Problem, x: Tensor, y: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """What the layer makes of x, and y: all of it, or the tokens that count."""
     stitched = problem.layer.carry(x, mask)
-    return (stitched, y) if mask is None or problem.receiver.cut.layout == "nd" else (stitched[mask], y[mask])
+    stitched, y = widen(stitched), widen(move(y, stitched.device))
+    if mask is None or problem.receiver.cut.layout == "nd":
+        return stitched, y
+    mask = move(mask, y.device)
+    return stitched[mask], y[mask]

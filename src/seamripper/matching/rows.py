@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from seamripper._devices import in_float64, move, to_memory, widen
 from seamripper.estimate import Ends, Estimate, jackknife, over_seeds, paired_estimate, proportion
 from seamripper.models.targets import UNASKED, rows_asked
 
@@ -50,9 +51,12 @@ class Rows:
         sample = None
         if right.dim() == 2:
             sample = first + torch.arange(len(right))[:, None].expand_as(right)[right != UNASKED]
+        # Counted where the answers are, which may be many numbers; the rows are few, and kept in main memory.
+        answers, receiver = widen(answers), widen(move(receiver, answers.device))
+        right, labels = move(right, answers.device), move(labels, answers.device)
         (ours, targets), (theirs, own) = rows_asked(answers, right), rows_asked(receiver, labels)
         alike, many = ours.shape == theirs.shape, ours.shape[1] > 5
-        return cls(
+        columns = (
             ours.argmax(1),
             theirs.argmax(1),
             targets,
@@ -61,9 +65,10 @@ class Rows:
             (ours.topk(5).indices == targets[:, None]).any(1) if many else None,
             _divergence(ours, theirs) if alike else None,
             _overlap(ours, theirs) if alike and many else None,
-            None if sample is None else F.cross_entropy(ours.double(), targets, reduction="none"),
-            None if sample is None else F.cross_entropy(theirs.double(), own, reduction="none"),
+            None if sample is None else _cross_entropy(ours, targets),
+            None if sample is None else _cross_entropy(theirs, own),
         )
+        return cls(*(None if column is None else to_memory(column) for column in columns))  # type: ignore[arg-type]
 
     @classmethod
     def join(cls, parts: Iterable[Rows]) -> Rows:
@@ -152,13 +157,18 @@ def exponential(estimate: Estimate | None) -> Estimate | None:
     return replace(estimate, value=value, low=low, high=high)
 
 
+def _cross_entropy(answers: Tensor, targets: Tensor) -> Tensor:
+    exact = in_float64(answers)
+    return F.cross_entropy(exact, move(targets, exact.device), reduction="none")
+
+
 def _divergence(answers: Tensor, receiver: Tensor) -> Tensor:
     """KL(receiver ‖ network) of each row, in nats."""
-    ours, theirs = (scores.double().log_softmax(1) for scores in (answers, receiver))
+    ours, theirs = (in_float64(scores).log_softmax(1) for scores in (answers, receiver))
     return (theirs.exp() * (theirs - ours)).sum(1).clamp(min=0)
 
 
 def _overlap(answers: Tensor, receiver: Tensor) -> Tensor:
     """The share of five classes that are among the first five of both, of each row."""
     ours, theirs = (scores.topk(5).indices for scores in (answers, receiver))
-    return (ours[:, :, None] == theirs[:, None]).any(2).double().mean(1)
+    return in_float64((ours[:, :, None] == theirs[:, None]).any(2)).mean(1)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from seamripper._devices import move, wide, widen
 from seamripper.activations.activations import Activations
 from seamripper.activations.collect import activations_of, require_finite
 from seamripper.cut.fast import TOLERANCE, Fast, fast, gap, plain
@@ -113,7 +114,7 @@ class Task(Matching):
         loss_fn = self._loss_fn(labels)
 
         def losses_of(index: Tensor, which: Sequence[int]) -> list[Tensor]:
-            return [loss_fn(answer, labels[index]) for answer in answers(index, which)]
+            return [loss_fn(widen(answer), move(labels[index], answer.device)) for answer in answers(index, which)]
 
         figures = [
             {"tail": ", ".join((str(tail), *step)), "activations": f"computed once, {_WHERE[start.sent.kept]}"}
@@ -134,7 +135,8 @@ class Task(Matching):
             require_finite(sent, sender.cut.name, samples.ids[index])
             mask = mask_for(problem.layer, sender.cut, receiver.cut, sent, (given, inputs))
             stitched = problem.layer.carry(sent, mask)
-            return loss_fn(receiver.tail(stitched, receiver.beside(inputs)), labels[index])
+            answer = receiver.tail(stitched, receiver.beside(inputs))
+            return loss_fn(widen(answer), move(labels[index], answer.device))
 
         why = "BN statistics adapt" if problem.freeze == "weights" else "inputs are augmented"
         figures = {"tail": "plain", "activations": f"computed at each step ({why})"}
@@ -293,8 +295,10 @@ def answers_together(
         known = {k: shortcut[0](index) for k in which if (shortcut := shortcuts[k]) is not None}
         carried = {k: carry(index) for k in which if (carry := carriers[k]) is not None}
         if carried:
-            beside = {name: torch.cat([value] * len(carried)) for name, value in context(index).items()}
             rows = torch.cat(list(carried.values())) if len(carried) > 1 else next(iter(carried.values()))
+            beside = move(
+                {name: torch.cat([value] * len(carried)) for name, value in context(index).items()}, rows.device
+            )
             known |= zip(carried, tail.tail(rows, beside or None).split(len(index)), strict=True)
         return [known[k] for k in which]
 
@@ -329,19 +333,19 @@ def _shortcut(start: Start, tail: Fast, *, batch: int) -> tuple[Callable[[Tensor
     if not (tail.pools_first and isinstance(layer, LinearLayer) and layer.pointwise):
         return None
     # One map at every position commutes with the average that the tail begins with: average first, once.
-    pooled = start.sent.values.mean((2, 3), keepdim=True)
+    sent = start.sent.values
+    pooled = sent.mean((2, 3), keepdim=True, dtype=wide(sent.dtype))
     readout = tail.readout
     if readout is None or readout.out_features > batch or not isinstance(layer, PositionwiseLayer):
-        return lambda i: tail.tail(layer(pooled[i])), ("averages kept",)
+        return lambda i: tail.tail(layer.carry(pooled[i], None)), ("averages kept",)
     vectors, linear = pooled.flatten(1), layer.linear
+    back, offset = widen(readout.weight), None if readout.bias is None else widen(readout.bias)
 
     def answers(index: Tensor) -> Tensor:
         # V (W x + b) + c as (V W) x + (V b + c): cheaper while there are fewer classes than samples in a batch.
-        weight = readout.weight @ linear.weight
-        added: Tensor | None = readout.bias
-        if linear.bias is not None:
-            added = F.linear(linear.bias, readout.weight, readout.bias)
-        return F.linear(vectors[index], weight, added)
+        weight = back @ linear.weight
+        added = offset if linear.bias is None else F.linear(linear.bias, back, offset)
+        return F.linear(layer.receive(vectors[index]), weight, added)
 
     return answers, ("averages kept", "stitch and tail multiplied")
 
@@ -356,15 +360,17 @@ def flip_crop(images: Tensor, *, padding: int = 4, generator: torch.Generator) -
     tensor([2., 1., 0.])
     """
     n, c, h, w = images.shape
-    flips = torch.rand(n, generator=generator) < 0.5
+    here = images.device
+    # Drawn in main memory, so that every device flips and crops alike.
+    flips = move(torch.rand(n, generator=generator) < 0.5, here)
     images = torch.where(flips[:, None, None, None], images.flip(3), images)
     padded = F.pad(images, [padding] * 4)
-    corner = torch.randint(0, 2 * padding + 1, (n, 2), generator=generator)
-    rows = corner[:, :1] + torch.arange(h)
-    columns = corner[:, 1:] + torch.arange(w)
+    corner = move(torch.randint(0, 2 * padding + 1, (n, 2), generator=generator), here)
+    rows = corner[:, :1] + torch.arange(h, device=here)
+    columns = corner[:, 1:] + torch.arange(w, device=here)
     return padded[
-        torch.arange(n)[:, None, None, None],
-        torch.arange(c)[None, :, None, None],
+        torch.arange(n, device=here)[:, None, None, None],
+        torch.arange(c, device=here)[None, :, None, None],
         rows[:, None, :, None],
         columns[:, None, None, :],
     ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper._doors import require
 from seamripper.errors import MeasureError
 from seamripper.matching.moments import Moments
@@ -97,8 +98,9 @@ class Side:
             bad = int((~torch.isfinite(rows)).any(1).nonzero()[0])
             raise MeasureError(f"{name} holds NaN or Inf, first in row {bad}.")
         grain = grain_of([rows]) if grain is None else grain
-        dealt = torch.arange(len(rows), device=rows.device) % FOLDS if fold_of is None else fold_of
-        return cls(grain, rows=rows.double(), fold_of=dealt)
+        dealt = torch.arange(len(rows)) % FOLDS if fold_of is None else to_memory(fold_of)
+        # In main memory, wherever the rows are from, so that no measure has to think of devices.
+        return cls(grain, rows=to_memory(rows).double(), fold_of=dealt)
 
     @once
     def n(self) -> int:

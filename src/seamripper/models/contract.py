@@ -103,8 +103,18 @@ def nearest_interpolation(word: str) -> Interpolation:
     return {"nearest": "nearest", "bilinear": "bilinear"}.get(word, "bicubic")  # type: ignore[return-value]
 
 
-def view_for(wants: InputContract | None, samples: Samples, *, who: str, dtype: torch.dtype | None) -> Samples:
-    """The samples as a model wants them (`who` it is, the precision of its weights), or an error that names both."""
+def view_for(
+    wants: InputContract | None,
+    samples: Samples,
+    *,
+    who: str,
+    dtype: torch.dtype | None,
+    device: torch.device | None = None,
+) -> Samples:
+    """The samples as a model wants them or an error that names both.
+
+    `who` is the model, `dtype` the precision of its weights, `device` where it computes.
+    """
     if wants is None and samples.assumed:
         warnings.warn(
             f"{who} does not say how it wants pictures, so it is shown those of {samples.name} as "
@@ -115,9 +125,9 @@ def view_for(wants: InputContract | None, samples: Samples, *, who: str, dtype: 
             stacklevel=3,
         )
     if wants is None or samples.ready:
-        return samples.in_view(dtype)
+        return samples.in_view(dtype, device=device)
     if wants.tokenizer is not None:
-        return _tokens(wants, samples, who)
+        return _tokens(wants, samples, who).in_view(samples.dtype, device=device)
     if not samples.pictures:
         raise DataError(
             f"{who} wants {wants}, but {samples.name} holds {_contents(samples)}. If they are pictures, give the "
@@ -131,7 +141,7 @@ def view_for(wants: InputContract | None, samples: Samples, *, who: str, dtype: 
             f"{samples.shape[0]}. Choose data with as many."
         )
     mean, std = wants.normalisation
-    return samples.in_view(dtype, mean=mean, std=std, size=wants.size, interpolation=wants.interpolation)
+    return samples.in_view(dtype, mean=mean, std=std, size=wants.size, interpolation=wants.interpolation, device=device)
 
 
 def _tokens(wants: InputContract, samples: Samples, who: str) -> Samples:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+import torch
+
+from seamripper._devices import as_device, as_dtype
 from seamripper._doors import require, require_path, require_whole
 from seamripper.errors import ModelError
 from seamripper.models.model import Model
@@ -19,6 +22,8 @@ def load(
     *,
     weights: str | os.PathLike[str] | None = None,
     input: tuple[int, ...] | str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
 ) -> Model:
     """The model that `spec` names, in eval mode.
 
@@ -34,8 +39,10 @@ def load(
 
     In every spec but a checkpoint's, `input=3x32x32` gives the shape of one input. Where models have no weights of
     their own, `weights=FILE` loads a state dict, and an untrained model is drawn from `seed=N` (default 0). `weights`
-    and `input` can also be given as arguments. Nothing in a file of weights is ever run. PyTorch's global generator is
-    left as it was.
+    and `input` can also be given as arguments. `device` is where the model computes from then on (`cpu`, `cuda`,
+    `cuda:1`, `mps`, or the best that there is, `auto`), `dtype` the precision of its weights (`float64`, `float32`,
+    `bfloat16`, `float16`); without them the model stays as its source gives it, most often float32 on the CPU. Nothing
+    in a file of weights is ever run. PyTorch's global generator is left as it was.
 
     >>> model = load("zoo:lenet?channels=1")
     >>> model.input, model.classes
@@ -45,7 +52,8 @@ def load(
     """
     advice = "A model is given by name: load('zoo:resnet18')."
     require(spec, (str, os.PathLike), "spec", error=ModelError, advice=advice)
-    spec = os.fspath(spec)
+    spec, place = os.fspath(spec), None if device is None else as_device(device)
+    precision = None if dtype is None else as_dtype(dtype)
     given = _shape(input)
     source = source_of(spec)
     for name, argument in (("weights", weights), ("input", given)):
@@ -61,6 +69,8 @@ def load(
         load_weights(model.module, read_weights(source.weights), origin=source.weights)
     check_finite(model.module, origin=spec)
     model.module.eval()
+    if place is not None or precision is not None:
+        model.module.to(place, precision)
     return model if shape is None else _for_input(model, shape)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import MAIN_MEMORY, device_of, dtype_of, move
 from seamripper._doors import require, require_whole
 from seamripper._fingerprint import model_fingerprint
 from seamripper._notebook import short
@@ -56,9 +57,9 @@ class Model:
 
     def present(self, samples: Samples) -> Samples:
         """The samples as this model wants them; if they cannot be converted, the error names both sides."""
-        weights = next((p for p in self.module.parameters() if p.is_floating_point()), None)
-        dtype = None if weights is None or weights.dtype == torch.float32 else weights.dtype
-        shown = view_for(self.wants, samples, who=self.source, dtype=dtype)
+        dtype = None if self.dtype == torch.float32 else self.dtype
+        device = None if self.device == MAIN_MEMORY else self.device
+        shown = view_for(self.wants, samples, who=self.source, dtype=dtype, device=device)
         ids = None if isinstance(shown.inputs, Tensor) else shown.inputs.get("input_ids")
         vocabulary = _vocabulary(self.module)
         if ids is not None and vocabulary is not None and not 0 <= int(ids.min()) <= int(ids.max()) < vocabulary:
@@ -67,6 +68,23 @@ class Model:
                 f"{int(ids.min())} to {int(ids.max())}. Tokenize the text as this model wants it."
             )
         return shown
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes: the device of its weights."""
+        return device_of(self.module)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision that the model computes in: that of its weights, or float32 if it has none."""
+        return dtype_of(self.module)
+
+    def receive(self, inputs: Inputs) -> Inputs:
+        """Inputs on the model's device, floats in its precision if that is not float32."""
+        if isinstance(inputs, Tensor):
+            cast = inputs.is_floating_point() and self.dtype != torch.float32
+            return move(inputs.to(self.dtype) if cast else inputs, self.device)
+        return {name: move(value, self.device) for name, value in inputs.items()}
 
     @property
     def fingerprint(self) -> str:
@@ -94,11 +112,9 @@ class Model:
         for size in shape:
             require_whole(size, "every size in input", least=1, error=ModelError)
         generator = torch.Generator().manual_seed(0)
-        reference = next((p for p in self.module.parameters() if p.is_floating_point()), torch.empty(0))
         if vocabulary is None:
-            numbers = torch.randn(n, *shape, generator=generator)
-            return numbers.to(device=reference.device, dtype=reference.dtype)
-        tokens = torch.randint(vocabulary, (n, *shape), generator=generator).to(reference.device)
+            return move(torch.randn(n, *shape, generator=generator).to(self.dtype), self.device)
+        tokens = move(torch.randint(vocabulary, (n, *shape), generator=generator), self.device)
         return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, Self, get_args
 
+import torch
 from torch import Tensor, nn
 
+from seamripper._devices import move, wide
 from seamripper.cut.place import Cut, Layout
 from seamripper.errors import StitchError
 from seamripper.registry import Choice, Registry
@@ -32,15 +34,35 @@ class Layer(nn.Module, abc.ABC):
     """
 
     with_padding: WithPadding = "refused"
+    device: torch.device | None = None
+    """Where it computes; None where nobody has said, and it then takes activations as they come."""
+    gives: torch.dtype | None = None
+    """The precision of what it gives out: the receiver's."""
+
+    def live_with(self, device: torch.device, dtype: torch.dtype) -> Self:
+        """The layer on the receiver's device, giving out the receiver's precision; in float32 itself, or float64."""
+        self.device, self.gives = device, dtype
+        return self.to(device, wide(dtype))
+
+    def receive(self, x: Tensor) -> Tensor:
+        """The sender's activations on the layer's device, in the layer's precision."""
+        return x if self.device is None or self.gives is None else move(x, self.device).to(wide(self.gives))
 
     @abc.abstractmethod
     def forward(self, x: Tensor) -> Tensor:
         """Activations of the sender's cut → activations for the receiver's cut."""
 
     def carry(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """What the layer makes of x, where the mask (n, tokens), if any, says which of the sender's tokens count."""
-        out: Tensor = self(x) if mask is None or self.with_padding != "masked" else self(x, mask)
-        return out
+        """What the layer makes of x, where the mask (n, tokens), if any, says which of the sender's tokens count.
+
+        The sender may be on another device and in another precision; what comes out is as the receiver takes it.
+        """
+        x = self.receive(x)
+        if mask is None or self.with_padding != "masked":
+            out: Tensor = self(x)
+        else:
+            out = self(x, move(mask, x.device))
+        return out if self.gives is None else out.to(self.gives)
 
 
 class LinearLayer(Layer):
@@ -76,8 +98,11 @@ class LinearLayer(Layer):
 
     def rows_and_targets(self, x: Tensor, y: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """The rows of x and the targets of y, without those of tokens that do not count by the mask (n, tokens)."""
+        x = self.receive(x)
+        y = move(y, x.device)
         if mask is None:
             return self.rows(x), self.targets(y)
+        mask = move(mask, x.device)
         if self.with_padding == "masked":
             return self.rows(x, mask), self.targets(y)  # type: ignore[call-arg]
         counted = mask.flatten()

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from seamripper._devices import in_float64, move
+
 Grid = tuple[int, int]
 
 _NARROW = 8
@@ -51,7 +53,7 @@ def _all(what: str, maps: Tensor, grids: tuple[Grid, ...]) -> list[Tensor]:
     """Y · X · Wᵀ on every map X (…, h, w), for the Y and W of each grid."""
     if not grids:
         return []
-    across, downs = _factors(what, (maps.shape[-2], maps.shape[-1]), grids, maps.dtype)
+    across, downs = _factors(what, (maps.shape[-2], maps.shape[-1]), grids, maps.dtype, maps.device)
     # Along the contiguous axis first, for all at once: one plain product of all rows of all maps.
     rows = maps.contiguous() @ across
     parts = torch.split(rows, [wide for _, wide, _ in downs], dim=-1)
@@ -65,7 +67,7 @@ def _all(what: str, maps: Tensor, grids: tuple[Grid, ...]) -> list[Tensor]:
 
 @functools.lru_cache(maxsize=64)
 def _factors(
-    what: str, home: Grid, grids: tuple[Grid, ...], dtype: torch.dtype
+    what: str, home: Grid, grids: tuple[Grid, ...], dtype: torch.dtype, device: torch.device
 ) -> tuple[Tensor, list[tuple[Tensor, int, int]]]:
     """Wᵀ of all grids side by side; and for each its Y (if narrow, Yᵀ ⊗ 1 for the whole map), width and height."""
     sides = [(_line(what, home[0], grid[0]), _line(what, home[1], grid[1])) for grid in grids]
@@ -73,8 +75,8 @@ def _factors(
     for high, wide in sides:
         narrow = len(wide) <= _NARROW
         down = torch.kron(high.T.contiguous(), torch.eye(len(wide), dtype=high.dtype)) if narrow else high
-        downs.append((down.to(dtype).contiguous(), len(wide), len(high)))
-    return torch.cat([wide for _, wide in sides]).T.to(dtype).contiguous(), downs
+        downs.append((move(down.to(dtype).contiguous(), device), len(wide), len(high)))
+    return move(torch.cat([wide for _, wide in sides]).T.to(dtype).contiguous(), device), downs
 
 
 def _line(what: str, home: int, other: int) -> Tensor:
@@ -95,15 +97,15 @@ def at(maps: Tensor, grid: Grid, places: Tensor) -> Tensor:
 
     `places` numbers the positions of `grid` row by row, one for each sample.
     """
-    n, y, x = torch.arange(len(maps)), places // grid[1], places % grid[1]
+    n, y, x = torch.arange(len(maps), device=maps.device), places // grid[1], places % grid[1]
     if maps.shape[-2:] == grid:
-        return maps[n, :, y, x]
+        return maps[n, :, move(y, maps.device), move(x, maps.device)]
     (rows, a), (columns, b) = _taps(maps.shape[-2], grid[0]), _taps(maps.shape[-1], grid[1])
     # The four neighbours (two by two) of every place, in one look-up.
     at_y, at_x = rows[y][:, :, None].expand(-1, 2, 2), columns[x][:, None].expand(-1, 2, 2)
     shares = (a[y][:, :, None] * b[x][:, None]).flatten(1)
-    corners = maps[n[:, None], :, at_y.flatten(1), at_x.flatten(1)]
-    return torch.einsum("ntc,nt->nc", corners.double(), shares)
+    corners = in_float64(maps[n[:, None], :, move(at_y.flatten(1), maps.device), move(at_x.flatten(1), maps.device)])
+    return torch.einsum("ntc,nt->nc", corners, move(shares, corners.device))
 
 
 @functools.lru_cache(maxsize=256)

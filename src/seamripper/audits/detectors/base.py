@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper.activations.collect import require_finite
 from seamripper.audits.detectors.scores import Scores
 from seamripper.controls import Outcome
@@ -97,7 +98,7 @@ class StitchedReader:
         view = self.receiver.model.present(samples)
         with torch.no_grad():
             batches = (inputs for inputs, _ in view.batches(BATCH))
-            rows = [self.detector.features(self.receiver.head(inputs), self._mask(inputs)) for inputs in batches]
+            rows = [self._features(self.receiver.head(inputs), inputs) for inputs in batches]
         return torch.cat(rows)
 
     def read(self, outcomes: Sequence[Outcome], *, native: bool = False) -> list[DetectorReading]:
@@ -117,10 +118,11 @@ class StitchedReader:
             for given, inputs in views_of(test, match.sender, match.receiver).batches(BATCH):
                 stitched = match.activations(inputs, given)
                 require_finite(stitched, match.receiver.cut.name, test.ids[done:])
-                rows.append(self.detector.features(stitched, self._mask(inputs)))
+                rows.append(self._features(stitched, inputs))
                 done += len(stitched)
         return self.detector.scores(self.native, torch.cat(rows))
 
-    def _mask(self, inputs: Inputs) -> Tensor | None:
-        """Which tokens at the receiver's cut count; None for a vector, or if all do."""
-        return None if self.receiver.cut.layout == "nd" else tokens_that_count(inputs)
+    def _features(self, activations: Tensor, inputs: Inputs) -> Tensor:
+        """What the detector keeps of activations at the receiver's cut; it computes in main memory."""
+        mask = None if self.receiver.cut.layout == "nd" else tokens_that_count(to_memory(inputs))
+        return self.detector.features(to_memory(activations), mask)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from seamripper._devices import wide, widen
 from seamripper._progress import Watcher, nobody
 from seamripper.activations import Activations, collect
 from seamripper.audits.detectors.base import BATCH, Detector, DistributionOptions
@@ -68,7 +69,7 @@ class EnergyDetector(Detector):
             _require_no_padding(activations.mask)
         sizes: dict[str, Any] = {"classes": samples.classes, "width": options.width, "side": options.side}
         network = detector_network(native.values, receiver.cut, **sizes, seed=options.seed)
-        self.network = network.to(native.values.dtype)
+        self.network = network.to(wide(native.values.dtype))
         try:
             self._train(native, strange, watch)
         except DivergedError as e:
@@ -101,7 +102,7 @@ class EnergyDetector(Detector):
     def features(self, activations: Tensor, mask: Tensor | None = None) -> Tensor:
         """The energy of each sample."""
         _require_no_padding(mask)
-        return energy(self.network(activations)).double()
+        return energy(self.network(widen(activations))).double()
 
     def scores(self, native: Tensor, stitched: Tensor) -> dict[str, Scores]:
         """The energies."""
@@ -125,11 +126,12 @@ class EnergyDetector(Detector):
         draws = torch.Generator().manual_seed(options.seed)
 
         def classify(index: Tensor) -> Tensor:
-            return F.cross_entropy(network(native.values[index]), native.labels[index])
+            return F.cross_entropy(network(widen(native.values[index])), native.labels[index])
 
         def separate(index: Tensor) -> Tensor:
             # One batch of both, so that batch norms see both.
-            logits = network(torch.cat([native.values[index], self._outliers(len(index), native, strange, draws)]))
+            both = torch.cat([native.values[index], self._outliers(len(index), native, strange, draws)])
+            logits = network(widen(both))
             return energy_loss(
                 logits[: len(index)], native.labels[index], logits[len(index) :], m_in=options.m_in, m_out=options.m_out
             )

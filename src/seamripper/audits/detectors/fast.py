@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper._progress import Watcher, nobody
 from seamripper._words import need
 from seamripper.activations.sampling import counting, mean_token
@@ -44,8 +45,8 @@ class FastDetector(Detector):
         view = receiver.model.present(samples)
         with torch.no_grad():
             batches = (inputs for inputs, _ in view.batches(BATCH))
-            rows = torch.cat([self.features(receiver.head(inputs), tokens_that_count(inputs)) for inputs in batches])
-        self.reference = Reference.of(rows, samples.labels)
+            rows = [self.features(to_memory(receiver.head(x)), tokens_that_count(to_memory(x))) for x in batches]
+        self.reference = Reference.of(torch.cat(rows), samples.labels)
 
     @property
     def about(self) -> Mapping[str, Any]:

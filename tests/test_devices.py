@@ -1,0 +1,248 @@
+"""Any device: every public path on a pretended GPU, with no stray tensor and no hidden transfer."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+import pretend_device
+import seamripper as sr
+from pretend_device import HiddenTransferError, OnDevice, Pretend, StrayTensorError
+from seamripper import _devices
+from seamripper.comparing import diff
+from seamripper.mapping import map_embeddings
+from seamripper.matching import matchings
+from seamripper.measures import measures
+
+N = 80
+KINDS = ["cuda", "mps"]
+
+
+@contextlib.contextmanager
+def pretend(kind: str) -> Iterator[torch.device]:
+    """A pretended device; whatever was refused within, even if somebody caught it, fails the test."""
+    with Pretend(kind):
+        yield torch.device("cuda", 0) if kind == "cuda" else torch.device("mps")
+    refused = list(pretend_device.violations)
+    pretend_device.violations.clear()
+    assert not refused, refused[0]
+
+
+@pytest.fixture(params=KINDS)
+def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
+    with pretend(request.param) as place:
+        yield place
+
+
+@pytest.fixture
+def cuda() -> Iterator[torch.device]:
+    with pretend("cuda") as place:
+        yield place
+
+
+def network(seed: int, width: int = 6) -> nn.Module:
+    """Two maps of different size, a pooling, two linear layers."""
+    generator = torch.Generator().manual_seed(seed)
+    net = nn.Sequential(
+        nn.Conv2d(3, width, 3, padding=1),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
+        nn.Conv2d(width, width, 3, stride=2, padding=1),
+        nn.ReLU(inplace=True),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(width, 5),
+    )
+    for parameter in net.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator) * 0.4
+    return net.eval()
+
+
+def pictures(n: int = N, *, first: int = 0) -> sr.Samples:
+    """Noise on a background of some colour, as bytes, with a normalisation of its own for each channel."""
+    generator = torch.Generator().manual_seed(1 + first)
+    background = torch.randint(200, (n, 3, 1, 1), generator=generator)
+    pixels = (background + torch.randint(56, (n, 3, 8, 8), generator=generator)).to(torch.uint8)
+    labels = torch.randint(5, (n,), generator=generator)
+    channels = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
+    return sr.Samples("pixels", pixels, labels, torch.arange(first, first + n), 5, *channels)
+
+
+def halves(*devices: torch.device | None) -> list[sr.Split]:
+    """Sender and receiver, cut behind maps of different size, each on its device."""
+    made = []
+    for seed, (cut, device) in enumerate(zip(("2", "4"), devices, strict=True)):
+        net = network(seed, 6 - seed)
+        net = net if device is None else net.to(device)
+        model = sr.Model(net, f"net-{seed}", (3, 8, 8), 5)
+        made.append(sr.split(model, cut))
+    return made
+
+
+WORDS = [
+    "direct",
+    "task?epochs=2&batch=32",
+    "task?epochs=1&batch=32&augment=flip_crop",
+    "regression?epochs=2&batch=32",
+    "downstream?epochs=1&batch=32",
+    "embedding_mapping?epochs=1&batch=32",
+]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_matching_finds_on_the_device_what_it_finds_in_main_memory(word: str, device: torch.device) -> None:
+    fit, test = pictures(), pictures(64, first=1000)
+    stitch = "resize" if not word.startswith("embedding") else "auto"
+    found = {}
+    for where, places in {"memory": (None, None), "device": (device, device)}.items():
+        match = sr.match(*halves(*places), fit, matching=matchings.make(word), stitch=stitch)
+        found[where] = match, sr.evaluate(match, test)
+    (plain, expected), (there, got) = found.values()
+    assert {p.device for p in there.layer.parameters()} == {device}
+    assert got.kl is not None
+    assert expected.kl is not None
+    assert got.kl.value == pytest.approx(expected.kl.value, rel=1e-3)
+    assert got.agreement.value == pytest.approx(expected.agreement.value, abs=1 / 64)
+    for (name, ours), (_, theirs) in zip(
+        there.layer.state_dict().items(), plain.layer.state_dict().items(), strict=True
+    ):
+        torch.testing.assert_close(_devices.to_memory(ours), theirs, rtol=1e-3, atol=1e-4, msg=name)
+
+
+def test_the_pretended_device_refuses_what_a_device_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pretend_device, "violations", [])
+    with Pretend("cuda"):
+        here, there = torch.randn(2, 3), torch.zeros(2, 3, device="cuda")
+        assert isinstance(there, OnDevice)
+        for stray in (lambda: here + there, lambda: there[torch.tensor([0])], lambda: nn.Linear(3, 1)(there)):
+            with pytest.raises(StrayTensorError):
+                stray()
+        for hidden in (there.cpu, lambda: here.to("cuda"), lambda: here.copy_(there), lambda: here.to(there)):
+            with pytest.raises(HiddenTransferError):
+                hidden()
+        with pytest.raises(TypeError, match="numpy"):
+            there.numpy()
+        assert float((there + torch.tensor(1.0)).sum()) == 6.0
+        assert torch.equal(_devices.to_memory(_devices.move(here, there.device)), here)
+    assert len(pretend_device.violations) == 7
+    with Pretend("mps"), pytest.raises(TypeError, match="float64"):
+        torch.zeros(2, device="mps").double()
+
+
+def test_the_pretended_device_finds_a_planted_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `collect` that forgets to bring a batch to the model is found out."""
+    monkeypatch.setattr(pretend_device, "violations", [])
+    monkeypatch.setattr(sr.Samples, "_show", lambda samples, rows: rows)
+    with Pretend("cuda"), pytest.raises(StrayTensorError):
+        sr.collect(halves(torch.device("cuda", 0), None)[0], pictures(8))
+
+
+def test_sender_and_receiver_on_two_devices(cuda: torch.device) -> None:
+    fit, test = pictures(), pictures(64, first=1000)
+    expected = sr.evaluate(sr.match(*halves(None, None), fit, matching="direct"), test)
+    for places in ((cuda, None), (None, cuda), (torch.device("cuda", 1), cuda)):
+        match = sr.match(*halves(*places), fit, matching="direct")
+        assert _devices.device_of(match.layer) == (places[1] or torch.device("cpu"))
+        assert sr.evaluate(match, test).kl.value == pytest.approx(expected.kl.value, rel=1e-3)
+        cuts = {"sender_cuts": ["2", "4"], "receiver_cuts": ["4", "6"]}
+        nets = [
+            net if place is None else net.to(place) for net, place in zip((network(0), network(1)), places, strict=True)
+        ]
+        assert sr.compare(*nets, fit, measures=["linear_cka"], **cuts).matrices
+
+
+def test_cuts_activations_and_a_saved_match(device: torch.device, tmp_path) -> None:
+    net = network(0)
+    there = copy.deepcopy(net).to(device)
+    example = torch.zeros(1, 3, 8, 8)
+    assert sr.cuts(there, example) == sr.cuts(net, example)
+    plain, on_device = (sr.split(sr.Model(m, "net", (3, 8, 8), 5), "4") for m in (net, there))
+    fit = pictures(40)
+    expected, got = sr.collect(plain, fit), sr.collect(on_device, fit)
+    assert got.values.device.type == "cpu"
+    torch.testing.assert_close(got.values, expected.values)
+    match = sr.match(on_device, on_device, fit, matching="direct")
+    match.save(tmp_path / "match.safetensors")
+    again = type(match).load(tmp_path / "match.safetensors", sender=network(0), receiver=network(0))
+    inputs = torch.rand(3, 3, 8, 8)
+    torch.testing.assert_close(again(inputs), _devices.to_memory(match(inputs)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("sampling", ["positions", "pool"])
+def test_compare_gives_the_same_matrices(device: torch.device, sampling: str) -> None:
+    from seamripper.comparing import Rule
+
+    names = [name for name in measures if measures.make(name).claims.needs != "rows"]
+    asked = [*names, "mutual_knn", "rsa", *(["direct_functional"] if sampling == "positions" else [])]
+    rule = Rule(batch=32, folds=3, keep=48, sampling=sampling)
+    results = []
+    for place in (None, device):
+        models = [network(seed) if place is None else network(seed).to(place) for seed in (0, 1)]
+        cuts = ["2", "4", "6"]
+        results.append(sr.compare(*models, pictures(), measures=asked, rule=rule, sender_cuts=cuts, receiver_cuts=cuts))
+    plain, there = results
+    assert plain.matrices.keys() == there.matrices.keys()
+    for name, matrix in plain.matrices.items():
+        for ours, theirs in zip(there.matrices[name].scores, matrix.scores, strict=True):
+            assert [s and s.value for s in ours] == pytest.approx([s and s.value for s in theirs], abs=2e-3), name
+
+
+@pytest.mark.parametrize("name", ["linear_cka", "rsa", "mutual_knn", "permutation_procrustes"])
+def test_measures_score_rows_of_a_device(name: str, device: torch.device) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(60, 4, generator=generator)
+    y = x @ torch.randn(4, 3, generator=generator) + 0.3 * torch.randn(60, 3, generator=generator)
+    expected = sr.score(name, sr.Pair.of(x, y), null=19)
+    got = sr.score(name, sr.Pair.of(_devices.move(x, device), _devices.move(y, device)), null=19)
+    assert got == expected
+
+
+def test_diff(device: torch.device) -> None:
+    base, changed = network(0), network(0)
+    changed[3].weight.data *= 1.1
+    options = {"cuts": ["2", "4"], "null": 0}
+    expected = diff(base, changed, pictures(40), **options)
+    got = diff(base.to(device), changed.to(device), pictures(40), **options)
+    assert [layer.name for layer in got.layers] == [layer.name for layer in expected.layers]
+    for ours, theirs in zip(got.cuts, expected.cuts, strict=True):
+        assert not ours.failed
+        assert ours.cka.value == pytest.approx(theirs.cka.value, abs=1e-5)
+
+
+def labelled(samples: sr.Samples, by: nn.Module) -> sr.Samples:
+    """The samples with a network's own answers as labels, so that it is always right."""
+    with torch.no_grad():
+        return replace(samples, labels=by(samples.batch(slice(None))).argmax(1))
+
+
+@pytest.mark.slow
+def test_audit(cuda: torch.device) -> None:
+    sender, receiver = network(6), network(6)
+    sender[0].weight.data += 0.05 * torch.randn(sender[0].weight.shape, generator=torch.Generator().manual_seed(5))
+    fit, test = (labelled(pictures(n, first=first), receiver) for n, first in ((120, 0), (80, 1000)))
+    results = []
+    for place in (None, cuda):
+        pair = [
+            sr.split(sr.Model(m if place is None else m.to(place), "net", (3, 8, 8), 5), "4")
+            for m in (sender, receiver)
+        ]
+        asked = {"matching": "direct", "seeds": (0, 1), "interventions": ["greyscale"], "mixtures": ["mean"]}
+        results.append(sr.audit(*pair, fit, test, **asked))
+    plain, there = results
+    assert there.verdicts.keys() == plain.verdicts.keys()
+    assert len(there.verdicts) >= 5
+    assert there.skipped == plain.skipped
+    assert str(there.judgement) == str(plain.judgement)
+
+
+def test_map_of_encoders(cuda: torch.device) -> None:
+    documents = pictures(300)
+    rows = [sr.collect(half, documents) for half in halves(cuda, cuda)]
+    plain = [sr.collect(half, documents) for half in halves(None, None)]
+    assert map_embeddings(*rows, queries=30).answer == map_embeddings(*plain, queries=30).answer
