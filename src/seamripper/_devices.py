@@ -126,9 +126,13 @@ def wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def widen(tensor: Tensor) -> Tensor:
-    """The numbers in a precision to compute with: half precisions and quantised numbers become float32."""
+    """The numbers in a precision to compute with: half precisions and quantised numbers become float32.
+
+    >>> widen(torch.ones(2).half()).dtype, widen(torch.arange(2)).dtype
+    (torch.float32, torch.int64)
+    """
     numbers = tensor.dequantize() if tensor.is_quantized else tensor
-    return numbers.to(wide(numbers.dtype))
+    return numbers.to(wide(numbers.dtype)) if numbers.is_floating_point() else numbers
 
 
 def like(tensor: Tensor, other: Tensor) -> Tensor:
