@@ -25,6 +25,7 @@ from seamripper.data import clustered_noise
 from seamripper.matching import Direct, Regression, Task
 from seamripper.measures import Measure, measures
 from seamripper.stitches import stitches
+from seamripper.swapping import swap
 
 NETWORK = "zoo:R_1111?width=0.125"
 
@@ -302,6 +303,7 @@ def given() -> dict[str, Any]:
         **{name: getattr(sr, name) for name in sr.__all__},
         **{choice.__name__: choice for choice in (Case, Direct, Measure, Regression, Task, clustered_noise)},
         "diff": diff,
+        "swap": swap,
         "measures": measures,
         "papers": papers,
         "stitches": stitches,

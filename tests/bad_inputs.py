@@ -29,6 +29,8 @@ ASKED = "train zoo:lenet --out new.safetensors --data digits/digit --training "
 COMPARE = "compare digit.safetensors second.safetensors --data digits/digit --n 100"
 DIFF = "diff digit.safetensors second.safetensors --data digits/digit --n 40"
 SHOW = "activations digit.safetensors@layer2"
+SWAP = "swap digit.safetensors second.safetensors"
+SWAPPED = f"{SWAP} --data digits/digit --n 60 --n-test 30 --no-audit"
 
 
 def stitch(sender: str = "digit.safetensors@layer2", receiver: str = "digit.safetensors@layer2") -> str:
@@ -316,6 +318,16 @@ _COMMANDS = [
         "CutError",
         "have no layer of the same name",
     ),
+    # ---- swap
+    ("swap digit.safetensors", "MissingParameter", "Missing argument 'NEW'"),
+    (SWAP, "MissingParameter", "Missing option '--data'"),
+    (f"{SWAPPED} --tolerance 1.5", "BadParameter", "1.5 is not in the range 0<x<1"),
+    (f"{SWAPPED} --old-cuts layer9", "CutError", "This is about the old model, digit.safetensors."),
+    (f"{SWAPPED} --new-cuts conv*9", "CutError", "No cut matches 'conv*9'"),
+    (f"{SWAP} --data digits/digit --n 30", "DataError", "Expected at least 40 samples to fit and choose on"),
+    (f"{SWAP} --data digits/digit --n-test 5", "DataError", "Expected at least 20 samples to test on"),
+    ("swap digit.safetensors nowhere.safetensors --data digits", "FileError", "There is no file nowhere.safetensors"),
+    ("swap digit.safetensors digit.safetensors@layer2 --data digits", "ModelError", "layer2"),
     # ---- compare
     ("compare digit.safetensors", "MissingParameter", "Missing argument 'RECEIVER'"),
     ("compare digit.safetensors second.safetensors", "MissingParameter", "--data"),
@@ -741,6 +753,16 @@ _CALLS = [
     ("diff(net, net, fit, tolerance=True)", "MeasureError", "but got True. Leave it out"),
     ("diff(net, net, fit, cuts=[3])", "CutError", "each of cuts"),
     ("diff(net, net, fit, watch=3)", "MeasureError", "Expected watch to be a function"),
+    # ---- swap
+    ("swap(half, net, fit, test)", "ModelError", "Expected old to be a Model or a torch.nn.Module or a word"),
+    ("swap(net, 3, fit, test)", "ModelError", "Expected new to be"),
+    ("swap(net, net, 'digits', test)", "DataError", "load_data('digits', 'train')"),
+    ("swap(net, net, fit, fit)", "DataError", "test samples are among those to fit and choose on"),
+    ("swap(net, net, fit, test, tolerance=0)", "MatchError", "above 0 and below 1, for example 0.01, but got 0"),
+    ("swap(net, net, fit, test, tolerance='1%')", "MatchError", "but got '1%'"),
+    ("swap(net, net, fit, test, audit='yes')", "MatchError", "Expected audit to be True or False"),
+    ("swap(net, net, fit, test, old_cuts=[3])", "CutError", "each of old_cuts"),
+    ("swap(net, net, fit, test, watch=3)", "MatchError", "Expected watch to be a function"),
     # ---- compare
     ("compare(half, net, fit)", "ModelError", "compare takes whole models"),
     ("compare(None, net, fit)", "ModelError", "Expected sender to be a Model or a torch.nn.Module or a word, but got"),

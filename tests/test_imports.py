@@ -38,6 +38,7 @@ ORDER = (
     ("experiment",),
     ("report",),
     ("mapping",),
+    ("swapping",),
     ("remaking",),
     ("benchmark",),
     ("papers",),
@@ -67,6 +68,9 @@ EXTRAS = (
     "wandb",
     "mlflow",
     "tensorboard",
+    "onnx",
+    "onnxscript",
+    "onnxruntime",
 )
 CORE = ["seamripper", *(m.name for m in pkgutil.walk_packages([str(SOURCE)], "seamripper."))]
 

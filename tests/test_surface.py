@@ -56,6 +56,7 @@ PUBLIC = [
 PACKAGES = (
     *("activations", "audits", "audits.interventions", "audits.mixtures", "controls"),
     *("benchmark", "comparing", "cut", "data", "mapping", "matching", "measures", "models", "stitches"),
+    "swapping",
 )
 
 

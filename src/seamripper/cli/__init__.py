@@ -39,6 +39,7 @@ COMMANDS = {
     "status": "Show how far a study is: what is done, running and failed.",
     "stitch": "Join the front of one model to the back of another, and measure what the joined network can do.",
     "store": "Check or tidy the store of a study.",
+    "swap": "May the front of a new model be put under the head of an old one, and what is lost?",
     "train": "Train a model of the zoo.",
 }
 BAD_INPUT, STOPPED = 2, 130

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import seamripper as sr
-from seamripper.cli.inputs import FOLDER, SEED, WordCommand, data_for, json_option, log_option, split_option
+from seamripper.cli.inputs import FOLDER, SEED, WordCommand, data_for, json_option, log_option, names, split_option
 from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import print_bold, print_json, print_table, print_written, progress, save_methods
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 DIVERGED = 1
 """The exit code if a layer diverges beyond the tolerance."""
 _COLUMNS = ("cut", "relative error", "CKA", "spliced", "stitched")
-
-
-def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else [name.strip() for name in value.split(",")]
 
 
 @click.command("diff", cls=WordCommand)
@@ -35,7 +31,7 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.option("--tolerance", type=click.FloatRange(min=0),
               help="The relative error up to which a layer counts as the same, for example 0.01 (default: what "
                    "rounding explains in the coarser precision of the two).")  # fmt: skip
-@click.option("--cuts", callback=_names,
+@click.option("--cuts", callback=names,
               help="Cuts of BASE, separated by commas; * matches anything (default: blocks).")  # fmt: skip
 @click.option("--null", type=click.IntRange(min=0), default=200, show_default=True, metavar="N",
               help="Compare CKA with that of N permutations of the samples.")  # fmt: skip

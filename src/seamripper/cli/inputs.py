@@ -154,6 +154,11 @@ log_option = click.option("--log", "logs", type=Word("loggers"), multiple=True,
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing unless something goes wrong.")
 
 
+def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names that are separated by commas; None if the option was left out."""
+    return None if value is None else [name.strip() for name in value.split(",")]
+
+
 class Shape(click.ParamType[tuple[int, ...]]):
     """A shape like 3x28x28."""
 

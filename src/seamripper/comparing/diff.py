@@ -74,7 +74,7 @@ def diff(
     Difference(No layer diverges: all 3 layers are the same within 1.9e-06, on 40 samples.)
     """
     names = None if cuts is None else several(cuts, str, "cuts", error=CutError)
-    models = _with_contracts(as_model(base, "base"), as_model(changed, "changed"))
+    models = with_contracts(as_model(base, "base"), as_model(changed, "changed"))
     _require(samples, tolerance, null, watch)
     samples = trim(samples)
     ours, theirs = (Network.of(m, samples, role) for m, role in zip(models, ("base", "changed"), strict=True))
@@ -119,7 +119,7 @@ def _require(samples: object, tolerance: object, null: int, watch: object) -> No
     require_function(watch, "watch", error=MeasureError)
 
 
-def _with_contracts(base: Model, changed: Model) -> tuple[Model, Model]:
+def with_contracts(base: Model, changed: Model) -> tuple[Model, Model]:
     """Both with an input contract, if one of them has it: a factory that quantises a checkpoint has lost it."""
     return replace(base, wants=base.wants or changed.wants), replace(changed, wants=changed.wants or base.wants)
 

@@ -15,24 +15,34 @@ from seamripper.activations.activations import Activations
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
-from seamripper.data.samples import Inputs, Samples
+from seamripper.data.samples import MASK, Inputs, Samples
 from seamripper.errors import DataError, MatchError
 from seamripper.registry import Choice, Registry
 from seamripper.stitches.base import Layer
 
 
 class Natives:
-    """The receiver's own activations, computed once for several matches into one cut that show it the same samples."""
+    """The receiver's own activations, computed once for several matches into one cut that show it the same samples.
 
-    def __init__(self, most: int = 1 << 30) -> None:
+    Those that were `collected` before, of all samples that will be asked for, are not computed at all.
+    """
+
+    def __init__(self, most: int = 1 << 30, *, collected: Activations | None = None) -> None:
         self._parts: dict[bytes, Tensor] = {}
         self._room = most
+        self._collected = collected
+        self._rows = {} if collected is None else {number: row for row, number in enumerate(collected.ids.tolist())}
 
     def of(self, receiver: Split, inputs: Inputs, ids: Tensor) -> Tensor:
         """The activations of the inputs with these ids. Once the room is used up, others are computed each time."""
+        if self._collected is not None:
+            values: Tensor = self._collected.values[[self._rows[number] for number in ids.tolist()]]
+            # Fewer samples may have been trimmed to fewer tokens.
+            mask = None if isinstance(inputs, Tensor) or values.dim() != 3 else inputs.get(MASK)
+            return values if mask is None else values[:, : mask.shape[1]]
         key = ids.numpy().tobytes()
         if key not in self._parts:
-            values: Tensor = receiver.head(inputs)
+            values = receiver.head(inputs)
             if values.nbytes > self._room:
                 return values
             self._room -= values.nbytes

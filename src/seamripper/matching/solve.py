@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +30,12 @@ def least_squares(moments: Moments, *, ridge: float = 0.0, rtol: float | None = 
     they were rounded: dependent channels of a float32 network show such, and to fit them takes weights without bounds.
     `condition` is that of the centred X on the directions kept.
     """
+    (solution,) = ridge_path(moments, (ridge,), rtol=rtol)
+    return solution
+
+
+def ridge_path(moments: Moments, ridges: Sequence[float], *, rtol: float | None = None) -> list[Solution]:
+    """What `least_squares` gives with each of these ridges, from one decomposition of Sxx."""
     sxx, p = moments.sxx, moments.p
     values, vectors = torch.linalg.eigh(sxx)
     top = float(values[-1].clamp(min=0))
@@ -36,11 +43,14 @@ def least_squares(moments: Moments, *, ridge: float = 0.0, rtol: float | None = 
     # Strictly above, or a design of all zeros would keep everything.
     large = values > cut
     rank = int(large.sum())
-    damp = ridge * float(torch.trace(sxx)) / p
-    basis, scale = vectors[:, large], values[large] + damp
-    weight = ((basis / scale) @ (basis.T @ moments.sxy)).T
-    condition = (top / float(values[large][0])) ** 0.5 if rank else float("inf")
-    return Solution(weight, moments.mean_y - weight @ moments.mean_x, rank, condition)
+    basis, kept = vectors[:, large], values[large]
+    condition = (top / float(kept[0])) ** 0.5 if rank else float("inf")
+    solutions, projected = [], basis.T @ moments.sxy
+    for ridge in ridges:
+        damp = ridge * float(torch.trace(sxx)) / p
+        weight = ((basis / (kept + damp)) @ projected).T
+        solutions.append(Solution(weight, moments.mean_y - weight @ moments.mean_x, rank, condition))
+    return solutions
 
 
 def reduced_rank(moments: Moments, rank: int, *, ridge: float = 0.0, rtol: float | None = None) -> Solution:
