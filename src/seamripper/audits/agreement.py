@@ -14,7 +14,7 @@ from seamripper.cut.split import Split
 from seamripper.data.padding import trim
 from seamripper.data.samples import Samples
 from seamripper.estimate import Estimate, jackknife, proportion
-from seamripper.matching.evaluate import answers_of, stitched_answers
+from seamripper.matching.evaluate import answers_of, answers_of_many, stitched_answers
 from seamripper.matching.match import Match
 from seamripper.matching.rows import sums_by_text
 from seamripper.models.targets import UNASKED, targets_for, token_ids
@@ -64,6 +64,12 @@ class Asked:
         """The class, or the token, that a network, stitched or not, gives wherever it is asked."""
         named = answers(network, samples)
         return named if self.places is None else named[self.places.numpy()]
+
+    def answers_together(self, networks: Sequence[Split | Match], samples: Samples) -> list[NDArray[np.int64]]:
+        """What `answers` gives for each network; a front that several of them have is run once."""
+        scores = answers_of_many(networks, samples, batch=_BATCH, keep=lambda answers, _: answers.argmax(-1))
+        named = [np.asarray(each.numpy()) for each in scores]
+        return named if self.places is None else [each[self.places.numpy()] for each in named]
 
     def agreement(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Agreement:
         """The agreement of two networks' answers wherever they are asked."""

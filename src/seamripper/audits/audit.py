@@ -280,7 +280,7 @@ def deciding_set(
         return name, conflict.draw(chosen.n, seed=chosen.seed)
     changes = chosen_interventions("default" if interventions is None else interventions, test)
     (change,) = [change for change in changes if change.label == name]
-    return name, change.apply(test.draw(chosen.n, seed=chosen.seed), seed=chosen.seed)
+    return name, change.apply(chosen.unchanged(test), seed=chosen.seed)
 
 
 def deciding_mixtures(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from seamripper.audits.agreement import Agreement, Asked, Bootstrap, mean_kappa
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, match_of, same_information
-from seamripper.controls import Outcome
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.estimate import Estimate, bootstrap, mean_over
@@ -60,6 +59,11 @@ class SetReading:
         return self.stable and not self.nothing > 1 - POWER
 
     @property
+    def shown(self) -> bool:
+        """Whether the sender was shown the set."""
+        return not math.isnan(self.agreement.value)
+
+    @property
     def stable(self) -> bool:
         """Whether receiver and control keep their answers here."""
         return min(self.stability, self.control) >= TELLS
@@ -84,10 +88,11 @@ class SetReading:
 class Conflict(Audit):
     """Agreement with the receiver on inputs where cues disagree, compared with the control `self` or `other_seed`.
 
-    The sets are the conflict set and the interventions of the evidence, `n` samples of each. A set is weighted by how
-    stable receiver and control are on it; if one of them keeps less than `TELLS`, or if a sender that has learnt
-    nothing does as well as the control, the set shows nothing. On each of the others the sender lies somewhere between
-    the best sender that has learnt nothing and the control, and the set with the largest departure decides:
+    The sets are the conflict set, `n` samples of it, and the interventions of the evidence, `changed` samples each. A
+    set is weighted by how stable receiver and control are on it. If one of them keeps less than `TELLS`, the set shows
+    nothing, and the sender is not shown it unless there is no other; nor does it show anything if a sender that has
+    learnt nothing does as well as the control. On each of the others the sender lies somewhere between the best sender
+    that has learnt nothing and the control, and the set with the largest departure decides:
 
         position = (κ(sender) − κ(nothing)) / (κ(control) − κ(nothing))        departure = weight · (1 − position)
 
@@ -103,10 +108,15 @@ class Conflict(Audit):
 
     name = "conflict"
     question = "Where the cues disagree, does the stitched network still answer as the receiver does?"
-    least = {"n": 20, "seed": 0}
+    least = {"n": 20, "seed": 0, "changed": 20}
 
     n: int = 1000
     seed: int = 0
+    changed: int = 400
+
+    def unchanged(self, test: Samples) -> Samples:
+        """The test samples to which interventions are applied."""
+        return test.draw(min(self.n, self.changed), seed=self.seed)
 
     def put(self, evidence: Evidence) -> Verdict:
         """What the deciding set says."""
@@ -114,10 +124,10 @@ class Conflict(Audit):
             raise InapplicableError(
                 "The sender does not see the inputs, so there are none on which it could follow another cue."
             )
-        control, nothing = same_information(evidence, self.name), evidence.of("random_sender")
+        control = same_information(evidence, self.name)
         sets, skipped = self._sets(evidence)
-        readings = [self._read_set(evidence, name, changed, control, nothing) for name, changed in sets.items()]
-        able = [reading for reading in readings if reading.tells] or readings
+        readings = self._read_sets(evidence, sets, control[0].control)
+        able = [reading for reading in readings if reading.tells] or [reading for reading in readings if reading.shown]
         telling = min(able, key=lambda reading: (math.isnan(reading.nothing), reading.nothing))
         # Of several with equal departures, the one that can show most.
         worst = max(able, key=lambda reading: (reading.departure, reading is telling, reading.name))
@@ -151,7 +161,7 @@ class Conflict(Audit):
         sets, skipped = {}, {}
         if evidence.conflict is not None:
             sets["conflict set"] = evidence.conflict.draw(self.n, seed=self.seed)
-        base = evidence.case.test.receiver.draw(self.n, seed=self.seed)
+        base = self.unchanged(evidence.case.test.receiver)
         for intervention in evidence.interventions:
             try:
                 sets[intervention.label] = intervention.apply(base, seed=self.seed)
@@ -162,39 +172,95 @@ class Conflict(Audit):
             raise InapplicableError(f"There are no inputs on which cues disagree: {why}.")
         return sets, skipped
 
-    def _read_set(
-        self, evidence: Evidence, name: str, changed: Samples, control: Sequence[Outcome], nothing: Sequence[Outcome]
-    ) -> SetReading:
-        receiver = evidence.case.receiver
-        base = None if name == "conflict set" else evidence.case.test.receiver.draw(self.n, seed=self.seed)
-        asked = Asked.of(receiver, changed, base)
-        native = asked.answers(receiver, changed)
-        reference = asked.right if base is None else asked.answers(receiver, base)
-        stable = asked.agreement(native, reference).kappa
-        sent = [asked.answers(match_of(outcome), changed) for outcome in evidence.observed]
-        sender = [asked.agreement(given, native) for given in sent]
-        controls = {control[0].control: control, "random_sender": nothing}
-        # Both controls with the same information are shown; the sender is judged against one of them.
-        controls |= {other: evidence.of(other) for other in ("self", "other_seed") if other not in controls}
-        agreements = {
-            key: [asked.agreement(asked.answers(match_of(outcome), changed), native) for outcome in outcomes]
-            for key, outcomes in controls.items()
-        }
-        same, blind = agreements[control[0].control], agreements["random_sender"]
-        right = [asked.agreement(given, asked.right).estimate for given in sent]
+    def _read_sets(self, evidence: Evidence, sets: Mapping[str, Samples], control: str) -> list[SetReading]:
+        """A reading of each set; the sender is shown those on which receiver and control are stable.
+
+        If there is none, it is shown the one on which they are most stable.
+        """
+        case = evidence.case
+        base = self.unchanged(case.test.receiver)
+        for name in ("self", "other_seed", "random_sender"):
+            # Matched now, as what their fronts show then is worth keeping.
+            evidence.of(name)
+        natives = {}
+        for name, changed in sets.items():
+            before = None if name == "conflict set" else base
+            natives[name] = _Native.of(evidence, changed, before)
+        # The others cannot decide, whatever the sender does.
+        able = [name for name, native in natives.items() if native.stable(control)]
+        able = able or [max(natives, key=lambda name: natives[name].weight(control))]
+        return [
+            self._read_set(evidence, name, sets[name], native, control)
+            if name in able
+            else native.unshown(name, control)
+            for name, native in natives.items()
+        ]
+
+    def _read_set(self, evidence: Evidence, name: str, changed: Samples, native: _Native, control: str) -> SetReading:
+        observed, nothing, asked = evidence.observed, evidence.of("random_sender"), native.asked
+        with evidence.case.fronts.keeping_nothing():
+            given = asked.answers_together([match_of(outcome) for outcome in (*observed, *nothing)], changed)
+        agreements = [asked.agreement(answers, native.answers) for answers in given]
+        sender, blind, same = agreements[: len(observed)], agreements[len(observed) :], native.same[control]
+        right = [asked.agreement(answers, asked.right).estimate for answers in given[: len(observed)]]
         kept, position = kept_and_position(sender, blind, same, seed=self.seed)
         kappa, best_blind = mean_kappa(same), max((agreement.kappa for agreement in blind), default=math.nan)
         return SetReading(
             name,
-            stability=stable,
+            stability=native.stability,
             control=kappa,
             kept=kept,
             nothing=best_blind / kappa if kappa > 0 else math.nan,
             position=position,
             agreement=mean_over(_shares(sender)).as_share,
             accuracy=mean_over(right).as_share,
-            controls={key: _shares(seeds) for key, seeds in agreements.items() if seeds},
+            controls=native.controls(control, blind),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Native:
+    """What the receiver says of a changed set, and how the controls with the same information agree with it."""
+
+    asked: Asked
+    answers: NDArray[np.int64]
+    stability: float
+    same: Mapping[str, list[Agreement]]
+
+    @classmethod
+    def of(cls, evidence: Evidence, changed: Samples, before: Samples | None) -> _Native:
+        """Both controls are shown the set; the sender is judged against one of them."""
+        receiver = evidence.case.receiver
+        asked = Asked.of(receiver, changed, before)
+        reference = asked.right if before is None else asked.answers_together([receiver], before)[0]
+        outcomes = {name: evidence.of(name) for name in ("self", "other_seed")}
+        matches = [match_of(outcome) for each in outcomes.values() for outcome in each]
+        with evidence.case.fronts.keeping_nothing():
+            # Nothing is shown twice to the same front.
+            native, *given = asked.answers_together([receiver, *matches], changed)
+        agreements = iter([asked.agreement(answers, native) for answers in given])
+        same = {name: [next(agreements) for _ in each] for name, each in outcomes.items()}
+        return cls(asked, native, asked.agreement(native, reference).kappa, same)
+
+    def stable(self, control: str) -> bool:
+        """Whether receiver and control keep their answers."""
+        return min(self.stability, mean_kappa(self.same[control])) >= TELLS
+
+    def weight(self, control: str) -> float:
+        """How much the set can show."""
+        return max(0.0, self.stability) * max(0.0, mean_kappa(self.same[control]))
+
+    def controls(self, control: str, blind: Sequence[Agreement]) -> dict[str, tuple[Estimate, ...]]:
+        """The agreements of the control that decides, of untrained senders, and of the other control."""
+        others = {name: seeds for name, seeds in self.same.items() if name != control}
+        every: dict[str, Sequence[Agreement]] = {control: self.same[control], "random_sender": blind, **others}
+        return {name: _shares(seeds) for name, seeds in every.items() if seeds}
+
+    def unshown(self, name: str, control: str) -> SetReading:
+        """The reading of a set that the sender was not shown."""
+        unknown = Estimate(math.nan, n=len(self.answers), unit="samples")
+        kappa, controls = mean_kappa(self.same[control]), self.controls(control, ())
+        return SetReading(name, self.stability, kappa, unknown, math.nan, unknown, unknown, unknown, controls)
 
 
 def _shares(agreements: Sequence[Agreement]) -> tuple[Estimate, ...]:

@@ -1,0 +1,66 @@
+"""What an audit costs: how often the data goes through the fronts of networks, counted at their first layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from seamripper.audits import audit
+from seamripper.cut import Split, split
+from seamripper.data import Samples
+from seamripper.models.running import use_seed
+
+BOUND = 6
+"""So many times the data through two networks; it was 39 times when every seed, control and audit ran the fronts."""
+
+
+class Counted(nn.Conv2d):
+    """Counts every image that any network's front is shown; copies and untrained twins count here, too."""
+
+    shown = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        Counted.shown += len(x)
+        return super().forward(x)
+
+
+def images(n: int, *, first_id: int = 0) -> Samples:
+    """Noise with a bright stripe, whose height names the class."""
+    labels, ids = torch.arange(n) % 3, torch.arange(first_id, first_id + n)
+    pixels = 0.3 * torch.rand(n, 3, 8, 8, generator=torch.Generator().manual_seed(first_id))
+    for row, label in enumerate(labels.tolist()):
+        pixels[row, :, 3 * label : 3 * label + 2] += 0.6
+    return Samples("stripes", pixels, labels, ids, 3, mean=0.5, std=0.5, range=(0.0, 1.0))
+
+
+def network(seed: int) -> Split:
+    """Trained on stripes that no audit here has."""
+    data = images(300, first_id=90_000)
+    with use_seed(seed):
+        front = nn.Sequential(Counted(3, 6, 3, 2, 1), nn.BatchNorm2d(6), nn.ReLU())
+        net = nn.Sequential(front, nn.Conv2d(6, 6, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(96, 3))
+        optimiser = torch.optim.Adam(net.parameters(), 0.01)
+        for _ in range(40):
+            optimiser.zero_grad()
+            F.cross_entropy(net(data.batch(slice(None))), data.labels).backward()
+            optimiser.step()
+    return split(net.eval(), "0", data.batch(slice(0, 2)))
+
+
+def times(fit: int, test: int, **choices: Any) -> float:
+    """How often an audit shows the data to the fronts, in units of the data through two networks."""
+    sender, receiver = network(0), network(1)
+    Counted.shown = 0
+    audited = audit(sender, receiver, images(fit), images(test, first_id=50_000), **choices)
+    assert {"conflict", "mixing", "margin", "rank", "distribution", "symmetry"} <= set(audited.verdicts)
+    return Counted.shown / (2 * (fit + test))
+
+
+@pytest.mark.slow
+def test_an_audit_with_all_defaults_runs_the_fronts_a_few_times() -> None:
+    """As many samples as `seamripper audit` takes, three seeds, every control, audit, intervention and mixture."""
+    assert times(4000, 2000) <= BOUND
