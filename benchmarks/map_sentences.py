@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from torch import Tensor
 from seamripper.data.fetch import Remote
 from seamripper.data.sources import Npm, Pip
 from seamripper.models.libraries import import_torchvision
+from seamripper.models.tensor_bundle import protobuf_fields
 
 # transformers imports torchvision, which may need a repair first.
 import_torchvision()
@@ -127,9 +127,9 @@ def onnx_tensors(file: bytes) -> dict[str, Tensor]:
     """The weights of a BERT in an ONNX file by their names; matrices that lost theirs have that of their product."""
     tensors: dict[str, Tensor] = {}
     products: dict[str, str] = {}
-    (graph,) = [value for field, value in fields(memoryview(file)) if field == 7]
-    for field, value in fields(graph):
-        parts = list(fields(value)) if field in (1, 5) else []
+    (graph,) = [value for field, value in protobuf_fields(memoryview(file)) if field == 7]
+    for field, value in protobuf_fields(graph):
+        parts = list(protobuf_fields(value)) if field in (1, 5) else []
         texts = {k: [bytes(v).decode() for f, v in parts if f == k] for k in (1, 3, 4)} if field == 1 else {}
         if field == 5:
             (name,) = [bytes(v).decode() for f, v in parts if f == 8]
@@ -142,29 +142,6 @@ def onnx_tensors(file: bytes) -> dict[str, Tensor]:
     # Those of products are transposed.
     named = {products.get(name, name): value.T if name in products else value for name, value in tensors.items()}
     return {name.partition("auto_model.")[2]: value for name, value in named.items()}
-
-
-def fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The fields of a protobuf message: number and value."""
-    at = 0
-
-    def number() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
-            if byte < 128:
-                return value
-
-    while at < len(message):
-        key = number()
-        if key & 7 == 0:
-            yield key >> 3, number()
-            continue
-        size = {1: 8, 5: 4}.get(key & 7) or number()
-        yield key >> 3, message[at : at + size]
-        at += size
 
 
 if __name__ == "__main__":
