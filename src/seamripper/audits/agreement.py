@@ -12,7 +12,7 @@ from torch import Tensor
 
 from seamripper.cut.split import Split
 from seamripper.data.padding import trim
-from seamripper.data.samples import Samples
+from seamripper.data.samples import UNKNOWN, Samples
 from seamripper.estimate import Estimate, jackknife, proportion
 from seamripper.matching.evaluate import answers_of, answers_of_many, stitched_answers
 from seamripper.matching.match import Match
@@ -54,6 +54,11 @@ class Asked:
             assert new is not None
             places &= (old != new).cumsum(1) > 0
         return cls(np.asarray(targets[places].numpy()), places)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it is known which answers would be right."""
+        return bool((self.right != UNKNOWN).any())
 
     @property
     def text(self) -> NDArray[np.int64] | None:

@@ -202,7 +202,8 @@ class Conflict(Audit):
             given = asked.answers_together([match_of(outcome) for outcome in (*observed, *nothing)], changed)
         agreements = [asked.agreement(answers, native.answers) for answers in given]
         sender, blind, same = agreements[: len(observed)], agreements[len(observed) :], native.same[control]
-        right = [asked.agreement(answers, asked.right).estimate for answers in given[: len(observed)]]
+        sent = given[: len(observed)] if asked.labelled else []
+        right = [asked.agreement(answers, asked.right).estimate for answers in sent]
         kept, position = kept_and_position(sender, blind, same, seed=self.seed)
         kappa, best_blind = mean_kappa(same), max((agreement.kappa for agreement in blind), default=math.nan)
         return SetReading(

@@ -165,7 +165,7 @@ def _figures(evidence: Evidence) -> dict[str, Any]:
     figures = {
         "stitched": mean_over(figures_of(evidence.observed)).as_share,
         "receiver": result.receiver_here,
-        "chance": chance(evidence.case),
+        "chance": math.nan if math.isnan(result.receiver_here.value) else chance(evidence.case),
     }
     if itself:
         figures["self"] = mean_over(figures_of(itself)).as_share

@@ -93,6 +93,7 @@ class ClusteredNoise(Control):
         return Paired(replace(shown, inputs={VALUES: values[:, : mask.shape[1]], MASK: mask}), used)
 
     def _clusters(self, fit: Samples) -> int:
+        fit.require_labels(f"the control {self.name!r}")
         if self.classes is None:
             return fit.classes
         if self.classes > fit.classes:

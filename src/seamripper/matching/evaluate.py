@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -51,8 +52,8 @@ class Functional(WithMethods):
     Three figures need no labels: `agreement` is the share of samples on which stitched network and receiver give the
     same answer (`agreement_chance` is the share expected by chance, Cohen 1960); `kl` is the mean divergence
     KL(receiver ‖ stitched) of their answers, in nats; `top5_overlap` is the mean share of five classes that are among
-    the first five of both. Only these can be used where accuracies are `unreadable`. `chance` is the accuracy of always
-    naming the most frequent class.
+    the first five of both. Only these can be used where accuracies are `unreadable`; of samples without labels, the
+    other figures are NaN. `chance` is the accuracy of always naming the most frequent class.
     """
 
     kind: ClassVar[str] = "stitch"
@@ -92,6 +93,8 @@ class Functional(WithMethods):
         """
         if self.receiver_here.low > self.chance:
             return None
+        if math.isnan(self.receiver_here.value):
+            return f"{self.data} has no labels"
         what = "labels" if self.tokens is None else "next tokens"
         return (
             f"the receiver itself reaches {self.receiver_here} on the {what} of {self.data}, where chance is "
@@ -192,7 +195,7 @@ def evaluate(
     _require_unseen(match, pair)
     prove_pair(pair, match.sender, match.receiver, batch=batch)
     with seal(match.models):
-        right, labels = targets(match.matching, match.sender, match.receiver, pair)
+        right, labels = targets(match.matching, match.sender, match.receiver, pair, optional=True)
         parts = _batches_of_rows(match, pair, (right, labels), receiver, batch=batch, watch=watch)
         rows = Rows.join(parts)
         if isinstance(own, Samples):
@@ -346,17 +349,18 @@ def functional(
 
 def _figures(rows: Rows, samples: Samples, receiver_own: Estimate | None) -> Functional:
     loss, own_loss = rows.mean(rows.loss), rows.mean(rows.receiver_loss)
+    nothing, known = Estimate(math.nan, n=len(samples), note="no labels"), rows.labelled
     return Functional(
-        top1=rows.share(rows.hits),
-        top5=None if rows.top5 is None else rows.share(rows.top5),
-        penalty=rows.compared(lambda a, b: b - a),
-        relative_accuracy=rows.compared(lambda a, b: a / b),
+        top1=rows.share(rows.hits) if known else nothing,
+        top5=None if rows.top5 is None or not known else rows.share(rows.top5),
+        penalty=rows.compared(lambda a, b: b - a) if known else nothing,
+        relative_accuracy=rows.compared(lambda a, b: a / b) if known else nothing,
         agreement=rows.share(rows.named == rows.native),
-        receiver_here=rows.share(rows.receiver_hits),
+        receiver_here=rows.share(rows.receiver_hits) if known else nothing,
         receiver_own=receiver_own,
         data=samples.name,
         n=len(samples),
-        chance=rows.chance,
+        chance=rows.chance if known else 0.0,
         agreement_chance=rows.agreement_chance,
         kl=rows.mean(rows.kl),
         top5_overlap=rows.mean(rows.overlap),

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper._devices import in_float64, move, to_memory, widen
+from seamripper.data.samples import UNKNOWN
 from seamripper.estimate import Ends, Estimate, jackknife, over_seeds, paired_estimate, proportion
 from seamripper.models.targets import UNASKED, rows_asked
 
@@ -102,6 +103,11 @@ class Rows:
             return paired_estimate(np.asarray(ours.numpy()), np.asarray(theirs.numpy()), figure)
         columns = (self._sums(ours), self._sums(theirs), self._counts)
         return jackknife(lambda a, b, n: float(figure(a / n, b / n)), *columns, unit="texts")
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it is known what would have been right."""
+        return bool((self.right_for_receiver != UNKNOWN).any())
 
     @property
     def hits(self) -> Tensor:

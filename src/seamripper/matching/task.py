@@ -259,15 +259,20 @@ def targets_by(matching: Matching, answer: Tensor, samples: Samples | Paired) ->
     return targets_for(answer, shown, right_classes(matching, samples) if answer.dim() == 2 else None)
 
 
-def targets(matching: Matching, sender: Split, receiver: Split, samples: Paired) -> tuple[Tensor, Tensor]:
+def targets(
+    matching: Matching, sender: Split, receiver: Split, samples: Paired, *, optional: bool = False
+) -> tuple[Tensor, Tensor]:
     """What counts as right for the stitched network and what for the receiver, for each sample or each of its tokens.
 
-    They differ only where a label map was trained by. A language model whose sender sees the next token is refused.
+    They differ only where a label map was trained by. A language model whose sender sees the next token is refused. If
+    labels are `optional`, samples without any have -1, which is never right.
     """
     views = views_of(samples, sender, receiver)
     shown = views.receiver
     with torch.no_grad():
         answer = receiver.answer(shown.batch(slice(0, 2)))
+    if optional and answer.dim() == 2 and not shown.labelled:
+        return shown.labels, shown.labels
     right = targets_by(matching, answer, shown)
     if answer.dim() == 2:
         return right, shown.labels

@@ -39,7 +39,7 @@ def permutations(ids: Tensor, size: int, *, seed: int) -> Tensor:
 
 
 def partners(samples: Samples, *, seed: int) -> Tensor:
-    """For each sample, the row of another one (n): of another label, or of any label where all have the same.
+    """For each sample, the row of another one (n): of another label, or any where all have the same one or none.
 
     A sample that is alone is its own partner.
 
@@ -47,7 +47,7 @@ def partners(samples: Samples, *, seed: int) -> Tensor:
     >>> partners(four, seed=0).tolist()
     [3, 2, 0, 1]
     """
-    n, labels = len(samples), samples.labels
+    n, labels = len(samples), samples.labels if samples.labelled else torch.zeros_like(samples.labels)
     # By label and id, so that the order in which samples come does not matter.
     order = torch.from_numpy(np.lexsort((samples.ids.numpy(), labels.numpy())))
     rank = torch.empty_like(order).scatter_(0, order, torch.arange(n))
