@@ -6,6 +6,7 @@ are checked, shown to a model, and fingerprinted. What grows with the number of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -57,7 +58,7 @@ class Stream:
         self._begun: _Pass | None = None
         self._head: Samples | None = None
         self._head_is_all = False
-        self._fingerprint: str | None = None
+        self._passed: Tally | None = None
 
     def __repr__(self) -> str:
         n = "?" if self.length is None else self.length
@@ -79,11 +80,20 @@ class Stream:
 
         If the number of samples is known, it is that of the same samples in memory.
         """
-        if self._fingerprint is None:
+        return self._whole.fingerprint
+
+    @property
+    def _whole(self) -> Tally:
+        """What a whole pass comes to; if there was none, one is made."""
+        if self._passed is None:
             for _ in self.chunks(256):
                 pass
-        assert self._fingerprint is not None
-        return self._fingerprint
+        assert self._passed is not None
+        return self._passed
+
+    def as_record(self) -> dict[str, Any]:
+        """What a result says of its data, after a whole pass."""
+        return self._whole.as_record()
 
     def head(self, n: int) -> Samples:
         """The first `n` samples, or all if there are fewer. The pass that this begins is the one that is made next."""
@@ -98,15 +108,12 @@ class Stream:
         """One pass: the samples in order, `size` at a time, and the rest at last."""
         reading = self._begun or self._begin()
         self._begun = None
-        columns: dict[str, RunningFingerprint] = {}
-        chunk = None
+        running = Tally(self.name, self.source, self.length)
         while (chunk := reading.take(size)) is not None:
-            for key, value in chunk.columns():
-                columns.setdefault(key, RunningFingerprint(self.length)).add(value)
-            last = chunk
+            running.add(chunk)
             yield chunk
         reading.require_complete()
-        self._settle(last.fingerprint_of({key: running.value for key, running in columns.items()}))
+        self._settle(running)
 
     def load(self, n: int | None = None, *, seed: int = 0, limit: int = LIMIT) -> Samples:
         """The samples in memory, at most `limit` bytes of them; or `n` of them, drawn by the seed, in their order.
@@ -165,15 +172,44 @@ class Stream:
         self._passes += 1
         return _Pass(self, self._read())
 
-    def _settle(self, fingerprint: str) -> None:
-        """Keep the fingerprint of a whole pass; a second one that gives other samples is refused."""
-        if self._fingerprint not in (None, fingerprint):
+    def _settle(self, passed: Tally) -> None:
+        """Keep what a whole pass came to; a second one that gives other samples is refused."""
+        if self._passed is not None and self._passed.fingerprint != passed.fingerprint:
             raise DataError(
                 f"{self.name} gave other samples in this pass than in the one before, or gave them in another order. "
                 "Switch off shuffling and random augmentation (DataLoader(…, shuffle=False)), or take the samples into "
                 "memory first: load_data(…, n=10_000)."
             )
-        self._fingerprint = fingerprint
+        self._passed = passed
+
+
+class Tally:
+    """Samples that have passed, and were let go: how many there were, and their fingerprint."""
+
+    def __init__(self, name: str, source: str, length: int | None) -> None:
+        """`length` is how many there will be, if that is known: then the fingerprint is that of samples in memory."""
+        self.name, self.source, self.n = name, source, 0
+        self._length = length
+        self._columns: dict[str, RunningFingerprint] = {}
+        self._one: Samples | None = None
+
+    def add(self, samples: Samples) -> None:
+        """Samples that come next."""
+        for key, value in samples.columns():
+            self._columns.setdefault(key, RunningFingerprint(self._length)).add(value)
+        self.n += len(samples)
+        # One sample says how all of them are shown.
+        self._one = samples.take(torch.tensor([0])) if self._one is None else self._one
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """The fingerprint of all of them."""
+        assert self._one is not None
+        return self._one.fingerprint_of({key: running.value for key, running in self._columns.items()})
+
+    def as_record(self) -> dict[str, Any]:
+        """What a result says of its data."""
+        return {"name": self.name, "n": self.n, "fingerprint": self.fingerprint, "source": self.source, "recipe": None}
 
 
 class _Pass:

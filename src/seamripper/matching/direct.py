@@ -49,6 +49,14 @@ class Direct(Matching):
                 "Choose a linear stitch ('affine', 'resize', 'conv', …), or the matching 'task' or 'regression'."
             )
         moments = self.moments(problem, problem.fit, "direct matching")
+        held = problem.held_out
+        other = None if held is None else self.moments(problem, held, "held-out residual")
+        return self.solution(problem, moments, other)
+
+    def solution(self, problem: Problem, moments: Moments, held_out: Moments | None) -> Findings:
+        """Install the map that the moments come to; its residual is also that on the moments of other samples."""
+        layer = problem.layer
+        assert isinstance(layer, LinearLayer)
         if moments.n < 2:
             raise MatchError(f"Direct matching needs at least 2 rows to fit on, but got {moments.n}.")
         solution = self._solve(moments, layer)
@@ -63,10 +71,9 @@ class Direct(Matching):
             "condition": solution.condition,
             "residual_in_sample": moments.residual(weight, bias),
         }
-        if problem.held_out is not None:
-            other = self.moments(problem, problem.held_out, "held-out residual")
-            figures["residual_held_out"] = other.residual(weight, bias)
-            figures["rows_held_out"] = other.n
+        if held_out is not None:
+            figures["residual_held_out"] = held_out.residual(weight, bias)
+            figures["rows_held_out"] = held_out.n
         return Findings(_status(moments, layer, solution), figures)
 
     def moments(self, problem: Problem, samples: Paired, task: str) -> Moments:

@@ -23,7 +23,8 @@ from seamripper.cut.split import Split
 from seamripper.data.padding import trim, trim_pair
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples, batches_in
-from seamripper.data.yours import as_samples
+from seamripper.data.stream import Stream
+from seamripper.data.yours import as_data, as_samples
 from seamripper.errors import DataError, MatchError
 from seamripper.estimate import TELLING, Estimate
 from seamripper.matching.match import Match, count_shared, require_inputs
@@ -168,7 +169,7 @@ def _points(penalty: Estimate) -> str:
 
 def evaluate(
     match: Match,
-    samples: Samples | Paired,
+    samples: Samples | Stream | Paired,
     *,
     own: Samples | Estimate | None = None,
     receiver: Tensor | None = None,
@@ -178,30 +179,44 @@ def evaluate(
     """Score the match on `samples`; `own` are samples of the task that the receiver was made for.
 
     What is already known about the receiver need not be computed again: pass its answers to the samples, as
-    `answers_of` returns them, as `receiver`, and its accuracy on its own task in place of `own`.
+    `answers_of` returns them, as `receiver`, and its accuracy on its own task in place of `own`. `samples` may be any
+    data (see `seamripper.data.yours`): what is not in memory is read once, as it comes, and a few numbers are kept of
+    each answer.
     """
     advice = "`match` finds one, and `Match.load` reads one from a file."
     require(match, Match, "match", error=MatchError, advice=advice)
-    pair = Paired.of(samples)
-    scored = pair.as_record()
+    data = samples if isinstance(samples, Paired) else as_data(samples, "samples")
     if own is not None and not isinstance(own, Estimate):
         own = as_samples(own, "own")
     if receiver is not None:
-        _require_answers(receiver, len(pair))
+        data = data if isinstance(data, Paired) else Paired.of(data)
+        _require_answers(receiver, len(data))
     require_whole(batch, "batch", least=1, error=DataError)
     require_function(watch, "watch", error=MatchError)
-    require_inputs(match.sender, match.receiver, pair)
-    pair = without_padding(pair, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
-    _require_unseen(match, pair)
-    prove_pair(pair, match.sender, match.receiver, batch=batch)
+    chunks = data.chunks(batch) if isinstance(data, Stream) else [data]
     with seal(match.models):
-        right, labels = targets(match.matching, match.sender, match.receiver, pair, optional=True)
-        parts = _batches_of_rows(match, pair, (right, labels), receiver, batch=batch, watch=watch)
-        rows = Rows.join(parts)
+        rows = Rows.join(_rows_of_chunks(match, map(Paired.of, chunks), receiver, batch=batch, watch=watch))
         if isinstance(own, Samples):
             own = right_of(answers_of(match.receiver, own, batch=batch), own)
-    figures = _figures(rows, pair.receiver, own)
+    scored = data.as_record() if isinstance(data, Stream) else Paired.of(data).as_record()
+    figures = _figures(rows, scored["name"], scored["n"], own)
     return replace(figures, made_from={"match": match.as_record(), "test": scored, "versions": versions()})
+
+
+def _rows_of_chunks(
+    match: Match, chunks: Iterator[Paired], receiver: Tensor | None, *, batch: int, watch: Watcher
+) -> Iterator[Rows]:
+    """The rows of samples that come in chunks, or all at once; the halves are proved on the first."""
+    done = 0
+    for chunk in chunks:
+        require_inputs(match.sender, match.receiver, chunk)
+        pair = without_padding(chunk, match.stitch, match.layer, match.sender.cut, match.receiver.cut)
+        _require_unseen(match, pair)
+        if not done:
+            prove_pair(pair, match.sender, match.receiver, batch=batch)
+        both = targets(match.matching, match.sender, match.receiver, pair, optional=True)
+        yield from _batches_of_rows(match, pair, both, receiver, batch=batch, watch=watch, first=done)
+        done += len(pair)
 
 
 def _batches_of_rows(
@@ -212,6 +227,7 @@ def _batches_of_rows(
     *,
     batch: int,
     watch: Watcher,
+    first: int = 0,
 ) -> Iterator[Rows]:
     """The rows of each batch: answers at every token would take much memory if all of them were kept."""
     views = views_of(trim_pair(pair), match.sender, match.receiver)
@@ -223,7 +239,7 @@ def _batches_of_rows(
             require_finite(answers, "the end of the stitched network", pair.ids[here])
             native = match.receiver.answer(inputs) if receiver is None else receiver[here]
             require_finite(native, "the end of the receiver", pair.ids[here])
-            yield Rows.of(answers, native, *(column[here] for column in targets), first=start)
+            yield Rows.of(answers, native, *(column[here] for column in targets), first=first + start)
             watch(Progress("scoring", step, batches_in(len(pair), batch)))
 
 
@@ -344,12 +360,12 @@ def functional(
     samples = trim(samples)
     right = targets_for(answers, samples, right)
     own = samples.labels if right.dim() == 1 else right
-    return _figures(Rows.of(answers, receiver, right, own), samples, receiver_own)
+    return _figures(Rows.of(answers, receiver, right, own), samples.name, len(samples), receiver_own)
 
 
-def _figures(rows: Rows, samples: Samples, receiver_own: Estimate | None) -> Functional:
+def _figures(rows: Rows, name: str, n: int, receiver_own: Estimate | None) -> Functional:
     loss, own_loss = rows.mean(rows.loss), rows.mean(rows.receiver_loss)
-    nothing, known = Estimate(math.nan, n=len(samples), note="no labels"), rows.labelled
+    nothing, known = Estimate(math.nan, n=n, note="no labels"), rows.labelled
     return Functional(
         top1=rows.share(rows.hits) if known else nothing,
         top5=None if rows.top5 is None or not known else rows.share(rows.top5),
@@ -358,8 +374,8 @@ def _figures(rows: Rows, samples: Samples, receiver_own: Estimate | None) -> Fun
         agreement=rows.share(rows.named == rows.native),
         receiver_here=rows.share(rows.receiver_hits) if known else nothing,
         receiver_own=receiver_own,
-        data=samples.name,
-        n=len(samples),
+        data=name,
+        n=n,
         chance=rows.chance if known else 0.0,
         agreement_chance=rows.agreement_chance,
         kl=rows.mean(rows.kl),

@@ -6,7 +6,8 @@ import copy
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import torch
@@ -25,12 +26,16 @@ from seamripper.cut.split import Split, as_model, require_split, split
 from seamripper.data.base import check_seed
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
+from seamripper.data.stream import Stream
+from seamripper.data.yours import as_data
 from seamripper.errors import DataError, FileError, MatchError, StitchError
 from seamripper.estimate import Estimate
 from seamripper.figures import Strip, Words, curves, plot
 from seamripper.matching.base import Findings, Matching, Natives, Problem, matchings
 from seamripper.matching.descent import DIVERGED
+from seamripper.matching.direct import Direct
 from seamripper.matching.padding import mask_for, require_no_padding, without_padding
+from seamripper.matching.streamed import StreamedFit, rows_held_out
 from seamripper.matching.task import Task
 from seamripper.models import Model, load
 from seamripper.models.contract import InputContract
@@ -42,7 +47,6 @@ from seamripper.stitches import Layer, Stitch, auto, stitches
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_HELD_OUT = 0.2
 NOTHING = Findings("nothing to find: the stitch has no parameters")
 
 
@@ -202,7 +206,7 @@ class Match(Tabular):
 def match(
     sender: Split,
     receiver: Split,
-    fit: Samples | Paired,
+    fit: Samples | Stream | Paired,
     *,
     stitch: Stitch | str = "auto",
     matching: Matching | str | None = None,
@@ -216,12 +220,31 @@ def match(
     With a `Paired`, the sender is shown other samples than the receiver. Both models are frozen, and fingerprinted
     before and after. `held_out` are samples for the residuals that a matching reports; without them, the matchings that
     solve or regress hold out a fifth of `fit`, drawn by the seed. Tokens that are padding are left out everywhere (see
-    `seamripper.data.padding`).
+    `seamripper.data.padding`). `fit` may be any data (see `seamripper.data.yours`): direct matching reads it once, as
+    it comes, and other matchings take it into memory first.
     """
     require_split(sender, "sender")
     require_split(receiver, "receiver")
     choices = Choices.of(stitch, matching, freeze, seed, watch)
+    fit = fit if isinstance(fit, Paired) else as_data(fit, "fit")
+    if isinstance(fit, Stream) and isinstance(choices.matching, Direct) and held_out is None:
+        return _match_on_stream(sender, receiver, fit, choices)
     return prepare(sender, receiver, fit, held_out, choices).find()
+
+
+def _match_on_stream(sender: Split, receiver: Split, stream: Stream, choices: Choices) -> Match:
+    """A direct match from one pass over a stream; the halves are proved on its first samples."""
+    few = stream.head(AT_ONCE)
+    prepared = prepare(sender, receiver, few, None, choices)
+    if len(few) < AT_ONCE or not prepared.has_parameters:
+        # All of it is in memory, or nothing of it is needed.
+        return prepared.find()
+    assert isinstance(choices.matching, Direct)
+    fit = StreamedFit(choices.matching, prepared.problem, prepared.stitch, stream)
+    with prepared.sealed():
+        findings = fit.find()
+    made_from = {**prepared.made_from, **fit.record()}
+    return replace(prepared.match(findings), made_from=made_from, fitted=fit.fitted)
 
 
 @dataclass(frozen=True)
@@ -270,11 +293,14 @@ class Prepared:
 
     def find(self) -> Match:
         """The match that its matching finds."""
-        problem = self.problem
-        models = {"sender": problem.sender.model.module, "receiver": problem.receiver.model.module}
-        with seal(models, freeze=problem.freeze):
-            findings = self.matching.find(problem) if self.has_parameters else NOTHING
+        with self.sealed():
+            findings = self.matching.find(self.problem) if self.has_parameters else NOTHING
         return self.match(findings)
+
+    def sealed(self) -> AbstractContextManager[None]:
+        """Both networks sealed, as far as they are frozen."""
+        sender, receiver = self.problem.sender.model.module, self.problem.receiver.model.module
+        return seal({"sender": sender, "receiver": receiver}, freeze=self.problem.freeze)
 
     def match(self, findings: Findings) -> Match:
         """The match, with the layer as it is now."""
@@ -296,7 +322,7 @@ class Prepared:
 
 
 def prepare(
-    sender: Split, receiver: Split, fit: Samples | Paired, held_out: Samples | Paired | None, choices: Choices
+    sender: Split, receiver: Split, fit: Samples | Stream | Paired, held_out: Samples | Paired | None, choices: Choices
 ) -> Prepared:
     """The match before its stitch is found: the layer is built, and the halves are proved on the samples."""
     fit, held_out = Paired.of(fit, "fit"), held_out if held_out is None else Paired.of(held_out, "held_out")
@@ -345,11 +371,8 @@ def _hold_out(fit: Paired, held_out: Paired | None, matching: Matching, seed: in
         if both:
             raise DataError(f"{both} samples are both fitted and held out. Fit and score on different samples.")
         return fit, held_out
-    if not matching.holds_out or len(fit) < 10:
-        return fit, None
-    order = torch.randperm(len(fit), generator=torch.Generator().manual_seed(seed))
-    n = int(len(fit) * _HELD_OUT)
-    return fit.take(order[n:].sort().values), fit.take(order[:n].sort().values)
+    held = rows_held_out(len(fit), seed) if matching.holds_out else None
+    return (fit, None) if held is None else (fit.take(~held), fit.take(held))
 
 
 def count_shared(name: str, ids: Tensor, samples: Samples | Paired) -> int:
