@@ -214,7 +214,7 @@ class Conflict(Audit):
             nothing=best_blind / kappa if kappa > 0 else math.nan,
             position=position,
             agreement=mean_over(_shares(sender)).as_share,
-            accuracy=mean_over(right).as_share,
+            accuracy=mean_over(right).as_share if right else Estimate(math.nan, note="no labels"),
             controls=native.controls(control, blind),
         )
 
