@@ -16,7 +16,7 @@ from torch import nn
 from seamripper._doors import require
 from seamripper._words import did_you_mean
 from seamripper.cards import Card, WithMethods
-from seamripper.comparing import Rule, Stitching, compare, diff
+from seamripper.comparing import Rule, Stitching, compare, diff, measure_files
 from seamripper.cut import Split, split
 from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
@@ -174,11 +174,23 @@ def _diff(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source)
     )
 
 
+def _measure(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> WithMethods:
+    files = [source.given.get(role, method[role]["source"]) for role in ("sender", "receiver")]
+    sampling, null = method["sampling"], method["null"]
+    return measure_files(
+        *files,
+        measures=labels["measure"],
+        sampling=None if sampling == "rows" else sampling,
+        null=null["permutations"] if null else 0,
+    )
+
+
 _MAKERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, str], _Source], WithMethods]] = {
     "comparison": _comparison,
     "stitch": _stitch,
     "map": _map,
     "diff": _diff,
+    "measure": _measure,
 }
 
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from conftest import Run
 
@@ -33,3 +35,25 @@ def test_cards_of_a_stitch(tmp_path: Path, run: Run) -> None:
     again = run("card", "methods.json", "top1", "--remake")
     assert (again.code, "the number of the card." in again.out) == (0, True)
     assert "stitch 'affine'" in again.out or "stitch 'conv'" in again.out
+
+
+def test_cards_of_measured_files(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 4))
+    np.save("a.npy", x)
+    np.save("b.npy", x[:, :3] + rng.standard_normal((60, 3)))
+    run("measure", "a.npy", "b.npy", "-m", "linear_cka,mutual_knn", "--null", 19, "--methods", "methods.json")
+    again = run("card", "methods.json", "mutual_knn", "--remake")
+    assert (again.code, "the number of the card." in again.out) == (0, True)
+    for words in (
+        "mutual_knn: 0.",
+        "p = ",
+        "in a.npy (sha256 ",
+        "60 samples",
+        "19 permutations",
+        "Each sample is one row",
+    ):
+        assert words in again.out
+    np.save("b.npy", x[:, :3])
+    other = run("card", "methods.json", "mutual_knn", "--remake")
+    assert (other.code, "The receiver has the fingerprint" in other.err) == (2, True)

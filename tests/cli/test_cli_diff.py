@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,3 +90,31 @@ def test_half_precision_is_within_its_rounding(run: Run, digit: str) -> None:
     assert ran.code == 0
     assert ran.json["answers"]["agreement"]["value"] == 1.0
     assert 0 < ran.json["cuts"][0]["error"]["value"] < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:torch.qu")
+def test_the_examples_of_the_documentation_give_its_table(run: Run, tmp_path: Path) -> None:
+    """int8, float16, a fine-tuned copy and noise: the file that docs/diff.md shows, and the table that it has."""
+    text = (Path(__file__).parents[2] / "docs" / "diff.md").read_text()
+    (changes,) = (block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "# changes.py" in block)
+    (tmp_path / "changes.py").write_text(changes)
+    train = re.search(r"^ {4}seamripper (train zoo:lenet .*)$", text, re.M)
+    assert train is not None
+    assert run(*shlex.split(train.group(1))).code == 0
+    rows = re.findall(
+        r"^\| `(\w+)`:[^|]*\| `?(\w+)`? \| ([\d.]+)[^|]*\| (\d+) \| ([^|]*?) \|[^|]*\| (\d) \|$", text, re.M
+    )
+    assert [row[0] for row in rows] == ["int8", "half", "tuned", "noisy"]
+    for name, first, error, flips, kl, code in rows:
+        ran = run("diff", "base.safetensors", f"changes.py:{name}", "--data", "digits/digit", "--null", 0, "--cuts",
+                  "fc2", "--json")  # fmt: skip
+        assert ran.code == int(code), name
+        record = ran.json
+        assert record["first"] == (None if first == "none" else first)
+        shown = next(layer for layer in record["layers"] if layer["name"] == (record["first"] or "conv1"))
+        assert shown["value"] == pytest.approx(float(error), rel=0.05)
+        changed = round(360 * (1 - record["answers"]["agreement"]["value"]))
+        # Kernels of another processor may turn a near tie.
+        assert changed == pytest.approx(int(flips), abs=2), name
+        assert record["answers"]["kl"]["value"] == pytest.approx(float(kl.split()[0]), rel=0.1)

@@ -199,6 +199,11 @@ class OutputPath(click.ParamType[Path]):
         return path
 
 
+methods_option = click.option("--methods", type=OutputPath(".json"),
+                              help="Write how the figures were made to this file (.json); see: seamripper "
+                                   "card.")  # fmt: skip
+
+
 # ---- models and data
 
 

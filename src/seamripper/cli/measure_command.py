@@ -8,9 +8,9 @@ from typing import Literal
 import click
 
 import seamripper as sr
-from seamripper.cli.inputs import Word, WordCommand, json_option
+from seamripper.cli.inputs import Word, WordCommand, json_option, log_option, methods_option
+from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import print_json, print_table
-from seamripper.errors import MeasureError
 
 USUAL = ("linear_cka", "debiased_cka", "opd", "regression_r2", "mutual_knn")
 """One of each kind: alignment of Gram matrices, biased and not; shape; what a linear map finds; neighbours."""
@@ -26,6 +26,8 @@ USUAL = ("linear_cka", "debiased_cka", "opd", "regression_r2", "mutual_knn")
 @click.option("--sampling", type=click.Choice(["positions", "flatten", "pool"]), help="How maps or tokens become rows.")
 @click.option("--null", type=click.IntRange(min=0), default=0, metavar="N",
               help="Compare every score with those of N permutations of the samples, for example 200.")  # fmt: skip
+@methods_option
+@log_option
 @json_option
 def command(
     a: Path,
@@ -33,6 +35,8 @@ def command(
     words: tuple[str, ...],
     sampling: Literal["positions", "flatten", "pool"] | None,
     null: int,
+    methods: Path | None,
+    logs: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Measure how similar the activations in A and B are. Both must be of the same samples, in the same order.
@@ -40,28 +44,19 @@ def command(
     A (the sender) and B (the receiver) are files of `seamripper activations`, or .npy files: rows (n, d), tokens
     (n, t, d) or maps (n, c, h, w). The last two need --sampling.
     """
-    from seamripper.comparing import pair_activations
-    from seamripper.measures import choose_measures, reason
+    from seamripper.comparing import measure_files
+    from seamripper.measures import choose_measures
 
-    measures = choose_measures(words)
-    activations = sr.Activations.load(a), sr.Activations.load(b)
-    both = pair_activations(*activations, sampling=sampling, names=(str(a), str(b)))
-    scores: dict[str, sr.Estimate] = {}
-    reasons: dict[str, str] = {}
-    for measure in measures:
-        try:
-            scores[measure.label] = sr.score(
-                measure, both.pair(measure), sampling=both.sampling, null=null if measure.claims.paired else 0
-            )
-        # A measure of the user's own may raise anything, and must not take the others along.
-        except Exception as e:
-            reasons[measure.label] = reason(measure, e)
-    if not scores:
-        raise MeasureError(" ".join(dict.fromkeys(reasons.values())))
+    loggers, measures = chosen_loggers(logs), choose_measures(words)
+    measured = measure_files(a, b, measures=measures, sampling=sampling, null=null)
+    scores, reasons = measured.scores, measured.reasons
+    if methods is not None:
+        measured.methods().save(methods)
+    log_result(loggers, "measure", measured, methods)
     if as_json:
         print_json([
             {**scores[m.label].as_record(), "difference": _is_difference(scores[m.label])} if m.label in scores else
-            {"measure": m.label, "value": None, "n": None, "sampling": both.sampling, "interval": None,
+            {"measure": m.label, "value": None, "n": None, "sampling": measured.record["sampling"], "interval": None,
              "direction": m.claims.direction, "reason": reasons[m.label]}
             for m in measures
         ])  # fmt: skip
@@ -71,7 +66,7 @@ def command(
         for label, score in scores.items()
     ]
     columns = ["measure", "kind", "value", "95 % interval", "n", *(["p", "calibrated"] if null else [])]
-    print_table(f"{a} and {b}, sampling: {both.sampling}", columns, rows, left=2)
+    print_table(f"{a} and {b}, sampling: {measured.record['sampling']}", columns, rows, left=2)
     if any(map(_is_difference, scores.values())):
         print("A difference of 0 says that both sides have the same figure, not that they are alike.")
     for why in reasons.values():

@@ -18,6 +18,7 @@ from seamripper.cli.inputs import (
     json_option,
     log_option,
     matching_option,
+    methods_option,
     model_at,
     registry_of,
     split_for,
@@ -39,8 +40,7 @@ from seamripper.errors import DataError
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the stitch.")
 @freeze_option
 @click.option("--out", type=OutputPath(), help="Write the match to this file (.safetensors).")
-@click.option("--methods", type=OutputPath(".json"),
-              help="Write how the figures were made to this file (.json); see: seamripper card.")  # fmt: skip
+@methods_option
 @log_option
 @json_option
 def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:

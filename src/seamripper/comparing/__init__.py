@@ -11,6 +11,7 @@ from seamripper.comparing.compare import Prepared, compare
 from seamripper.comparing.comparison import Comparison, Matrix
 from seamripper.comparing.diff import diff
 from seamripper.comparing.difference import CutDifference, Difference, LayerDifference
+from seamripper.comparing.measured import Measured, measure_files
 from seamripper.comparing.pairing import Pairing, pair_activations
 from seamripper.comparing.request import Request, Rule, Stitching, batch_for, requested_measures
 from seamripper.comparing.streaming import StreamingScore
@@ -24,6 +25,7 @@ __all__ = [
     "Difference",
     "LayerDifference",
     "Matrix",
+    "Measured",
     "Pairing",
     "Prepared",
     "Representation",
@@ -36,6 +38,7 @@ __all__ = [
     "compare",
     "diff",
     "direct_functional",
+    "measure_files",
     "pair_activations",
     "requested_measures",
     "streaming_metric",

@@ -16,7 +16,7 @@ SAMPLINGS = {
     "flatten": "Each sample is one row, its map flattened (sampling 'flatten').",
 }
 """What a sampling is, in a sentence."""
-_POOLING = {"positions": "none", "pool": "mean over positions or tokens", "flatten": "none, flattened"}
+POOLING = {"positions": "none", "pool": "mean over positions or tokens", "flatten": "none, flattened"}
 
 
 def comparison_method(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def comparison_method(record: Mapping[str, Any]) -> dict[str, Any]:
         "data": dict(record["data"]),
         "n": record["n"],
         "sampling": rule["sampling"],
-        "pooling": _POOLING[rule["sampling"]],
+        "pooling": POOLING[rule["sampling"]],
         "mask": "tokens that are padding make no row" if record.get("padded") else None,
         "estimator": {"rule": rule, "interval": interval, "precision": record["dtype"]},
         "functional": record.get("functional"),

@@ -46,7 +46,7 @@ class StreamingScore:
     >>> second.update(x[7:], y[7:])
     >>> first.merge_state(second)
     >>> print(first.compute(), first.n)
-    0.046 [0.000, 0.173] 60
+    0.094 [0.023, 0.165] 60
     """
 
     def __init__(

@@ -98,7 +98,7 @@ def open_pair(old: Given, new: Given) -> tuple[Embeddings, Embeddings]:
 
 def _source(given: Given) -> str | None:
     """The file that they are read from; None if they came in memory."""
-    return str(Path(given).resolve()) if isinstance(given, (str, os.PathLike)) else None
+    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
 
 
 def _name(given: Given, role: str) -> str:
