@@ -1,45 +1,50 @@
-"""The excess over all looks: against plain loops, and its false alarms and power on choices that are drawn."""
+"""The excess over all looks: against plain loops, and its false alarms and power on leanings that are drawn."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from seamripper.audits.departure import FEWEST, RESAMPLES, Choices, Excess, excess
+from seamripper.audits.departure import FEWEST, RESAMPLES, Choices, Excess, Floats, excess
 
 
 def drawn(
     rng: np.random.Generator, n: int, rates: list[float], *, networks: int = 1, sure: float = 0.8, spread: float = 0.0
-) -> Choices:
-    """Choices of networks that name the other input at these rates; the receiver names the first one throughout."""
+) -> Floats:
+    """How networks lean that name the other input at these rates, and are undecided on a fifth of the pairs.
+
+    The receiver names the first input throughout.
+    """
     shift = 1 + spread * rng.standard_normal((networks, 1, 1))
     other = rng.random((networks, n, len(rates))) < np.clip(np.array(rates) * shift, 0, 1)
-    return (np.where(other, -1, 1) * (rng.random(other.shape) < sure)).astype(np.int8)
+    return np.where(rng.random(other.shape) < sure, np.where(other, 0.98, 0.02), 0.5)
 
 
-def of(receiver: Choices, *sides: Choices, tolerance: float = 0.0) -> Excess:
+def of(receiver: Choices, *sides: Floats, tolerance: float = 0.0) -> Excess:
     found = excess(receiver, *sides, tolerance=tolerance)
     assert found is not None
     return found
 
 
-def departure(receiver: Choices, networks: Choices, look: int, rows: list[int]) -> float:
-    other = both = 0
+def departure(receiver: Choices, networks: Floats, look: int, rows: list[int]) -> float:
+    other, sure = 0.0, 0
     for network in networks:
         for row in rows:
-            if receiver[row, look] and network[row, look]:
-                both += 1
-                other += int(receiver[row, look] != network[row, look])
-    return other / both
+            if receiver[row, look]:
+                sure += 1
+                other += network[row, look] if receiver[row, look] == 1 else 1 - network[row, look]
+    return other / sure
 
 
 def test_the_figures_are_those_of_plain_loops() -> None:
     rng = np.random.default_rng(3)
     receiver = rng.choice([-1, 0, 1], size=(120, 3)).astype(np.int8)
     # In the terms of the receiver's choice, so that a departure is a departure from it.
-    sender = drawn(rng, 120, [0.3, 0.05, 0.1], networks=2) * np.where(receiver == 0, 1, receiver)
-    control = drawn(rng, 120, [0.05, 0.05, 0.1]) * np.where(receiver == 0, 1, receiver)
-    found = of(receiver, sender.astype(np.int8), control.astype(np.int8), tolerance=0.02)
+    sender, control = (
+        np.where(receiver < 0, 1 - leanings, leanings)
+        for leanings in (drawn(rng, 120, [0.3, 0.05, 0.1], networks=2), drawn(rng, 120, [0.05, 0.05, 0.1]))
+    )
+    found = of(receiver, sender, control, tolerance=0.02)
     every = list(range(120))
     weights = np.random.default_rng(0).multinomial(120, np.full(120, 1 / 120), size=RESAMPLES)
     values, largest, errors, deviations = [], [], [], []
@@ -88,21 +93,32 @@ def test_one_look_in_ten_is_enough() -> None:
 
 
 def test_the_spread_of_the_controls_networks_widens_the_intervals() -> None:
-    rng, receiver = np.random.default_rng(1), np.ones((500, 2), np.int8)
-    sender = drawn(rng, 500, [0.2, 0.2])
-    alike = np.concatenate([drawn(rng, 500, [0.2, 0.2]) for _ in range(3)])
-    apart = np.concatenate([drawn(rng, 500, [rate, rate]) for rate in (0.05, 0.2, 0.35)])
-    assert of(receiver, sender, alike).spread < 3 < of(receiver, sender, apart).spread
-    assert of(receiver, sender, apart).error[0] > 2 * of(receiver, sender, alike).error[0]
-    assert of(receiver, sender, alike[:1]).spread == 1.0
+    n = 4000
+    rng, receiver = np.random.default_rng(1), np.ones((n, 2), np.int8)
+    sender = drawn(rng, n, [0.2, 0.2])
+    alike = np.concatenate([drawn(rng, n, [0.2, 0.2]) for _ in range(3)])
+    apart = np.concatenate([drawn(rng, n, [rate, rate]) for rate in (0.05, 0.2, 0.35)])
+    # Four fifths of the pairs are decided, at rates that are 0.15 apart.
+    ours, pairs = of(receiver, sender, apart), of(receiver, sender, alike)
+    assert ours.spread == pytest.approx(0.96 * 0.8 * 0.15, rel=0.1)
+    assert pairs.spread < 0.01
+    assert of(receiver, sender, alike[:1]).spread == 0.0
+    assert ours.error[0] == pytest.approx(np.sqrt(pairs.error[0] ** 2 + ours.spread**2 * 4 / 3), rel=0.1)
 
 
-def test_looks_on_which_few_are_sure_do_not_count() -> None:
+def test_a_network_that_is_undecided_departs_by_a_half() -> None:
+    receiver = np.tile(np.array([[1], [-1], [0]], np.int8), (40, 1))
+    undecided, sure = np.full((1, 120, 1), 0.5), np.where(receiver < 0, 1.0, 0.0)[None]
+    found = of(receiver, undecided, sure)
+    assert (found.sender[0], found.control[0], found.pairs[0]) == (0.5, 0.0, 80)
+
+
+def test_looks_on_which_the_receiver_is_seldom_sure_do_not_count() -> None:
     receiver = np.ones((200, 2), np.int8)
-    sender = np.ones((1, 200, 2), np.int8)
-    sender[0, FEWEST - 1 :, 0] = 0
-    sender[0, : FEWEST - 1, 0] = -1
-    found = of(receiver, sender, np.ones((1, 200, 2), np.int8))
+    receiver[FEWEST - 1 :, 0] = 0
+    sender = np.zeros((1, 200, 2))
+    sender[0, :, 0] = 1.0
+    found = of(receiver, sender, np.zeros((1, 200, 2)))
     assert found.pairs.tolist() == [FEWEST - 1, 200]
     assert (found.largest, found.value[1], found.p > 0.5) == (1, 0.0, True)
     assert excess(receiver[:10], sender[:, :10], sender[:, :10]) is None
@@ -110,6 +126,6 @@ def test_looks_on_which_few_are_sure_do_not_count() -> None:
 
 def test_all_against_none_has_an_interval() -> None:
     receiver = np.ones((100, 1), np.int8)
-    found = of(receiver, -receiver[None], receiver[None], tolerance=0.05)
+    found = of(receiver, np.ones((1, 100, 1)), np.zeros((1, 100, 1)), tolerance=0.05)
     assert (found.value[0], found.p < 0.001) == (1.0, True)
     assert 0.9 < found.low[0] < 1 == found.high[0]

@@ -1,7 +1,10 @@
-"""Departures on mixtures: how much more often a sender names the other input than its control does, over all looks.
+"""Departures on mixtures: how much more a sender believes in the other input than its control does, over all looks.
 
-A pair of inputs is a sample, and a family of mixtures is a look at all pairs. What networks say comes as arrays of
-choices: 1 where a network is sure of the first input's answer, −1 of the second's, 0 where it is sure of neither.
+A pair of inputs is a sample, and a family of mixtures is a look at all pairs. The receiver chooses: 1 where it is sure
+of the first input's answer, −1 of the second's, 0 where it is sure of neither. A stitched network leans: of its
+probability for the two answers, the share of the second one. Its departure from the receiver on a mixture is the
+share that it gives to the input that the receiver does not name. Mixtures on which the receiver is not sure do not
+count. That needs no threshold on the stitched network, which may seldom be sure: an undecided one departs by a half.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ Choices = NDArray[np.int8]
 Floats = NDArray[np.float64]
 RESAMPLES = 1000
 FEWEST = 30
-"""A look counts if sender and control are each sure on this many pairs of those that the receiver is sure of."""
+"""A look counts if the receiver is sure on this many pairs."""
 _LEVEL, _Z = 0.05, 1.96
 """An interval is never narrower than that of a single look."""
 
@@ -24,10 +27,10 @@ _LEVEL, _Z = 0.05, 1.96
 class Excess:
     """The excess of a sender's departure over its control's in each look, with intervals that hold for all at once.
 
-    `sender` and `control` are departures: of the pairs on which receiver and network are both sure, the share on which
-    they name different inputs. `pairs` is how many these are, for the side that has fewer. `error` is a standard error
-    over pairs, with the `spread` between the control's networks; `reach` errors on both sides make the intervals. `p`
-    tests that no look has an excess above `tolerance`. Looks with fewer pairs than `FEWEST` do not count.
+    `sender` and `control` are departures, means over the `pairs` on which the receiver is sure. `error` is the standard
+    error over pairs and over networks: `spread` is the standard deviation between the control's. `reach` errors on both
+    sides make the intervals. `p` tests that no look has an excess above `tolerance`. Looks with fewer pairs than
+    `FEWEST` do not count.
     """
 
     value: Floats
@@ -62,57 +65,58 @@ class Excess:
 
 
 def excess(
-    receiver: Choices, sender: Choices, control: Choices, *, tolerance: float = 0.0, seed: int = 0
+    receiver: Choices, sender: Floats, control: Floats, *, tolerance: float = 0.0, seed: int = 0
 ) -> Excess | None:
     """The sender's excess over its control; None if no look counts.
 
-    `receiver` is (pairs, looks); `sender` (stitches, pairs, looks) and `control` (networks, pairs, looks) pool what
-    their members choose. Pairs are drawn with replacement, the same for all looks and networks, and the distribution of
-    the largest deviation over all looks, in errors, gives p-value and intervals (max-T: Westfall & Young 1993).
+    `receiver` is (pairs, looks); `sender` (stitches, pairs, looks) and `control` (networks, pairs, looks) are how their
+    members lean, which is averaged. Pairs are drawn with replacement, the same for all looks and networks. The
+    distribution of the largest deviation over all looks, in errors, gives p-value and intervals (max-T: Westfall &
+    Young 1993).
     """
-    ours, theirs = (_counts(receiver, networks) for networks in (sender, control))
-    # Pooled over a side's networks, a pair counts once for each of them.
-    pairs = np.minimum(*(sure.sum((0, 1)) // len(sure) for _, sure in (ours, theirs)))
+    sure = receiver != 0
+    pairs = sure.sum(0)
     looks = pairs >= FEWEST
     if not looks.any():
         return None
     n = len(receiver)
     weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float64)
-    a, b = (_departures(side, np.ones((1, n)))[0] for side in (ours, theirs))
-    resamples = _departures(ours, weights) - _departures(theirs, weights)
-    value, spread = a - b, _spread(theirs, looks)
+    each = departures(receiver, control)
+    ours, theirs = departures(receiver, sender).mean(0), each.mean(0)
+    a, b = (side.sum(0) / np.maximum(pairs, 1) for side in (ours, theirs))
+    resamples = weights @ (ours - theirs) / np.maximum(weights @ sure, 1)
+    value, spread = a - b, _spread(each, pairs, looks)
     # Where all agree a resample never differs; one pair more could still have.
     error = np.maximum(resamples.std(0), 1 / np.maximum(pairs, 1))
     deviations = np.abs(resamples - value)[:, looks] / error[looks]
     largest = deviations.max(1)
-    error = error * np.sqrt(spread)
+    # The sender is one more network, and the control's mean is that of all its networks.
+    error = np.sqrt(error**2 + spread**2 * (1 + 1 / len(control)))
     reach = max(_Z, float(np.quantile(largest, 1 - _LEVEL)))
     observed = float(((value - tolerance) / error)[looks].max())
     p = float((1 + (largest >= observed).sum()) / (1 + RESAMPLES))
     return Excess(value, error, a, b, pairs, reach, p, spread, tolerance)
 
 
-def _counts(receiver: Choices, networks: Choices) -> tuple[Floats, Floats]:
-    """Where each network names the other input, and where receiver and network are both sure."""
-    product = networks.astype(np.int64) * receiver
-    return (product < 0).astype(np.float64), (product != 0).astype(np.float64)
+def departures(receiver: Choices, leanings: Floats) -> Floats:
+    """The departure of each network on each pair; 0 where the receiver is not sure.
 
-
-def _departures(side: tuple[Floats, Floats], weights: Floats) -> Floats:
-    """The departure in each look, for each row of weights of the pairs; 0 where nobody is sure."""
-    other, sure = (weights @ counts.sum(0) for counts in side)
-    return np.asarray(other / np.maximum(sure, 1e-9))
-
-
-def _spread(side: tuple[Floats, Floats], looks: NDArray[np.bool_]) -> float:
-    """How much more a side's networks vary than pairs drawn by chance would make them, as a ratio of variances ≥ 1.
-
-    Pearson's χ² over its degrees of freedom, over all looks together (quasi-binomial); 1 for a single network.
+    >>> departures(np.array([1, -1, 0], np.int8), np.array([[0.25, 0.25, 0.25]])).tolist()
+    [[0.25, 0.75, 0.0]]
     """
-    other, sure = (counts.sum(1)[:, looks] for counts in side)
-    if len(sure) < 2:
-        return 1.0
-    # One pair more of either kind, as a share of 0 would have no variance.
-    share = (other.sum(0) + 1) / (sure.sum(0) + 2)
-    squares = (other - share * sure) ** 2 / np.maximum(sure * share * (1 - share), 1e-9)
-    return max(1.0, float(squares.sum() / ((len(sure) - 1) * looks.sum())))
+    return np.asarray(np.where(receiver > 0, leanings, 1.0 - leanings) * (receiver != 0))
+
+
+def _spread(each: Floats, pairs: NDArray[np.int64], looks: NDArray[np.bool_]) -> float:
+    """The standard deviation of departures between a side's networks, over all looks together; 0 for a single network.
+
+    From what a network departs by more than the mean of all networks on the same pair: the variance of its mean, less
+    that which the variance between pairs gives it.
+    """
+    if len(each) < 2:
+        return 0.0
+    n = pairs[looks]
+    residuals = (each - each.mean(0))[:, :, looks]
+    means = residuals.sum(1) / n
+    within = ((residuals**2).sum(1) / n - means**2) / n
+    return float(np.sqrt(max(0.0, (means**2 - within).sum(0).mean() / (len(each) - 1))))

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from seamripper.audits.base import Audit, Evidence, Verdict, match_of, same_information
-from seamripper.audits.departure import FEWEST, Choices
+from seamripper.audits.departure import FEWEST, Choices, Floats
 from seamripper.audits.interventions.draws import partners
 from seamripper.audits.mixing_map import maps
-from seamripper.audits.mixing_reading import Look, Pairs, Reading, sentence
+from seamripper.audits.mixing_reading import LISTENERS, Look, Pairs, Reading, sentence
 from seamripper.audits.mixtures.base import Mixture
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples
@@ -27,8 +27,8 @@ STILL_SURE = 0.3
 """A mask is made smaller until the receiver is sure on this share of the pairs."""
 _TRIAL = 100
 """The strength of a mixture is chosen by so many of the pairs."""
-_SURE, _ANSWERS = 0.9, 0.8
-"""The probability at which receiver and stitched network are sure, if they are that sure of most unmixed inputs."""
+_SURE = 0.9
+"""The probability at which the receiver is sure, if it is that sure of most unmixed inputs."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,16 @@ class Mixing(Audit):
     """Whether the stitched network names the input that the receiver names, where two of them are mixed.
 
     `n` test samples are paired with others to which the receiver gives another answer, and mixed by each family of
-    mixtures. A mixture counts where receiver and stitched network are both sure of one of the two answers; a departure
-    is to name the other one. The departures are compared with those of the control `other_seed`, or of `self` without
-    it. Neither labels nor a conflict set are needed. A network is sure where its highest probability is at least 0.9 (a
-    stitched network's 0.8), or the lower quartile of what it is on unmixed inputs, if that is less. Masks shrink until
-    the receiver is sure on 30 % of the first 100 pairs, and the other networks are shown the mixtures that it is sure
-    of.
+    mixtures. A mixture counts where the receiver is sure of one of the two answers, and the other networks are shown
+    only those. The departure of a stitched network is the share that it gives to the other one, of its probability for
+    the two. It is compared with the departure of the control `other_seed`, or of `self` without it. Neither labels nor a
+    conflict set are needed. The receiver is sure where its highest probability is at least 0.9, or the lower quartile
+    of what it is on unmixed inputs, if that is less. Masks shrink until it is sure on 30 % of the first 100 pairs.
 
     "no" (it follows something else) if the interval of the largest excess, which holds for all families at once, lies
-    above `TOLERANCE`. "yes" if no family has an excess that is surely above 0 and larger than that, or than a tenth of
-    an untrained sender's, and if in some family an untrained sender does depart, while this one stays surely below half
-    of that. If there is no untrained sender, the control with planted departures takes its place.
+    above the tolerance of the control. "yes" if in some family an untrained sender does depart, while this one stays
+    surely below half of that, and if no family has an excess that is surely above 0 and more than twice the tolerance.
+    If there is no untrained sender, the control with planted departures takes its place.
 
     The answer of a language model to a text is its last one that is asked for: which token is to be the text's last.
     """
@@ -67,16 +66,11 @@ class Mixing(Audit):
         sides = {"sender": evidence.observed, control[0].control: control, "random_sender": nothing}
         stitched = [match_of(outcome) for outcomes in sides.values() for outcome in outcomes]
         pairs, sure = self._pairs(case.receiver, case.test.receiver)
-        plain = _answers(stitched, (part.a for part in pairs.parts()))
-        networks = _Networks(case.receiver, sure, stitched, [sureness(answers, _ANSWERS) for answers in plain])
         with case.fronts.keeping_nothing():
             # No front is shown a mixture twice.
-            looks, skipped = self._looks(evidence.mixtures, networks, pairs)
-        chosen = np.stack([look.stitched for look in looks], axis=2)
-        ends = np.cumsum(list(map(len, sides.values())))[:-1]
-        choices = dict(zip(sides, np.split(chosen, ends), strict=True))
-        receiver = np.stack([look.receiver for look in looks], axis=1)
-        return self._verdict(Reading.of(looks, receiver, choices, control[0].control, self.seed), pairs, skipped)
+            looks, skipped = self._looks(evidence.mixtures, _Networks(case.receiver, sure, stitched), pairs)
+        counts = {"receiver": 1, **{name: len(outcomes) for name, outcomes in sides.items()}}
+        return self._verdict(Reading.of(looks, counts, control[0].control, self.seed), pairs, skipped)
 
     def _pairs(self, receiver: Split, samples: Samples) -> tuple[Pairs, float]:
         """Pairs of which the receiver is sure, unmixed; and how sure that is."""
@@ -113,7 +107,7 @@ class Mixing(Audit):
         return looks, skipped
 
     def _look(self, mixture: Mixture, networks: _Networks, pairs: Pairs) -> Look:
-        """What the receiver chooses on all pairs, and each stitched network on those that the receiver is sure of."""
+        """What the receiver chooses on all pairs, and how each network leans on those that the receiver is sure of."""
         near, far = networks.by_front()
         beside: list[Split | Match] = [networks.receiver, *(networks.stitched[k] for k in near)]
         strength, known = self._strength(mixture, beside, pairs, networks.sure)
@@ -122,22 +116,25 @@ class Mixing(Audit):
             known = [torch.cat(both) for both in zip(known, rest, strict=True)]
         ours, *own = known
         receiver = choices_of(ours, pairs, networks.sure)
-        stitched = np.zeros((len(networks.stitched), len(pairs)), np.int8)
+        leanings = np.full((1 + len(networks.stitched), len(pairs)), 0.5)
+        leanings[0] = leanings_of(ours, pairs)
         # A pair of which the receiver is not sure counts for nobody: no other front need be shown it.
         sure = torch.from_numpy(receiver != 0)
         if bool(sure.any()):
             telling = _rows(pairs, sure)
             others = _answers([networks.stitched[k] for k in far], self._mixed(mixture, telling, strength))
             for k, answers in zip([*near, *far], [*(each[sure] for each in own), *others], strict=True):
-                stitched[k, sure.numpy()] = choices_of(answers, telling, networks.levels[k])
-        return Look(mixture, strength, receiver, stitched)
+                leanings[1 + k, sure.numpy()] = leanings_of(answers, telling)
+        return Look(mixture, strength, receiver, leanings)
 
     def _places(self, reading: Reading, pairs: Pairs) -> dict[str, Any] | None:
         """The map of where receiver and stitched network listen; None if no family has masks that are places."""
         for k, mixture in enumerate(reading.mixtures):
             if mixture.local:
-                networks = {"receiver": reading.receiver[:, k], "stitched": reading.choices["sender"][0, :, k]}
-                return maps(mixture, pairs, networks, strength=reading.strengths[k], seed=self.seed)
+                sure = reading.receiver[:, k] != 0
+                networks = {who: reading.leanings[side].mean(0)[sure, k] for who, side in LISTENERS.items()}
+                telling = _rows(pairs, torch.from_numpy(sure))
+                return maps(mixture, telling, networks, strength=reading.strengths[k], seed=self.seed)
         return None
 
     def _strength(
@@ -167,7 +164,7 @@ class Mixing(Audit):
         figures = {
             "decided_by": reading.labels[decided],
             "control": reading.control,
-            "networks": len(reading.choices[reading.control]),
+            "networks": len(reading.leanings[reading.control]),
             "spread": reading.excess.spread,
             "known_different": reading.known_different,
             "power": bool(reading.departs.any()),
@@ -192,12 +189,11 @@ class Mixing(Audit):
 
 @dataclass(frozen=True, eq=False)
 class _Networks:
-    """The receiver and the stitched networks, with the probability from which each of them is sure."""
+    """The receiver, with the probability from which it is sure, and the stitched networks."""
 
     receiver: Split
     sure: float
     stitched: Sequence[Match]
-    levels: Sequence[float]
 
     def by_front(self) -> tuple[list[int], list[int]]:
         """The numbers of the stitched networks that have the receiver's own front, as `self` has, and of the others."""
@@ -219,6 +215,12 @@ def choices_of(answers: Tensor, pairs: Pairs, sure: float) -> Choices:
     top = answers.double().softmax(1).max(1)
     first, second = (top.indices == side.labels for side in (pairs.a, pairs.b))
     return np.asarray(((first.long() - second.long()) * (top.values >= sure)).to(torch.int8).numpy())
+
+
+def leanings_of(answers: Tensor, pairs: Pairs) -> Floats:
+    """Of the probability that a network gives to the answers of both inputs, the share of the second one."""
+    first, second = (answers.double().gather(1, side.labels[:, None])[:, 0] for side in (pairs.a, pairs.b))
+    return np.asarray((second - first).sigmoid().numpy())
 
 
 def _answers(networks: Sequence[Split | Match], parts: Iterator[Samples]) -> list[Tensor]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from seamripper.audits.departure import Choices
+from seamripper.audits.departure import Floats
 from seamripper.audits.mixing_reading import Pairs
 from seamripper.audits.mixtures.base import Mixture
 
@@ -15,7 +14,7 @@ _CELLS, _STRETCHES = 7, 14
 """A map of an image has at most so many rows and columns, and one of a sound or a vector at most so many stretches."""
 
 
-def coverage(mixture: Mixture, pairs: Pairs, *, strength: float, seed: int) -> NDArray[np.float64]:
+def coverage(mixture: Mixture, pairs: Pairs, *, strength: float, seed: int) -> Floats:
     """How much of each cell of a map comes from the other input (pairs, rows, columns); 1 is all of it."""
     shape = pairs.a.shape
     nothing = torch.zeros(len(pairs), *((1, *shape[1:]) if len(shape) == 3 else shape))
@@ -32,21 +31,21 @@ def coverage(mixture: Mixture, pairs: Pairs, *, strength: float, seed: int) -> N
     return np.asarray(cells.double().numpy())
 
 
-def listening(choices: Choices, covered: NDArray[np.float64]) -> list[list[float]]:
-    """The share of sure answers that name the other input, weighted by how much of each cell comes from there.
+def listening(leaning: Floats, covered: Floats) -> list[list[float]]:
+    """How much a network leans to the other input, weighted by how much of each cell comes from there.
 
     >>> covered = np.array([[[1.0, 0.0]], [[1.0, 0.0]], [[0.0, 1.0]]])
-    >>> listening(np.array([-1, 1, 1], np.int8), covered)
+    >>> listening(np.array([1.0, 0.0, 0.0]), covered)
     [[0.5, 0.0]]
     """
-    sure, other = (np.einsum("n,nij->ij", chosen.astype(np.float64), covered) for chosen in (choices != 0, choices < 0))
-    shares: list[list[float]] = np.where(sure > 0, other / np.maximum(sure, 1e-9), np.nan).tolist()
+    every, other = (np.einsum("n,nij->ij", weights, covered) for weights in (np.ones_like(leaning), leaning))
+    shares: list[list[float]] = np.where(every > 0, other / np.maximum(every, 1e-9), np.nan).tolist()
     return shares
 
 
 def maps(
-    mixture: Mixture, pairs: Pairs, networks: dict[str, Choices], *, strength: float, seed: int
+    mixture: Mixture, pairs: Pairs, networks: dict[str, Floats], *, strength: float, seed: int
 ) -> dict[str, object]:
     """The map of each network, by name, from the mixtures of one family."""
     covered = coverage(mixture, pairs, strength=strength, seed=seed)
-    return {"mixture": mixture.label, **{name: listening(choices, covered) for name, choices in networks.items()}}
+    return {"mixture": mixture.label, **{name: listening(leaning, covered) for name, leaning in networks.items()}}
