@@ -4,21 +4,21 @@
     python benchmarks/same_information.py --cells fashion:colour:resnet        # some of them
     python benchmarks/same_information.py --report                             # the tables of what is there
 
-A cell is a data set, a cue of ten values planted in its images, and an architecture. The receiver is `shape`, trained to
-tell the class where the cue is drawn by chance. All senders are stitched into it on images of `both`, where class and
-cue agree. The same information have: `shape` of another seed, `shape` trained on other images, and `plain`, trained on
-images without the cue. Different information have: `cue`, trained to tell the cue, `both`, trained where they agree, and
-an untrained network. A sender counts only if it is what it is meant to be, by its own answers where the cue is drawn by
-chance: `plain` must reach 90 % of the receiver's accuracy above chance, `both` must name the cue more often than the
-class. For every number in use the table has the AUROC for telling the two kinds apart: 1 is without error, 0.5 is chance,
-below that it is inverted. Its interval is a bootstrap over training seeds.
+A cell is a data set, a cue of ten values planted in its images, and an architecture. The receiver is `shape`, trained
+to tell the class where the cue is drawn by chance. All senders are stitched into it on images of `both`, where class
+and cue agree. The same information have: `shape` of another seed, `shape` trained on other images, and `plain`, trained
+on images without the cue. Different information have: `cue`, trained to tell the cue, `both`, trained where they agree,
+and an untrained network. A sender counts only if it is what it is meant to be, by its own answers where the cue is
+drawn by chance: `plain` must reach 90 % of the receiver's accuracy above chance, `both` must name the cue more often
+than the class. For every number in use the table has the AUROC for telling the two kinds apart: 1 is without error, 0.5
+is chance, below that it is inverted. Its interval is a bootstrap over training seeds.
 
-The audit `mixing` has a rule with thresholds (`audits/mixing_reading.py`). They were chosen on the cells `CHOSEN_ON`, and
-were fixed before any of the other cells was computed; the tables keep the two kinds of cells apart. What is computed is
-kept in `--out`, group by group, and is not computed again.
+The audit `mixing` has a rule with thresholds (`audits/mixing_reading.py`). They were chosen on the cells `CHOSEN_ON`,
+and were fixed before any of the other cells was computed; the tables keep the two kinds of cells apart. What is
+computed is kept in `--out`, group by group, and is not computed again.
 
-`--check` ends with exit code 1 if a bound is missed in a cell: for mixing alone an AUROC of at least 0.98, at least 90 %
-of the pairs judged rightly and at most 1 % wrongly.
+`--check` ends with exit code 1 if a bound is missed in a cell: for mixing alone an AUROC of at least 0.98, at least
+90 % of the pairs judged rightly and at most 1 % wrongly.
 """
 
 from __future__ import annotations
@@ -66,12 +66,8 @@ TRAIN = {"mnist": (10_000, 4), "fashion": (10_000, 4), "cifar10": (20_000, 8)}
 SEEDS, FIT, TEST = 3, 2_000, 1_000
 SAMES, OTHERS = ("shape, other seed", "shape, other images", "plain"), ("cue", "both", "untrained")
 MEASURES = ("linear_cka", "pwcca_ding", "opd", "rsa", "mutual_knn", "regression_r2")
-MIXING, SET, INTERVENTIONS, ALL = (
-    "mixing",
-    "conflict audit, conflict set",
-    "conflict audit, interventions",
-    "whole audit",
-)
+MIXING, ALL = "mixing", "whole audit"
+SET, INTERVENTIONS = "conflict audit, conflict set", "conflict audit, interventions"
 KEEPS, CHANCE = 0.9, 0.1
 BOUNDS = {"AUROC": 0.98, "right": 0.9, "wrong": 0.01}
 
@@ -100,7 +96,7 @@ class Cell:
         """Images of a variant; `ready`, so that every network is shown the same pixels."""
         base, cue, _ = self.word.split(":")
         name = f"planted/{variant}?base={base}&cue={cue}&size=28"
-        return sr.load_data(name, split, n=n, seed=seed, ready=split == "test" or seed > 0)
+        return sr.load_data(name, split, n=n, seed=seed, ready=True)
 
     @functools.cache  # noqa: B019
     def network(self, variant: str, seed: int, *, images: int = 0) -> sr.Model:
@@ -202,21 +198,14 @@ def _answers(cell: Cell, variant: str, seed: int) -> tuple[float, float]:
     return shape, cue
 
 
-def _put(
-    row: Row,
-    half: sr.Split,
-    receiver: sr.Split,
-    data: tuple[sr.Samples, sr.Samples, sr.Samples],
-    common: dict[str, Any],
-) -> None:
+def _put(row: Row, half: sr.Split, receiver: sr.Split, data: Sequence[sr.Samples], common: dict[str, Any]) -> None:
     """What the audits say of a sender, without and with the conflict set."""
     fit, test, conflict = data
     blind = audit(half, receiver, fit, test, audits=["margin", "conflict", "mixing"], **common)
     informed = audit(half, receiver, fit, test, conflict=conflict, audits=["margin", "conflict"], **common)
     mixing = blind.verdicts.get("mixing")
-    row.answers[MIXING] = (
-        "unknown" if mixing is None else {"yes": "same", "no": "different"}.get(mixing.answer, "unknown")
-    )
+    said = "unknown" if mixing is None else mixing.answer
+    row.answers[MIXING] = {"yes": "same", "no": "different"}.get(said, "unknown")
     for how, result in ((ALL, blind), (SET, informed)):
         row.answers[how] = {SAME: "same", DIFFERENT: "different"}.get(result.conclusion, "unknown")
     if mixing is not None:
@@ -239,7 +228,7 @@ def _numbers(row: Row, half: sr.Split, receiver: sr.Split, data: tuple[sr.Sample
     compared = sr.compare(half.model, receiver.model, test, measures=MEASURES, sender_cuts=[cut], receiver_cuts=[cut])
     for name in MEASURES:
         score = compared[name].scores[0][0]
-        sign = -1 if compared[name].distance else 1
+        sign = -1 if compared[name].direction == "distance" else 1
         row.numbers[name] = math.nan if score is None else sign * score.value
 
 
@@ -276,9 +265,10 @@ def _cell(rows: Sequence[Row], word: str) -> list[str]:
     value, low, high, _ = _mean_auroc(counted, MIXING)
     shares = {how: _shares(counted, how) for how in (MIXING, ALL, SET)}
     right, wrong, unknown = shares[MIXING]
-    print(f"{word:<28}{len(counted):>6}{len(rows) - len(counted):>9}  {f'{value:.3f} [{low:.3f}, {high:.3f}]':<24}{right:>6.2f}"
-          f"{wrong:>6.2f}{unknown:>8.2f}{shares[ALL][0]:>22.2f}{shares[ALL][1]:>6.2f}{shares[SET][0]:>29.2f}"
-          f"{shares[SET][1]:>6.2f}")  # fmt: skip
+    auroc = f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    left_out = len(rows) - len(counted)
+    print(f"{word:<28}{len(counted):>6}{left_out:>9}  {auroc:<24}{right:>6.2f}{wrong:>6.2f}{unknown:>8.2f}"
+          f"{shares[ALL][0]:>22.2f}{shares[ALL][1]:>6.2f}{shares[SET][0]:>29.2f}{shares[SET][1]:>6.2f}")  # fmt: skip
     figures = {"AUROC": value, "right": right, "wrong": wrong}
     return [
         f"{word}: {name} of mixing is {figure:.3f}, the bound {BOUNDS[name]:g}"
@@ -289,11 +279,8 @@ def _cell(rows: Sequence[Row], word: str) -> list[str]:
 
 def _shares(rows: Sequence[Row], how: str) -> tuple[float, float, float]:
     """The shares of pairs that were judged rightly, wrongly, and not at all."""
-    said = Counter(
-        "unknown" if row.answers[how] == "unknown" else "right" if row.answers[how] == row.truth else "wrong"
-        for row in rows
-    )
-    return said["right"] / len(rows), said["wrong"] / len(rows), said["unknown"] / len(rows)
+    said = Counter("unknown" if row.answers[how] == "unknown" else row.answers[how] == row.truth for row in rows)
+    return said[True] / len(rows), said[False] / len(rows), said["unknown"] / len(rows)
 
 
 def _mean_auroc(rows: Sequence[Row], name: str) -> tuple[float, float, float, float]:
@@ -301,9 +288,8 @@ def _mean_auroc(rows: Sequence[Row], name: str) -> tuple[float, float, float, fl
     cells = sorted({row.cell for row in rows})
 
     def of(seeds: Sequence[int]) -> list[float]:
-        values = [
-            _auroc([r for seed in seeds for r in rows if (r.cell, r.seed) == (cell, seed)], name) for cell in cells
-        ]
+        chosen = [row for seed in seeds for row in rows if row.seed == seed]
+        values = (_auroc([row for row in chosen if row.cell == cell], name) for cell in cells)
         return [value for value in values if not math.isnan(value)]
 
     every, rng = of(range(SEEDS)), np.random.default_rng(0)
@@ -314,11 +300,10 @@ def _mean_auroc(rows: Sequence[Row], name: str) -> tuple[float, float, float, fl
 
 def _auroc(rows: Sequence[Row], name: str) -> float:
     ours, theirs = (
-        np.array(
-            [row.numbers[name] for row in rows if row.truth == kind and math.isfinite(row.numbers.get(name, math.nan))]
-        )
+        np.array([row.numbers[name] for row in rows if row.truth == kind and name in row.numbers])
         for kind in ("same", "different")
     )
+    ours, theirs = (side[np.isfinite(side)] for side in (ours, theirs))
     if not len(ours) or not len(theirs):
         return math.nan
     return float(np.mean((ours[:, None] > theirs) + 0.5 * (ours[:, None] == theirs)))
