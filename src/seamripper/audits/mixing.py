@@ -38,8 +38,8 @@ class Mixing(Audit):
     `n` test samples are paired with others to which the receiver gives another answer, and mixed by each family of
     mixtures. A mixture counts where the receiver is sure of one of the two answers, and the other networks are shown
     only those. The departure of a stitched network is the share that it gives to the other one, of its probability for
-    the two. It is compared with the departure of the control `other_seed`, or of `self` without it. Neither labels nor a
-    conflict set are needed. The receiver is sure where its highest probability is at least 0.9, or the lower quartile
+    the two. It is compared with the departure of the control `other_seed`, or of `self` without it. Neither labels nor
+    a conflict set are needed. The receiver is sure where its highest probability is at least 0.9, or the lower quartile
     of what it is on unmixed inputs, if that is less. Masks shrink until it is sure on 30 % of the first 100 pairs.
 
     "no" (it follows something else) if the interval of the largest excess, which holds for all families at once, lies

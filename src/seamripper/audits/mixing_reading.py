@@ -27,7 +27,7 @@ HALF_WAY = 0.5
 QUIET, SMALL = 2.0, 0.1
 """An excess that is surely above 0 speaks against "yes" from so many times the tolerance on, unless it is only this
 share of that sender's."""
-PLANTED = 0.2
+PLANTED = 0.5
 """The share of pairs on which a planted sender follows the other input, where there is no untrained one."""
 LISTENERS = {"receiver": "receiver", "stitched": "sender"}
 """Who is shown beside whom, where a figure says how much each of them follows a part."""
@@ -211,7 +211,7 @@ def planted(control: Floats) -> Floats:
     """How the control leans, the other way round on a share `PLANTED` of the pairs, spread evenly.
 
     >>> planted(np.zeros((1, 10, 1))).ravel().tolist()
-    [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
     """
     turned = np.arange(control.shape[1]) % round(1 / PLANTED) == 0
     return np.where(turned[None, :, None], 1.0 - control, control)
