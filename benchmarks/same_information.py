@@ -201,8 +201,8 @@ def _answers(cell: Cell, variant: str, seed: int) -> tuple[float, float]:
 def _put(row: Row, half: sr.Split, receiver: sr.Split, data: Sequence[sr.Samples], common: dict[str, Any]) -> None:
     """What the audits say of a sender, without and with the conflict set."""
     fit, test, conflict = data
-    blind = audit(half, receiver, fit, test, audits=["margin", "conflict", "mixing"], **common)
-    informed = audit(half, receiver, fit, test, conflict=conflict, audits=["margin", "conflict"], **common)
+    blind = audit(half, receiver, fit, test, audits=["margin", "conflict?n=500", "mixing"], **common)
+    informed = audit(half, receiver, fit, test, conflict=conflict, audits=["margin", "conflict?n=500"], **common)
     mixing = blind.verdicts.get("mixing")
     said = "unknown" if mixing is None else mixing.answer
     row.answers[MIXING] = {"yes": "same", "no": "different"}.get(said, "unknown")

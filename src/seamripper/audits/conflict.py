@@ -23,7 +23,7 @@ TELLS = 0.5
 FAR_BELOW = 0.5
 """A sender that surely keeps less than this share of the control's agreement follows something else, whatever one that
 has learnt nothing does."""
-POWER = 0.25
+POWER = 0.1
 """A sender that has learnt nothing must lose this share of the control's agreement, or a set cannot tell them apart."""
 
 
