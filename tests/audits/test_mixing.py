@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from seamripper.audits import Evidence, Verdict
 from seamripper.audits.departure import FEWEST
+from seamripper.audits.listening import as_text
 from seamripper.audits.mixing import STILL_SURE, Mixing, choices_of, leanings_of, sureness
 from seamripper.audits.mixing_map import coverage, listening
 from seamripper.audits.mixing_reading import TOLERANCE, Pairs
@@ -156,6 +157,25 @@ def test_maps_of_where_networks_listen() -> None:
     images = Samples("x", torch.zeros(5, 3, 20, 4), torch.arange(5) % 2, torch.arange(5), classes=2)
     rectangle = chosen_mixtures("rectangle", images)[0]
     assert coverage(rectangle, Pairs(images, images), strength=1.0, seed=0).shape == (5, 7, 4)
+
+
+def test_maps_are_shown_side_by_side() -> None:
+    """Numbers 0 – 3 are the receiver's cue, and numbers 4 – 7 the sender's: each follows its own."""
+    verdict = put("second", others=(5,))
+    places = verdict.figures["places"]
+    receiver, stitched = (np.array(places[who][0]) for who in ("receiver", "stitched"))
+    assert receiver[:4].min() > receiver[4:].max()
+    assert stitched[4:].min() > stitched[:4].max()
+    bands = verdict.figures["frequencies"]
+    looks = verdict.figures["looks"]
+    assert bands["stitched"]["high"] == looks["frequencies?band=high"]["follows"]["stitched"]
+    text = "\n".join(as_text(verdict.figures))
+    assert "the receiver      the stitched network" in text
+    assert f"the receiver: low {bands['receiver']['low']:.2f}, middle" in text
+    page = verdict._repr_html_()
+    assert page.count("<table") == 5
+    assert "rgba(0,114,178" in page
+    assert list(as_text({})) == []
 
 
 def test_what_is_missing_is_said() -> None:

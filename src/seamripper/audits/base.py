@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from seamripper._notebook import card, facts, line, table, text_of
 from seamripper.audits.interventions.base import Intervention
+from seamripper.audits.listening import as_html
 from seamripper.audits.mixtures.base import Mixture
 from seamripper.controls import Case, Control, Known, Outcome, controls as every_control
 from seamripper.data.padding import trim
@@ -79,6 +80,7 @@ class Verdict:
             line(self.sentence),
             table((self.audit, "figure, 95 % interval"), rows),
             facts(more),
+            *as_html(self.figures),
         )
 
 

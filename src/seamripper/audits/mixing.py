@@ -173,6 +173,7 @@ class Mixing(Audit):
             "looks": {label: reading.look(k) for k, label in enumerate(reading.labels)},
             "pairs": reading.telling_pairs(pairs),
             "places": self._places(reading, pairs),
+            "frequencies": reading.bands,
             "skipped": dict(skipped),
         }
         controls = {name: reading.departures(name, decided) for name in (reading.control, "random_sender")}

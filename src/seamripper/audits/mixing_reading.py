@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from seamripper.audits.base import Answer
 from seamripper.audits.departure import FEWEST, Choices, Excess, Floats, departures, excess
 from seamripper.audits.mixtures.base import Mixture
+from seamripper.audits.mixtures.frequencies import Frequencies
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.estimate import Estimate, proportion
@@ -181,6 +182,14 @@ class Reading:
         """How much the networks of a side lean to the input that the part is from, where the receiver is sure."""
         sure = self.receiver[:, k] != 0
         return float(self.leanings[side][:, sure, k].mean()) if sure.any() else math.nan
+
+    @property
+    def bands(self) -> dict[str, dict[str, float]] | None:
+        """How much receiver and stitched network follow each band of frequencies; None if no look takes one."""
+        looks = {str(m.band): k for k, m in enumerate(self.mixtures) if isinstance(m, Frequencies)}
+        if not looks:
+            return None
+        return {who: {band: self.follows(side, k) for band, k in looks.items()} for who, side in LISTENERS.items()}
 
     def telling_pairs(self, pairs: Pairs) -> list[dict[str, Any]]:
         """Pairs of the deciding look: first those on which receiver and stitched network name different inputs."""

@@ -72,6 +72,8 @@ def _show_sets(verdict: sr.Verdict) -> None:
 
 
 def _show_looks(verdict: sr.Verdict) -> None:
+    from seamripper.audits.listening import as_text
+
     figures = verdict.figures
     columns = [
         *("pairs", "receiver follows it", "stitched follows it"),
@@ -86,8 +88,10 @@ def _show_looks(verdict: sr.Verdict) -> None:
         ]
         for name, look in figures["looks"].items()
     ]
-    title = "Where two inputs are mixed: how often another input is named than the receiver names; both are sure"
+    title = "Where two inputs are mixed: the share of the answer that the receiver does not name, where it is sure"
     print_table(title, ["mixture", "", *columns], rows, left=2)
+    for line in as_text(figures):
+        print(line)
     _show_skipped(figures["skipped"])
 
 

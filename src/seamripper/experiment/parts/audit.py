@@ -523,11 +523,11 @@ def _mixing_section(results: StudyResults, audits: Sequence[Result]) -> Section:
         figures.append(_looks(audit))
         images = _mixed_images(results, audit)
         figures += [images] if images is not None else []
-        figures += _places(audit)
+        figures += [*_places(audit), *_bands(audit)]
     text = (
         "Two inputs with different answers are mixed. Where the receiver is sure of one of the two, a stitched network "
-        "that holds its information names the same one; one that follows another cue names the other. The control "
-        "shows how often networks of the same information do."
+        "that holds its information believes in the same one; one that follows another cue believes in the other. A "
+        "departure is the share of the other one. The control shows how much networks of the same information depart."
     )
     return Section("mixing", "Where two inputs are mixed", text, tuple(figures), place=75)
 
@@ -574,8 +574,20 @@ def _places(audit: Result) -> Iterator[Grid]:
             continue
         cells = tuple(tuple(Estimate(math.nan if x is None else x) for x in row) for row in places[who])
         rows, columns = (tuple(str(k + 1) for k in range(size)) for size in (len(cells), len(cells[0])))
-        caption = "How often the other input is named if this place comes from there."
+        caption = "How much the other input is followed if this place comes from there."
         title = (
             f"Where the {'receiver' if who == 'receiver' else 'stitched network'} listens: {audit.pair} at {audit.cut}"
         )
         yield Grid(title, rows, columns, cells, (0.0, 1.0), caption=caption, axes=("row", "column"))
+
+
+def _bands(audit: Result) -> Iterator[Grid]:
+    """Which frequencies each of the two networks listens to."""
+    bands = audit.record["verdicts"]["mixing"]["figures"].get("frequencies") or {}
+    if bands:
+        names = {"receiver": "receiver", "stitched": "stitched network"}
+        cells = tuple(tuple(Estimate(math.nan if x is None else x) for x in bands[who].values()) for who in names)
+        caption = "How much the other input is followed if these frequencies come from there."
+        title = f"Which frequencies each listens to: {audit.pair} at {audit.cut}"
+        columns = tuple(bands["receiver"])
+        yield Grid(title, tuple(names.values()), columns, cells, (0.0, 1.0), caption=caption, axes=("network", "band"))
