@@ -9,7 +9,7 @@ import click
 
 import seamripper as sr
 from seamripper._words import shape_text
-from seamripper.cli.inputs import OutputPath, data_for, json_option, model_at, split_for, split_option
+from seamripper.cli.inputs import OutputPath, data_for, device_options, json_option, model_at, split_for, split_option
 from seamripper.cli.output import print_json, print_table, progress
 
 
@@ -19,6 +19,7 @@ from seamripper.cli.output import print_json, print_table, progress
 @split_option
 @click.option("--n", type=click.IntRange(min=1), help="Use this many samples, always the same ones (default: all).")
 @click.option("--out", type=OutputPath(), required=True, help="The file to write (.safetensors).")
+@device_options
 @json_option
 def command(model: str, data: str, split_name: str, n: int | None, out: Path, as_json: bool) -> None:
     """Write the activations of MODEL, given as MODEL@CUT, to a file for `seamripper measure`.

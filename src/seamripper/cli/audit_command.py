@@ -19,6 +19,7 @@ from seamripper.cli.inputs import (
     Word,
     WordCommand,
     data_for,
+    device_options,
     freeze_option,
     json_option,
     log_option,
@@ -70,6 +71,7 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
 @click.option("--out", type=OutputPath(".json", folder=True),
               help="Keep all results in this folder, with a report; or write them to this file (.json).")  # fmt: skip
 @log_option
+@device_options
 @json_option
 @click.pass_context
 def command(

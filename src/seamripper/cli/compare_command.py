@@ -18,7 +18,9 @@ from seamripper.cli.inputs import (
     Word,
     WordCommand,
     data_for,
+    device_options,
     json_option,
+    load_model,
     log_option,
     registry_of,
     split_option,
@@ -96,6 +98,7 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
               help="A folder for comparison.json, the report, and cells that were finished before an "
                    "interruption.")  # fmt: skip
 @log_option
+@device_options
 @json_option
 def command(sender: str, receiver: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Compare every cut of SENDER with every cut of RECEIVER, by many measures, in one pass over the data.
@@ -106,7 +109,7 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
     from seamripper.experiment.single import comparison_result
 
     started, loggers = time.time(), chosen_loggers(options["logs"])
-    models = sr.load(sender), sr.load(receiver)
+    models = load_model(sender), load_model(receiver)
     data = data_for(options["data"], *models)
     if options["stream"] and options["n"]:
         raise click.UsageError("A stream gives all samples: leave out --n or --stream.")

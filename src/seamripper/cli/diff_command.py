@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import seamripper as sr
-from seamripper.cli.inputs import FOLDER, SEED, WordCommand, data_for, json_option, log_option, names, split_option
+from seamripper.cli.inputs import (
+    FOLDER,
+    SEED,
+    WordCommand,
+    data_for,
+    device_options,
+    json_option,
+    load_model,
+    log_option,
+    names,
+    split_option,
+)
 from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import print_bold, print_json, print_table, print_written, progress, save_methods
 
@@ -37,6 +48,7 @@ _COLUMNS = ("cut", "relative error", "CKA", "spliced", "stitched")
               help="Compare CKA with that of N permutations of the samples.")  # fmt: skip
 @click.option("--out", type=FOLDER, help="A folder for diff.json and the page diff.html.")
 @log_option
+@device_options
 @json_option
 def command(base: str, changed: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Compare CHANGED (fine-tuned, quantised, pruned, converted) with BASE, layer by layer.
@@ -49,7 +61,7 @@ def command(base: str, changed: str, data: str, out: Path | None, as_json: bool,
     from seamripper.report.difference import save_page
 
     loggers = chosen_loggers(options["logs"])
-    models = sr.load(base), sr.load(changed)
+    models = load_model(base), load_model(changed)
     samples = sr.load_data(data_for(data, *models), options["split_name"], n=options["n"], seed=options["seed"])
     request = {name: options[name] for name in ("cuts", "tolerance", "null")}
     with progress(quiet=as_json) as watch:

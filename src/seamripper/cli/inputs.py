@@ -159,6 +159,23 @@ def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list
     return None if value is None else [name.strip() for name in value.split(",")]
 
 
+_ASKED = "seamripper.device"
+
+
+def _ask(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    ctx.meta.setdefault(_ASKED, {})[param.name] = value
+
+
+def device_options(command: F) -> F:
+    """The options `--device` and `--dtype`, which `load_model` reads: a command need not hand them on."""
+    device = click.option("--device", expose_value=False, callback=_ask, metavar="auto|cpu|cuda[:k]|mps",
+                          help="Where the models compute; auto: the best there is (default: the CPU).")  # fmt: skip
+    kinds = click.Choice(["float64", "float32", "bfloat16", "float16"])
+    dtype = click.option("--dtype", type=kinds, expose_value=False, callback=_ask,
+                         help="The precision of the models (default: their own).")  # fmt: skip
+    return device(dtype(command))
+
+
 class Shape(click.ParamType[tuple[int, ...]]):
     """A shape like 3x28x28."""
 
@@ -207,6 +224,12 @@ methods_option = click.option("--methods", type=OutputPath(".json"),
 # ---- models and data
 
 
+def load_model(text: str) -> sr.Model:
+    """The model on the device and in the precision that the command was given: see `device_options`."""
+    asked = click.get_current_context().meta.get(_ASKED, {})
+    return sr.load(text, device=asked.get("device"), dtype=asked.get("dtype"))
+
+
 def model_at(text: str, role: str) -> tuple[sr.Model, str]:
     """Load the model of MODEL@CUT; the name of its cut comes along."""
     model, at, cut = text.rpartition("@")
@@ -214,7 +237,7 @@ def model_at(text: str, role: str) -> tuple[sr.Model, str]:
         raise click.UsageError(
             f"Expected the {role} as MODEL@CUT, for example digit-0.safetensors@layer2, but got {text!r}."
         )
-    return sr.load(model), cut
+    return load_model(model), cut
 
 
 def data_for(name: str, *models: sr.Model) -> str:

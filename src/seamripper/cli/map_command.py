@@ -15,6 +15,7 @@ from seamripper.cli.inputs import (
     SEED,
     WordCommand,
     data_for,
+    device_options,
     json_option,
     log_option,
     model_at,
@@ -46,6 +47,7 @@ EXIT = {"keep": 0, "keep with the map": 0, "embed again": 1, "undecided": 3}
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draws these documents.")
 @click.option("--out", type=FOLDER, help="Write the map (.safetensors, .npy), all figures and a page into this folder.")
 @log_option
+@device_options
 @json_option
 def command(
     old: str,

@@ -14,6 +14,7 @@ from seamripper.cli.inputs import (
     OutputPath,
     WordCommand,
     data_for,
+    device_options,
     freeze_option,
     json_option,
     log_option,
@@ -42,6 +43,7 @@ from seamripper.errors import DataError
 @click.option("--out", type=OutputPath(), help="Write the match to this file (.safetensors).")
 @methods_option
 @log_option
+@device_options
 @json_option
 def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Stitch SENDER's front to RECEIVER's back, both given as MODEL@CUT, and score the joined network.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import seamripper as sr
-from seamripper.cli.inputs import FOLDER, SEED, data_for, json_option, names
+from seamripper.cli.inputs import FOLDER, SEED, data_for, device_options, json_option, load_model, names
 from seamripper.cli.output import print_bold, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _FLIPS = 5
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Draws the samples that choose.")
 @click.option("--out", type=FOLDER,
               help="A folder for the joined network (safetensors, .pt2, .onnx), swap.json and swap.html.")  # fmt: skip
+@device_options
 @json_option
 def command(old: str, new: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """May the front of NEW be put under the head of OLD, joined by a stitch?
@@ -53,7 +54,7 @@ def command(old: str, new: str, data: str, out: Path | None, as_json: bool, **op
     from seamripper.swapping import swap
     from seamripper.swapping.page import save
 
-    models = sr.load(old), sr.load(new)
+    models = load_model(old), load_model(new)
     data = data_for(data, *models)
     fit = sr.load_data(data, "train", n=options["n"], seed=options["seed"])
     test = sr.load_data(data, "test", n=options["n_test"], seed=options["seed"])

@@ -68,8 +68,9 @@ class Worker:
     needs.
     """
 
-    def __init__(self, store: str | os.PathLike[str], name: str = "") -> None:
-        self.folder, self.name = Path(store), name
+    def __init__(self, store: str | os.PathLike[str], name: str = "", *, device: str | None = None) -> None:
+        """`device` is where its models compute, by default in main memory."""
+        self.folder, self.name, self.device = Path(store), name, device
         self.tensors = Tensors(self.folder)
         self.where: Mapping[str, Any] = {}
         self.inputs: Mapping[str, Mapping[str, str]] = {}
@@ -124,10 +125,10 @@ class Worker:
 
             # By a name that says nothing of the machine: records of the same result are the same everywhere.
             if "trained" in which:
-                model = load(str(self.tensor(which["trained"], "model")))
+                model = load(str(self.tensor(which["trained"], "model")), device=self.device)
                 return replace(model, source=f"trained {which['trained'][:16]}")
             at = self._where("model", which["loaded"])
-            model = load(at["load"])
+            model = load(at["load"], device=self.device)
             if identity_of(model) != which["loaded"]:
                 raise ExperimentError(
                     f"{at['load']} is not the model that the experiment was planned with: its file was changed. Run it "

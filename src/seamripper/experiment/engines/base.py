@@ -20,6 +20,11 @@ class Terms:
     threads: int = 1
     gpus: float = 0.0
 
+    @property
+    def device(self) -> str | None:
+        """Where the models of a worker compute: on the GPU that it sees, if jobs ask for one."""
+        return "cuda" if self.gpus else None
+
 
 class Engine(abc.ABC):
     """Carries out jobs: `begin`, then `start` while there are `free` places and `wait` for results; then `close`."""

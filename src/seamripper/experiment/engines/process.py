@@ -104,7 +104,7 @@ def main(terms: str, name: str, parent: int, jobs: int, results: int) -> None:
     threading.Thread(target=_listen, args=(jobs, waiting), daemon=True).start()
     agreed = Terms(**json.loads(terms))
     use_threads(agreed.threads)
-    worker = Worker(agreed.store, name)
+    worker = Worker(agreed.store, name, device=agreed.device)
     while True:
         line = json.dumps(vars(carry_out(waiting.get(), worker)), allow_nan=False).encode() + b"\n"
         while line:

@@ -218,7 +218,7 @@ class _Actor:
         from seamripper.experiment.worker import Worker
 
         use_threads(terms.threads)
-        self.worker = Worker(terms.store, f"ray-{os.getpid()}")
+        self.worker = Worker(terms.store, f"ray-{os.getpid()}", device=terms.device)
 
     def do(self, job: dict[str, Any]) -> Result:
         """Carry out a job, given as its record."""
