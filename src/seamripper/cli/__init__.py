@@ -25,6 +25,7 @@ COMMANDS = {
     "cuts": "List the places where a model can be cut.",
     "demo": "Train small networks on real MNIST, stitch each of them into the same one, and audit the results.",
     "diff": "Compare two checkpoints of one architecture: which layer diverged first, and does it matter?",
+    "doctor": "Show versions, devices and extras, and run a self-test.",
     "list": "List the available data, models, stitches, matchings, measures, tests and all other choices.",
     "map": "Can an index of embeddings be kept when a new encoder embeds the queries?",
     "measure": "Measure how similar stored activations are.",

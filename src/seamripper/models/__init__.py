@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from seamripper.models.checkpoint import save_checkpoint
 from seamripper.models.contract import InputContract, UnknownInputsWarning
+from seamripper.models.libraries import TorchvisionRepairWarning, import_torchvision
 from seamripper.models.load import load
 from seamripper.models.model import Model
 from seamripper.models.running import answer_of, derive_seed, use_layout, use_seed, versions
@@ -19,12 +20,14 @@ __all__ = [
     "Model",
     "ModelSource",
     "OpenSource",
+    "TorchvisionRepairWarning",
     "Training",
     "UnknownInputsWarning",
     "all_finite",
     "answer_of",
     "architectures",
     "derive_seed",
+    "import_torchvision",
     "load",
     "load_weights",
     "predict",

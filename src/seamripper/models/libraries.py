@@ -35,7 +35,11 @@ class TorchvisionRepairWarning(UserWarning):
 
 
 def import_torchvision() -> ModuleType:
-    """torchvision, repaired if it needs to be, with a warning the first time."""
+    """torchvision, repaired in memory if its compiled part does not load, with a warning the first time.
+
+    Call it before anything else imports torchvision (timm, torchmetrics, vision models of transformers), and they work,
+    too. Where torchvision is whole, this is a plain import.
+    """
     try:
         return need("torchvision", extra="vision", what="A torchvision model")
     except RuntimeError as e:

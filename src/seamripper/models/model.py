@@ -41,6 +41,8 @@ class Model:
     """What its inputs must be; None if that is not known, and samples are then passed as they come."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.module, nn.Module):
+            object.__setattr__(self, "module", unwrap(self.module))
         advice = "`load` makes a model of a word: load('zoo:resnet18')."
         require(self.module, nn.Module, "the module of a model", error=ModelError, advice=advice)
         require(self.source, str, "the source of a model", error=ModelError)
@@ -116,6 +118,24 @@ class Model:
             return move(torch.randn(n, *shape, generator=generator).to(self.dtype), self.device)
         tokens = move(torch.randint(vocabulary, (n, *shape), generator=generator), self.device)
         return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+
+
+def unwrap(module: nn.Module) -> nn.Module:
+    """The network inside what `torch.compile`, DataParallel and DistributedDataParallel make of it.
+
+    Its layers have their own names, and are computed layer by layer, as a cut needs them. Other wrappers (PEFT's) stay:
+    they change what is computed.
+
+    >>> unwrap(nn.DataParallel(nn.Linear(2, 1)))
+    Linear(in_features=2, out_features=1, bias=True)
+    """
+    while True:
+        if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            module = module.module
+        elif isinstance(inner := module._modules.get("_orig_mod"), nn.Module):
+            module = inner
+        else:
+            return module
 
 
 def _vocabulary(module: nn.Module) -> int | None:

@@ -18,19 +18,22 @@ from seamripper.models.weights import load_weights
 
 @dataclass(frozen=True)
 class Torchvision(Library):
-    """A classifier of torchvision, untrained or with its default weights."""
+    """A classifier or segmentation network of torchvision, untrained or with its default weights."""
 
     name, about = "torchvision", "a model of torchvision"
 
     def build(self) -> Model:
         """The network, with what its weights are said to want."""
         models = import_torchvision().models
-        known = models.list_models(module=models)
+        dense = models.list_models(module=models.segmentation)
+        known = [*models.list_models(module=models), *dense]
         if self.model not in known:
             raise ModelError(f"torchvision has no {self.model!r}: {did_you_mean(self.model, known)}")
         options = literals(self.options)
+        # A segmentation network would fetch a backbone by itself.
+        backbone = {"weights_backbone": None} if self.model in dense else {}
         with self.building():
-            module: nn.Module = models.get_model(self.model, weights=None, **options)
+            module: nn.Module = models.get_model(self.model, weights=None, **backbone, **options)
         weights = models.get_model_weights(self.model).DEFAULT
         if self.pretrained:
             with self.fetching():

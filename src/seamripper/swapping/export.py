@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seamripper._devices import to_memory
 from seamripper._files import atomic
 from seamripper._words import need
 from seamripper.cut.flow import first_line
@@ -124,7 +125,7 @@ def _onnx(joined: JoinedNetwork, example: Inputs, path: Path, inputs: Inputs) ->
     _write(path, program.model_proto.SerializeToString())
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     places = [place.name for place in session.get_inputs()]
-    given = {name: value.numpy() for name, value in zip(names, joined.arguments(inputs), strict=True)}
+    given = {name: to_memory(value).numpy() for name, value in zip(names, joined.arguments(inputs), strict=True)}
     # An input that the network does not use is not in the file.
     (answer,) = session.run(None, {name: given[name] for name in places})
     return path, torch.from_numpy(np.asarray(answer))

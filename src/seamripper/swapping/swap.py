@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import to_memory, widen
 from seamripper._doors import in_words, require, require_function, several
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._request import with_arguments_of
@@ -174,7 +175,7 @@ def _answers(network: JoinedNetwork, chosen: Trial, test: Samples, watch: Watche
     parts, view = [], match.sender.model.present(test)
     with torch.no_grad(), seal(match.models):
         for step, (inputs, _) in enumerate(view.batches(_BATCH), 1):
-            parts.append(network.run(inputs))
+            parts.append(widen(to_memory(network.run(inputs))))
             watch(Progress("test samples", step, batches_in(len(test), _BATCH)))
     answers = torch.cat(parts)
     require_finite(answers, "the end of the joined network", test.ids)

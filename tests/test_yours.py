@@ -1,0 +1,81 @@
+"""The page on your models and your machine: its examples run, and `doctor` says what it should."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import seamripper as sr
+from seamripper.cli import cli
+from seamripper.cli.doctor_command import _GIVES, _packages
+from seamripper.models import TorchvisionRepairWarning
+
+ROOT = Path(__file__).parent.parent
+SECTIONS = ("Where a model computes", "Models as people have them", "Is everything here?")
+
+
+def examples() -> list[str]:
+    """The Python examples of the sections that are tested here."""
+    parts = re.split(r"^## ", (ROOT / "docs" / "yours.md").read_text(), flags=re.M)
+    chosen = [part for part in parts if part.startswith(SECTIONS)]
+    assert len(chosen) == len(SECTIONS)
+    return [block for part in chosen for block in re.findall(r"```python\n(.*?)```", part, re.S)]
+
+
+@pytest.mark.parametrize("number", range(len(examples())))
+def test_an_example_runs_and_prints_what_it_says(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    code = examples()[number]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TorchvisionRepairWarning)
+        # The compiler, as it is imported, uses what torch has deprecated.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        exec(compile(code, f"docs/yours.md, example {number + 1}", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    assert printed
+    for said in re.findall(r"print\(.*\)  # (.*)$", code, re.M):
+        if "the best device" not in said:
+            assert said in printed
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_wrapped_model_is_the_model() -> None:
+    net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    x = torch.randn(5, 4)
+    for wrapped in (torch.compile(net), nn.DataParallel(net), torch.compile(nn.DataParallel(net))):
+        assert sr.Model(wrapped, "wrapped").module is net
+        half = sr.split(wrapped, "1", torch.zeros(1, 4))
+        assert torch.equal(half.tail(half.head(x)), net(x))
+
+
+def test_doctor(run_cli) -> None:
+    text = run_cli("doctor")
+    assert "self-test: passed on cpu" in text
+    found = json.loads(run_cli("doctor", "--json", "--no-test"))
+    assert found["versions"]["torch"] == torch.__version__
+    assert found["devices"][-1] == "cpu"
+    assert found["self_test"] is None
+    assert found["extras"].keys() == _GIVES.keys()
+
+
+@pytest.fixture
+def run_cli(capsys: pytest.CaptureFixture[str]):
+    def run(*words: str) -> str:
+        cli.main(list(words), standalone_mode=False)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_doctor_knows_every_extra_and_what_is_missing() -> None:
+    declared = re.search(r"\[project\.optional-dependencies\]\n(.*?)\n\n", (ROOT / "pyproject.toml").read_text(), re.S)
+    assert declared is not None
+    assert set(re.findall(r"^(\w+) = \[", declared[1], re.M)) - {"dev"} == set(_GIVES)
+    lines = ["torch>=2.6", 'ray>=2.40; extra == "ray"', "timm>=1; extra == 'vision'"]
+    assert _packages("ray", lines) == ["ray"]
+    assert _packages("slurm", lines) == []
