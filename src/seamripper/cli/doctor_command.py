@@ -24,6 +24,7 @@ _GIVES = {
     "ood": "more detectors in the audit `distribution`",
     "tables": "results as pandas and xarray, tables as parquet",
     "metrics": "measures as metrics of torchmetrics",
+    "onnx": "joined networks as ONNX (`swap --out`)",
     "wandb": "--log wandb",
     "mlflow": "--log mlflow",
     "tensorboard": "--log tensorboard",
