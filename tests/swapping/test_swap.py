@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from seamripper.errors import DataError
 from seamripper.estimate import paired_difference, paired_difference_p
 from seamripper.matching.moments import Moments
 from seamripper.matching.solve import least_squares, ridge_path
-from seamripper.swapping import SwapVerdict, swap
+from seamripper.swapping import JoinedNetwork, SwapVerdict, swap
 from seamripper.swapping.curve import LearningCurve, Point
+from seamripper.swapping.export import _export
 from seamripper.swapping.joints import Trial, choose
 from seamripper.swapping.loss import Loss, count_flips, flips_of, loss_of
 from seamripper.swapping.page import page
@@ -266,7 +268,7 @@ def texts(net: nn.Module, n: int, first: int) -> Samples:
     )
 
 
-def test_padded_texts_and_names_of_inputs() -> None:
+def test_padded_texts_and_names_of_inputs(tmp_path: Path) -> None:
     old = Tokens(0)
     new = copy.deepcopy(old)
     with torch.no_grad():
@@ -281,6 +283,22 @@ def test_padded_texts_and_names_of_inputs() -> None:
     assert torch.equal(verdict.network(**named), verdict.network(named["input_ids"], named["attention_mask"]))
     assert torch.allclose(verdict.network(**named), old(**named), atol=1e-4)
     assert any(trial.match.stitch.name == "pool_linear" for trial in verdict.trials)
+    # The file keeps inputs to cut by: nobody else knows which tokens there are.
+    verdict.match.save(tmp_path / "joined.safetensors")
+    again = JoinedNetwork.load(tmp_path / "joined.safetensors", old=Tokens(2), new=Tokens(3))
+    assert torch.equal(again(**named), verdict.network(**named))
+
+
+def test_a_file_that_cannot_be_used_is_not_left_behind(tmp_path: Path) -> None:
+    export = _export("ONNX", tmp_path / "joined.onnx", wrong, torch.ones(2))
+    assert export.file is None
+    assert export.why == "Read back, its answers differ by 1 of the largest."
+    assert not (tmp_path / "joined.onnx").exists()
+
+
+def wrong(path: Path) -> Tensor:
+    path.write_text("an answer of zeros")
+    return torch.zeros(2)
 
 
 def test_a_stitch_that_pools_is_told_the_padding() -> None:

@@ -129,6 +129,9 @@ class Match(Tabular):
         tensors |= {f"curve.{k}": v for k, v in self.curves.items()} | {"fitted": self.fitted}
         for role, half in (("sender", self.sender), ("receiver", self.receiver)):
             tensors |= {f"{role}.{k}": v for k, v in half.model.module.state_dict().items()}
+            if not isinstance(half.example, Tensor):
+                # Nobody can make up inputs with names: which tokens there are, for one, only their user knows.
+                tensors |= {f"example.{role}.{name}": value for name, value in half.example.items()}
         save_tensors(path, tensors, self.as_record(), kind="match")
 
     @classmethod
@@ -431,7 +434,9 @@ def _read(path: str, sender: nn.Module | Model | str | None, receiver: nn.Module
     halves = {}
     for role, given in (("sender", sender), ("receiver", receiver)):
         weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
-        halves[role] = _half(role, record[role], weights, given, path)
+        start = f"example.{role}."
+        example = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
+        halves[role] = _half(role, record[role], weights, given, path, example)
     choice = stitches.from_record(record["stitch"])
     # Whatever a layer draws when it is built is then read from the file.
     with use_seed(0):
@@ -459,6 +464,7 @@ def _half(
     weights: dict[str, Tensor],
     given: nn.Module | Model | str | None,
     path: Any,
+    example: dict[str, Tensor],
 ) -> Split:
     if given is None and not _buildable(record["recipe"]):
         raise FileError(
@@ -475,7 +481,7 @@ def _half(
     shape = tuple(record["input"])
     wants = record.get("wants") and InputContract.from_record(record["wants"])
     model = Model(module, record["source"], shape, record["classes"], record["record"], wants)
-    half = split(model, record["cut"]["name"], model.example(2, input=shape), way=record["way"])
+    half = split(model, record["cut"]["name"], example or model.example(2, input=shape), way=record["way"])
     if half.fingerprint != record["fingerprint"]:
         raise FileError(f"The {role}'s weights in {path} are not those that the match was made with: it was changed.")
     return half

@@ -57,7 +57,7 @@ class LearningCurve:
         trend = (
             f"From {self.points[-2].n:,} to {last.n:,} samples to fit on, the loss goes from {before:.3f} to {now:.3f}"
         )
-        more = "more may help" if before - now > last.loss.tolerance / 2 else "more alone will hardly help"
+        more = "more may help" if now < before else "more alone will hardly help"
         return f"{trend}: {more}."
 
     def as_record(self) -> dict[str, Any]:

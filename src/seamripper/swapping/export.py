@@ -22,7 +22,7 @@ from seamripper._words import need
 from seamripper.cut.flow import first_line
 from seamripper.cut.values import probes
 from seamripper.data.samples import Inputs
-from seamripper.errors import FileError, MissingExtraError
+from seamripper.errors import FileError, SeamripperError
 from seamripper.matching import Match
 from seamripper.models import Model
 from seamripper.swapping.joined import JoinedNetwork
@@ -62,33 +62,35 @@ def write_all(
     example = probes(inputs)[1]
     with torch.no_grad():
         expected = joined.run(inputs)
-    forms: dict[str, Callable[[], tuple[Path, Tensor]]] = {
-        "safetensors": lambda: _tensors(match, place / TENSORS, inputs, models),
-        "torch.export": lambda: _program(joined, example, place / PROGRAM, inputs),
-        "ONNX": lambda: _onnx(joined, example, place / ONNX, inputs),
+    forms: dict[str, tuple[Path, Callable[[Path], Tensor]]] = {
+        "safetensors": (place / TENSORS, lambda path: _tensors(match, path, inputs, models)),
+        "torch.export": (place / PROGRAM, lambda path: _program(joined, example, path, inputs)),
+        "ONNX": (place / ONNX, lambda path: _onnx(joined, example, path, inputs)),
     }
-    return tuple(_export(form, write, expected) for form, write in forms.items())
+    return tuple(_export(form, path, write, expected) for form, (path, write) in forms.items())
 
 
-def _export(form: str, write: Callable[[], tuple[Path, Tensor]], expected: Tensor) -> Export:
+def _export(form: str, path: Path, write: Callable[[Path], Tensor], expected: Tensor) -> Export:
+    """Write a file and compare its answers; a file that does not give them is not left behind."""
     try:
         with _quiet(), torch.no_grad():
-            path, got = write()
-    except (MissingExtraError, FileError) as e:
-        return Export(form, None, None, str(e))
+            got = write(path)
+        gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
+        why = "" if gap <= CLOSE else f"Read back, its answers differ by {gap:.1g} of the largest."
+    except SeamripperError as e:
+        why = str(e)
     except OSError:
         raise
     # Exporters raise what they like where a model cannot be exported.
     except Exception as e:
-        return Export(form, None, None, f"{type(e).__name__}: {first_line(e)}")
-    gap = float((got - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
-    if not gap <= CLOSE:
-        path.unlink()
-        return Export(form, None, None, f"Read back, its answers differ by {gap:.1g} of the largest.")
+        why = f"{type(e).__name__}: {first_line(e)}"
+    if why:
+        path.unlink(missing_ok=True)
+        return Export(form, None, None, why)
     return Export(form, str(path), gap)
 
 
-def _tensors(match: Match, path: Path, inputs: Inputs, models: tuple[Model, Model]) -> tuple[Path, Tensor]:
+def _tensors(match: Match, path: Path, inputs: Inputs, models: tuple[Model, Model]) -> Tensor:
     match.save(path)
     old, new = models
     try:
@@ -96,7 +98,7 @@ def _tensors(match: Match, path: Path, inputs: Inputs, models: tuple[Model, Mode
     except FileError:
         # Models that were not made by a word that a file may name.
         joined = JoinedNetwork.load(path, old=old, new=new)
-    return path, joined.run(inputs)
+    return joined.run(inputs)
 
 
 def program_of(joined: JoinedNetwork, example: Inputs) -> torch.export.ExportedProgram:
@@ -107,15 +109,15 @@ def program_of(joined: JoinedNetwork, example: Inputs) -> torch.export.ExportedP
     return torch.export.export(joined, args, dynamic_shapes=(axes,), strict=False)
 
 
-def _program(joined: JoinedNetwork, example: Inputs, path: Path, inputs: Inputs) -> tuple[Path, Tensor]:
+def _program(joined: JoinedNetwork, example: Inputs, path: Path, inputs: Inputs) -> Tensor:
     stream = io.BytesIO()
     torch.export.save(program_of(joined, example), stream)
     _write(path, stream.getvalue())
     answer: Tensor = torch.export.load(str(path)).module()(*joined.arguments(inputs))
-    return path, answer
+    return answer
 
 
-def _onnx(joined: JoinedNetwork, example: Inputs, path: Path, inputs: Inputs) -> tuple[Path, Tensor]:
+def _onnx(joined: JoinedNetwork, example: Inputs, path: Path, inputs: Inputs) -> Tensor:
     _, _, runtime = (need(name, extra="onnx", what="An ONNX file") for name in ("onnx", "onnxscript", "onnxruntime"))
     names = list(joined.names) or ["input"]
     program = torch.onnx.export(
@@ -128,7 +130,7 @@ def _onnx(joined: JoinedNetwork, example: Inputs, path: Path, inputs: Inputs) ->
     given = {name: to_memory(value).numpy() for name, value in zip(names, joined.arguments(inputs), strict=True)}
     # An input that the network does not use is not in the file.
     (answer,) = session.run(None, {name: given[name] for name in places})
-    return path, torch.from_numpy(np.asarray(answer))
+    return torch.from_numpy(np.asarray(answer))
 
 
 def _write(path: Path, data: bytes) -> None:

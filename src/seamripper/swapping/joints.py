@@ -193,9 +193,13 @@ def choose(trials: Sequence[Trial], tolerance: float) -> Trial:
     """Among those that lose no more than half the tolerance more than the best: the plainest, then the deepest cut.
 
     The plainest matching is direct, then downstream, then task: the more a stitch is trained, the less its success
-    says. The deepest cut of the old model leaves the least of it, and so swaps the most. The answer of the new model,
-    which may be that of a head which is not wanted, comes last.
+    says. The deepest cut of the old model leaves the least of it, and so swaps the most. An answer of the new model
+    that is a vector comes last: it may be that of a head which is not wanted.
     """
     least = min(trial.loss.penalty.value for trial in trials)
     near = [trial for trial in trials if trial.loss.penalty.value <= least + tolerance / 2]
-    return min(near, key=lambda t: (WAYS.index(t.way), t.old_cut.after, t.new_cut.after == 0, t.loss.penalty.value))
+    return min(near, key=lambda t: (WAYS.index(t.way), t.old_cut.after, _is_scores(t.new_cut), t.loss.penalty.value))
+
+
+def _is_scores(cut: Cut) -> bool:
+    return cut.after == 0 and cut.layout == "nd"

@@ -86,9 +86,9 @@ class SwapVerdict:
         else:
             what = f"gives another answer than the old network to {points(loss.penalty)} % of the samples"
         test = {
-            "swap": f"that is less than {_share(loss.tolerance)} (p = {_p(loss.p_worse)})",
-            "do not swap": f"that is more than {_share(loss.tolerance)} (p = {_p(loss.p_within)})",
-            "not shown": f"less than {_share(loss.tolerance)} is not shown (p = {_p(loss.p_worse)})",
+            "swap": f"that is less than {_share(loss.tolerance)} ({_p(loss.p_worse)})",
+            "do not swap": f"that is more than {_share(loss.tolerance)} ({_p(loss.p_within)})",
+            "not shown": f"less than {_share(loss.tolerance)} is not shown ({_p(loss.p_worse)})",
         }[self.answer]
         return f"The joined network {what} on {loss.penalty.n:,} test samples; {test}.{self._equivalence}"
 
@@ -97,8 +97,8 @@ class SwapVerdict:
         if self.answer != "swap" or self.loss.yardstick == "old answers":
             return ""
         if self.loss.equivalent:
-            return f" Nor is it better by as much (p = {_p(self.loss.p_better)}): the two are equivalent."
-        return f" That it is not better by as much is not shown (p = {_p(self.loss.p_better)})."
+            return f" Nor is it better by as much ({_p(self.loss.p_better)}): the two are equivalent."
+        return f" That it is not better by as much is not shown ({_p(self.loss.p_better)})."
 
     @property
     def consequence(self) -> str:
@@ -225,12 +225,12 @@ def _share(tolerance: float) -> str:
 
 
 def _p(p: float) -> str:
-    return "below 0.0001" if p < 1e-4 else f"{p:.2g}"
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
 
 
 def tost_words(loss: Loss) -> str:
     """Both one-sided tests in a sentence, with the level."""
     return (
         f"Two one-sided tests at the level {LEVEL:g}: worse by {_share(loss.tolerance)} points or more has "
-        f"p = {_p(loss.p_worse)}, better by as much has p = {_p(loss.p_better)}."
+        f"{_p(loss.p_worse)}, better by as much has {_p(loss.p_better)}."
     )
