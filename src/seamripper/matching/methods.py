@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seamripper.cards import data_words, model_words, version_words
+
+if TYPE_CHECKING:
+    from seamripper.matching.match import Match
 
 FIGURES = {
     "top1": "top1 is the share of samples whose class the stitched network names, with Wilson's interval.",
@@ -25,7 +28,22 @@ FIGURES = {
     "top5_overlap": "top5_overlap is the mean share of five classes that are among the first five of both.",
 }
 """What each figure is."""
-_HALF = ("source", "fingerprint", "cut", "input", "way")
+
+
+def match_record(match: Match) -> dict[str, Any]:
+    """What a card needs of a match. Weights have the fingerprints of when it was made: they were frozen since."""
+    halves = {"sender": match.sender, "receiver": match.receiver}
+    known = {
+        role: {
+            "source": half.model.source,
+            "fingerprint": match.made_from[role],
+            "cut": half.cut.as_record(),
+            "way": half.way,
+        }
+        for role, half in halves.items()
+    }
+    choices = {"stitch": match.stitch.as_record(), "matching": match.matching.as_record(), "freeze": match.freeze}
+    return {**known, **choices, "status": match.status, "made_from": dict(match.made_from)}
 
 
 def stitch_method(made_from: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,7 +52,7 @@ def stitch_method(made_from: Mapping[str, Any]) -> dict[str, Any]:
     given = match["made_from"]["given"]
     return {
         "function": "seamripper.match, seamripper.evaluate",
-        **{role: {name: match[role][name] for name in _HALF} for role in ("sender", "receiver")},
+        **{role: match[role] for role in ("sender", "receiver")},
         "fit": given["fit"],
         "held_out": given["held_out"],
         "test": made_from["test"],
