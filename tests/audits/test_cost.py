@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from seamripper._progress import Progress
 from seamripper.audits import audit
+from seamripper.controls.base import Tally
 from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.models.running import use_seed
@@ -64,3 +67,40 @@ def times(fit: int, test: int, **choices: Any) -> float:
 def test_an_audit_with_all_defaults_runs_the_fronts_a_few_times() -> None:
     """As many samples as `seamripper audit` takes, three seeds, every control, audit, intervention and mixture."""
     assert times(4000, 2000) <= BOUND
+
+
+FEW = {"audits": ("margin", "mixing"), "controls": ("self", "random_sender"), "seeds": (0, 1)}
+
+
+class StopError(Exception):
+    """What ends an audit in the middle."""
+
+
+def test_a_stopped_audit_goes_on_where_it_was(tmp_path: Path) -> None:
+    halves, samples = (network(0), network(1)), (images(120), images(60, first_id=50_000))
+    trained: list[str] = []
+
+    def watch(now: Progress) -> None:
+        if now.task == "task matching" and now.done == now.total:
+            trained.append(now.task)
+        if now.task == Tally.task and now.done == 4 and not (tmp_path / "go on").exists():
+            raise StopError
+
+    with pytest.raises(StopError):
+        audit(*halves, *samples, **FEW, keep=tmp_path / "stitches", watch=watch)
+    (tmp_path / "go on").touch()
+    assert len(trained) == 4
+    # One of them was damaged meanwhile, and is found again.
+    next(iter((tmp_path / "stitches").iterdir())).write_bytes(b"cut short")
+    resumed = audit(*halves, *samples, **FEW, keep=tmp_path / "stitches", watch=watch)
+    assert len(trained) == 4 + 1 + 2
+    whole = audit(*halves, *samples, **FEW)
+    assert resumed.as_record() == whole.as_record()
+
+
+def test_how_much_there_is_to_do_is_told_before_and_during() -> None:
+    told: list[Progress] = []
+    audit(network(0), network(1), images(60), images(40, first_id=50_000), **FEW, watch=told.append)
+    stitches = [(now.done, now.total) for now in told if now.task == Tally.task]
+    assert stitches == [(done, 6) for done in range(7)]
+    assert told[0].task == Tally.task

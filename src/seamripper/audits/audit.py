@@ -6,11 +6,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from seamripper._doors import require, require_function
+from seamripper._doors import require, require_function, require_path
 from seamripper._files import atomic
 from seamripper._frames import Row, Tabular
 from seamripper._notebook import card, line, one_line, short, table
@@ -22,7 +23,9 @@ from seamripper.audits.interventions import Intervention, chosen_interventions
 from seamripper.audits.mixing import Mixing
 from seamripper.audits.mixtures import Mixture, chosen_mixtures
 from seamripper.audits.rule import Judgement, judge
+from seamripper.audits.symmetry import Symmetry
 from seamripper.controls import Case, Control, Outcome
+from seamripper.controls.pieces import Pieces
 from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
@@ -152,6 +155,7 @@ class AuditRequest:
     controls: Sequence[Control | str] | Control | str = DEFAULT_CONTROLS
     audits: Sequence[Audit | str] | Audit | str = ("all",)
     memo: dict[str, tuple[Functional, Match]] | None = None
+    keep: str | os.PathLike[str] | None = None
     watch: Watcher = nobody
 
     def __post_init__(self) -> None:
@@ -178,6 +182,7 @@ class AuditRequest:
             tuple(self.others),
             self.watch,
             {} if self.memo is None else self.memo,
+            pieces=None if self.keep is None else Pieces(Path(require_path(self.keep, "keep", error=AuditError))),
         )
 
 
@@ -189,7 +194,8 @@ def audit(request: AuditRequest) -> Audited:
     the built-in `interventions` for this kind of inputs are applied to `test`. `mixtures` are the families by which two
     samples of `test` are mixed, by default all for this kind of inputs. `others` are networks trained like the receiver
     from other seeds, and cut at the same place. `seeds` are the seeds of the stitch and of the controls: they are the
-    units. Calls that share the same `memo`, a dict, compute what they have in common only once.
+    units. Calls that share the same `memo`, a dict, compute what they have in common only once. `keep` is a folder in
+    which each stitch is kept as soon as it is found: if an audit was stopped, the same call does not find them again.
     """
     case, skipped = request.case(), dict[str, str]()
     words = request.interventions
@@ -213,6 +219,7 @@ def audit(request: AuditRequest) -> Audited:
         interventions=interventions,
         mixtures=mixtures,
     )
+    _plan(evidence, audits)
     try:
         with seal({"sender": case.sender.model.module, "receiver": case.receiver.model.module}):
             verdicts = _verdicts(evidence, audits, skipped)
@@ -221,6 +228,13 @@ def audit(request: AuditRequest) -> Audited:
         # The outcomes hold on to the networks, and these to their fronts.
         case.fronts.clear()
     return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
+
+
+def _plan(evidence: Evidence, audits: Sequence[Audit]) -> None:
+    """Tell how many stitches there are to find, at most, so that whoever watches can tell the time that is left."""
+    case = evidence.case
+    each = [len(case.seeds), *(control.stitches(case) for control in evidence.controls.values())]
+    case.tally.expect(sum(each) + len(case.seeds) * any(isinstance(audit, Symmetry) for audit in audits), case.watch)
 
 
 def _verdicts(evidence: Evidence, audits: Sequence[Audit], skipped: dict[str, str]) -> dict[str, Verdict]:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 FILE = "audit.json"
 """The file in a folder that has all of an audit."""
+STITCHES = "stitches"
+"""The folder in it that has the stitches found so far: the same command goes on with them."""
 _OF_A_FOLDER = ("sender", "as_json", "out")
 """What can be given together with a folder."""
 
@@ -69,7 +71,8 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
 @click.option("--audits", type=Word("audits"), multiple=True, default=("all",), show_default="all",
               help="Names with options: margin,rank?n=500. Repeatable. See: seamripper list audits.")  # fmt: skip
 @click.option("--out", type=OutputPath(".json", folder=True),
-              help="Keep all results in this folder, with a report; or write them to this file (.json).")  # fmt: skip
+              help="Keep all results in this folder, with a report; or write them to this file (.json). If it is "
+                   "stopped, the same command with the same folder goes on.")  # fmt: skip
 @log_option
 @device_options
 @json_option
@@ -91,7 +94,8 @@ def command(
         return
     started, loggers = time.time(), chosen_loggers(options["logs"])
     with progress(quiet=as_json) as watch:
-        audited, as_result = _audit_pair(sender, receiver, options, watch)
+        keep = None if out is None or out.suffix == ".json" else out / STITCHES
+        audited, as_result = _audit_pair(sender, receiver, {**options, "keep": keep}, watch)
     if not as_json:
         # Before the file, so that a full disk does not take the figures along.
         show_audited(audited)
@@ -135,7 +139,9 @@ def _audit_pair(
     conflict = None if name is None else sr.load_data(data_for(name, front[0], back[0]), "test")
     others = [_other(text, half, back[1], fit) for text in options["others"]]
     start = split_for(fit, *front, "sender")
-    audited = sr.audit(start, half, fit, test, conflict=conflict, others=others, **choices, watch=watch)
+    audited = sr.audit(
+        start, half, fit, test, conflict=conflict, others=others, **choices, keep=options["keep"], watch=watch
+    )
 
     def as_result(folder: Path) -> Single:
         decided = deciding_set(audited, test, conflict, choices["audits"], choices["interventions"])

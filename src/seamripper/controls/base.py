@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -12,8 +12,9 @@ from torch import Tensor
 
 from seamripper._doors import require, require_whole
 from seamripper._fingerprint import tensor_fingerprint, tensors_of
-from seamripper._progress import Watcher, nobody
+from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.fronts import Fronts
+from seamripper.controls.pieces import Pieces
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split, require_split
@@ -57,6 +58,10 @@ class Case:
     common: the receiver stitched into itself is the same for every sender."""
     fronts: Fronts = field(default_factory=Fronts, repr=False)
     """What the networks' fronts have shown, for all seeds, controls and audits: no input is computed twice."""
+    tally: Tally = field(default_factory=lambda: Tally(), repr=False)
+    """How many stitches were found and scored, of how many."""
+    pieces: Pieces | None = field(default=None, repr=False)
+    """Where stitches are kept as soon as they are found; None keeps them nowhere."""
     native: dict[str, Tensor] = field(default_factory=dict, repr=False)
     """The receiver's own answers to samples, by the samples' fingerprint and by whose they are."""
 
@@ -127,22 +132,36 @@ class Case:
         key = self._key(counterpart)
         if key not in self.memo:
             sender = self.fronts.keep(counterpart.sender)
-            stitched = match(
-                sender,
-                self.receiver,
-                counterpart.fit,
-                stitch=self.stitch,
-                matching=self.matching,
-                freeze=self.freeze,
-                seed=counterpart.seed,
-                watch=self.watch,
-            )
+            stitched = self._stitched(key, replace(counterpart, sender=sender))
             native = self._native_answers(Paired.of(counterpart.test).receiver)
             self.memo[key] = evaluate(stitched, counterpart.test, receiver=native, watch=self.watch), stitched
             if sender.front not in {half.front for half in (self.sender, self.receiver, *self.others)}:
                 # No other seed and no other control has this front.
                 self.fronts.forget(sender)
+        self.tally.add(key, self.watch)
         return self.memo[key]
+
+    def _stitched(self, key: str, counterpart: Counterpart) -> Match:
+        """The match of a counterpart: one that an audit has kept before it was stopped, or a new one."""
+        # Where statistics adapt, a match has networks of its own.
+        pieces = self.pieces if self.freeze == "all" else None
+        if pieces is not None:
+            kept = pieces.find(key, counterpart.sender, self.receiver, self.matching)
+            if kept is not None:
+                return kept
+        stitched = match(
+            counterpart.sender,
+            self.receiver,
+            counterpart.fit,
+            stitch=self.stitch,
+            matching=self.matching,
+            freeze=self.freeze,
+            seed=counterpart.seed,
+            watch=self.watch,
+        )
+        if pieces is not None:
+            pieces.keep(key, stitched)
+        return stitched
 
     def _native_answers(self, samples: Samples) -> Tensor | None:
         """The receiver's own answers, which are the same for all counterparts; None if each match adapts it."""
@@ -167,6 +186,27 @@ def _identity(half: Split) -> tuple[str, ...]:
     with torch.no_grad():
         shows = tensor_fingerprint(half.head(half.example))
     return weights, str(half.model.module), shows
+
+
+class Tally:
+    """Counts the stitches of an audit, which take most of its time, for whoever watches."""
+
+    task = "stitches of the audit"
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._done: set[str] = set()
+
+    def expect(self, total: int, watch: Watcher) -> None:
+        """Tell how many there will be, at most."""
+        self.total = total
+        watch(Progress(self.task, 0, total))
+
+    def add(self, key: str, watch: Watcher) -> None:
+        """Tell of one more; nothing is told where nobody said how many there will be."""
+        if self.total and key not in self._done:
+            self._done.add(key)
+            watch(Progress(self.task, min(len(self._done), self.total), self.total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +258,10 @@ class Control(Choice):
     @abc.abstractmethod
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The senders to put in the place of the case's own; `InapplicableError` if there can be none."""
+
+    def stitches(self, case: Case) -> int:
+        """How many stitches it has to find, at most, as far as that can be told before."""
+        return len(case.seeds)
 
     def outcomes(self, case: Case) -> Iterator[Outcome]:
         """The same matching with each counterpart, scored."""

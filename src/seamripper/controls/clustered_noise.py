@@ -53,6 +53,10 @@ class ClusteredNoise(Control):
         """The radii to try."""
         return SWEEP if self.sweep else (self.radius,)
 
+    def stitches(self, case: Case) -> int:
+        """How many stitches it has to find."""
+        return len(self.radii) * len(case.seeds)
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """Noise for each radius and seed."""
         with torch.no_grad():

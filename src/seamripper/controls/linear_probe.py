@@ -46,6 +46,10 @@ class LinearProbe(Control):
     l2: float = 1e-3
     untrained: bool = False
 
+    def stitches(self, case: Case) -> int:
+        """How many stitches it has to find."""
+        return 0
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The sender once, as the probe has no seed; or an untrained one for each seed."""
         if self.untrained:

@@ -21,6 +21,10 @@ class OtherSeed(Control):
     about = "a network trained like the receiver from another seed: the same information, learnt independently"
     known = "same"
 
+    def stitches(self, case: Case) -> int:
+        """How many stitches it has to find."""
+        return len(case.others)
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """Each other network, once."""
         if not case.others:

@@ -45,6 +45,10 @@ class RandomSender(Control):
         more = (seed for seed in itertools.count() if seed not in given)
         return tuple(itertools.islice(itertools.chain(given, more), len(given) if self.seeds is None else self.seeds))
 
+    def stitches(self, case: Case) -> int:
+        """How many stitches it has to find."""
+        return len(self.seeds_from(case.seeds))
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """An untrained sender for each seed."""
         if not (case.looks and tensors_of(case.sender.model.module)):
