@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import seamripper as sr
@@ -143,6 +144,17 @@ def test_exactly(run: Run, pair: tuple[str, str]) -> None:
     values = [[cell["value"] for row in f["matrices"]["linear_cka"]["scores"] for cell in row] for f in (fast, exact)]
     assert values[0] == pytest.approx(values[1], abs=1e-5)
     assert values[0] != values[1]
+
+
+def test_a_stream_has_the_scores_of_memory(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    digits = sr.load_data("digits/digit", "test", n=120)
+    np.save(tmp_path / "digits.npy", digits.inputs)  # type: ignore[arg-type]
+    options = ("--data", "npy:digits.npy", "--split", "train", "--batch", 16, "-m", "linear_cka", "--json")
+    ours, theirs = (run("compare", *pair, *options, *more).json for more in (("--stream",), ()))
+    assert ours["record"]["data"]["fingerprint"] == theirs["record"]["data"]["fingerprint"]
+    values = [[cell["value"] for row in f["matrices"]["linear_cka"]["scores"] for cell in row] for f in (ours, theirs)]
+    assert values[0] == pytest.approx(values[1], abs=1e-5)
+    assert run("compare", *pair, *options, "--stream", "--n", 50).code == 2
 
 
 def test_one_reason_for_many_cells_is_told_once(run: Run, pair: tuple[str, str]) -> None:
