@@ -2,7 +2,8 @@
 
     python benchmarks/swap_images.py FOLDER         # about a minute on one core
     seamripper swap 'zoo:efficientnet_lite0?classes=10&normalise=lite&weights=FOLDER/lite0.safetensors' \
-        'imagenet:efficientnet_lite1?input=3x96x96' --data cifar10 --n 1500 --n-test 1000
+        'imagenet:efficientnet_lite1?input=3x96x96' --data cifar10 \
+        --tolerance 0.05 --n 1000 --n-test 1000 --old-cuts before:classifier,blocks --new-cuts before:classifier,blocks
 
 The old network is Lite0 as published, with a linear layer for the ten classes in place of its own, fitted by logistic
 regression to 2,500 train images at 96×96.

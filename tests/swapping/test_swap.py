@@ -114,7 +114,7 @@ def test_too_few_test_samples_show_nothing() -> None:
     assert verdict.loss.penalty.value == 0
     assert verdict.answer == "not shown"
     assert "20 test samples are too few" in verdict.doubt
-    assert "less than 1 is not shown" in verdict.sentence
+    assert "a loss of 1 or more is not rejected (p = 0.33)" in verdict.sentence
 
 
 def test_nothing_is_fitted_or_chosen_on_the_test_samples() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from seamripper._notebook import card, line, one_line, table
@@ -82,13 +82,13 @@ class SwapVerdict:
         loss = self.loss
         if loss.yardstick == "labels":
             change = f"({loss.old.value:.3f} → {loss.joined.value:.3f})"
-            what = f"loses {points(loss.penalty)} percentage points of accuracy {change}"
+            what = f"{lost_or_gained(loss.penalty)} percentage points of accuracy {change}"
         else:
             what = f"gives another answer than the old network to {points(loss.penalty)} % of the samples"
         test = {
-            "swap": f"that is less than {_share(loss.tolerance)} ({_p(loss.p_worse)})",
-            "do not swap": f"that is more than {_share(loss.tolerance)} ({_p(loss.p_within)})",
-            "not shown": f"less than {_share(loss.tolerance)} is not shown ({_p(loss.p_worse)})",
+            "swap": f"a loss of {_share(loss.tolerance)} or more is rejected ({_p(loss.p_worse)})",
+            "do not swap": f"a loss of {_share(loss.tolerance)} or less is rejected ({_p(loss.p_within)})",
+            "not shown": f"a loss of {_share(loss.tolerance)} or more is not rejected ({_p(loss.p_worse)})",
         }[self.answer]
         return f"The joined network {what} on {loss.penalty.n:,} test samples; {test}.{self._equivalence}"
 
@@ -97,8 +97,8 @@ class SwapVerdict:
         if self.answer != "swap" or self.loss.yardstick == "old answers":
             return ""
         if self.loss.equivalent:
-            return f" Nor is it better by as much ({_p(self.loss.p_better)}): the two are equivalent."
-        return f" That it is not better by as much is not shown ({_p(self.loss.p_better)})."
+            return f" So is a gain of as much ({_p(self.loss.p_better)}): the two are equivalent."
+        return f" A gain of as much is not ({_p(self.loss.p_better)})."
 
     @property
     def consequence(self) -> str:
@@ -198,7 +198,7 @@ def samples_to_show(loss: Loss) -> int | None:
     >>> from seamripper.estimate import paired_difference, proportion
     >>> share = proportion(90, 100)
     >>> samples_to_show(Loss(paired_difference(3, 2, 500), share, share, 0.01, "labels", 0.1, 0.0, 0.9))
-    961
+    1798
     """
     gap, n = loss.tolerance - loss.penalty.value, loss.penalty.n or 0
     if gap <= 0:
@@ -218,6 +218,17 @@ def points(estimate: Estimate) -> str:
         f"{100 * end + 0.0:.1f}".replace("-", "−") for end in (estimate.value, estimate.low, estimate.high)
     )
     return f"{value} [{low}, {high}]"
+
+
+def lost_or_gained(penalty: Estimate) -> str:
+    """What is lost, or what is gained, in percentage points.
+
+    >>> lost_or_gained(Estimate(-0.017, -0.043, 0.009)), lost_or_gained(Estimate(0.0, -0.01, 0.01))
+    ('gains 1.7 [−0.9, 4.3]', 'loses 0.0 [−1.0, 1.0]')
+    """
+    if penalty.value >= 0:
+        return f"loses {points(penalty)}"
+    return f"gains {points(replace(penalty, value=-penalty.value, low=-penalty.high, high=-penalty.low))}"
 
 
 def _share(tolerance: float) -> str:
