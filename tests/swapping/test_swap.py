@@ -304,9 +304,12 @@ def wrong(path: Path) -> Tensor:
 def test_a_stitch_that_pools_is_told_the_padding() -> None:
     old = Tokens(0)
     fit, test = texts(old, 200, 0), texts(old, 60, 200)
-    verdict = swap(old, Tokens(1), fit, test, audit=False, old_cuts="before:head", new_cuts="layer")
+    verdict = swap(old, Tokens(1), fit, test, old_cuts="before:head", new_cuts="layer")
     half, pair = verdict.match, test.batch(slice(0, 20))
     assert half.stitch.name == "pool_linear"
+    # A stitch that pools cannot join the old model to itself, vector to vector: that control has one of its own.
+    assert verdict.audit is not None
+    assert "self" not in verdict.audit.skipped
     assert torch.allclose(verdict.network.run(pair), half(pair), atol=1e-6)
 
 

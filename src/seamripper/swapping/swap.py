@@ -229,7 +229,8 @@ def _audit(
             fit,
             some,
             matching=match.matching,
-            stitch=match.stitch,
+            # The stitch that was chosen, and for each control the one that fits between its own cuts.
+            stitch="auto",
             controls=CONTROLS,
             audits=AUDITS,
             seeds=(request.seed,),
