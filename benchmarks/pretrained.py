@@ -27,10 +27,11 @@ from torch import Tensor, nn
 
 import seamripper as sr
 from seamripper.controls.logistic import fit_logistic
+from seamripper.data import Paired
 from seamripper.data.sound import first_seconds
 from seamripper.data.sources import out_of_tar
 from seamripper.data.speech import LANGUAGES, PACK, REMOTE
-from seamripper.matching import Direct
+from seamripper.matching import Direct, Task, Training
 
 HERE = Path(__file__).parent
 CUTS = {
@@ -84,10 +85,10 @@ def photographs(
             yield f"{a} to {b}", sr.evaluate(sr.match(halves[a], halves[b], fit, matching=Direct()), test)
 
 
-def music(n: int, n_test: int) -> Iterator[Row]:
+def music(n: int, n_test: int, *, cuts: tuple[str, ...] = ("pool2", "pool4")) -> Iterator[Row]:
     """One architecture, trained on two corpora of music, both ways and at two depths."""
     fit, test = waves(n, first=0), waves(n_test, first=n)
-    for cut in ("pool2", "pool4"):
+    for cut in cuts:
         halves = {name: sr.split(sr.load(f"musicnn:{name}"), cut) for name in ("MSD", "MTT")}
         for a, b in (("MSD", "MTT"), ("MTT", "MSD")):
             yield f"{a} to {b} at {cut}", sr.evaluate(sr.match(halves[a], halves[b], fit, matching=Direct()), test)
@@ -100,7 +101,7 @@ def image_and_sound(n: int, n_test: int) -> Iterator[Row]:
     sender = sr.split(sr.load("imagenet:mobilenet_v2?input=3x64x64"), "before:classifier", torch.zeros(2, 3, 64, 64))
     photos = sr.load_data("cifar10", classes=len(LANGUAGES))
     for how in ("class", "chance"):
-        pair = sr.Paired(partners(sound, photos, how), sound)
+        pair = Paired(partners(sound, photos, how), sound)
         fit, test = pair.take(slice(0, n)), pair.take(slice(n, None))
         yield (
             f"photographs to recordings, paired by {how}",
@@ -131,7 +132,7 @@ def waves(n: int, *, first: int) -> sr.Samples:
     return sr.Samples("speech as waves", inputs, labels, torch.arange(first, first + n), classes=len(LANGUAGES))
 
 
-def cls(n: int, n_test: int, *, data: str = "mnist", epochs: int = 4) -> Iterator[Row]:
+def cls(n: int, n_test: int, *, data: str = "mnist", epochs: int = 8) -> Iterator[Row]:
     """A small ResNet and a small ViT, trained here, joined with each way to make or to leave out the CLS token."""
     fit, test = sr.load_data(data, n=n), sr.load_data(data, "test", n=n_test)
     channels, classes = fit.shape[0], fit.classes
@@ -141,14 +142,15 @@ def cls(n: int, n_test: int, *, data: str = "mnist", epochs: int = 4) -> Iterato
     vit = sr.train(
         f"zoo:vit_tiny?channels={channels}&classes={classes}&size=28&patch=7&dim=48&depth=3",
         fit,
-        training=sr.Training(epochs=3 * epochs, batch=64),
+        training=Training(epochs=3 * epochs, batch=64),
     )
     example = fit.batch(slice(0, 2))
+    matching = Task(Training(lr=1e-2, batch=64, epochs=4), init="direct")
     a, b = sr.split(cnn, "layer2", example), sr.split(vit, "blocks.1", example)
     for stitch in (f"map_to_tokens?cls={policy}" for policy in ("learn", "pool", "drop")):
-        yield f"CNN to ViT, {stitch}", sr.evaluate(sr.match(a, b, fit, stitch=stitch, matching=Direct()), test)
+        yield f"CNN to ViT, {stitch}", sr.evaluate(sr.match(a, b, fit, stitch=stitch, matching=matching), test)
     for stitch in (f"tokens_to_map?cls={policy}" for policy in ("drop", "keep", "pool")):
-        yield f"ViT to CNN, {stitch}", sr.evaluate(sr.match(b, a, fit, stitch=stitch, matching=Direct()), test)
+        yield f"ViT to CNN, {stitch}", sr.evaluate(sr.match(b, a, fit, stitch=stitch, matching=matching), test)
 
 
 class Sentiment(nn.Module):
@@ -175,8 +177,9 @@ def sentences(n: int, n_test: int, *, tokens: int = 32) -> Iterator[Row]:
     fit, test = reviews(script, tokens, slice(0, n)), reviews(script, tokens, slice(n, n + n_test))
     halves = {}
     for name, cut in (("l6", "body.encoder.layer.2"), ("l3", "body.encoder.layer.1")):
-        net = Sentiment(script[f"minilm_{name}"]()).eval()
-        with torch.no_grad():
+        # What is drawn for the weights is then read from a file, or fitted.
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            net = Sentiment(script[f"minilm_{name}"]()).eval()
             rows = torch.cat([net.embed(**inputs) for inputs, _ in fit.batches(64)])
             weight, bias = fit_logistic(rows.double(), fit.labels, l2=1e-3)
             net.head.weight.copy_(weight)
