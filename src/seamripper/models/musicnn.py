@@ -25,6 +25,7 @@ from seamripper.data.fetch import Remote
 from seamripper.data.sources import Pip
 from seamripper.errors import ModelError
 from seamripper.models.model import Model
+from seamripper.models.published import KERAS_KINDS
 from seamripper.models.source import OpenSource
 from seamripper.models.tensor_bundle import read_bundle
 from seamripper.models.weights import load_weights
@@ -147,16 +148,6 @@ class Musicnn(OpenSource):
         return {f"musicnn:{name}": (f"music tagging, trained on {corpus}", {}) for name, corpus in _CORPORA.items()}
 
 
-_KINDS = {
-    "kernel": "weight",
-    "bias": "bias",
-    "gamma": "weight",
-    "beta": "bias",
-    "moving_mean": "running_mean",
-    "moving_variance": "running_var",
-}
-
-
 def from_tensorflow(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The checkpoint's weights under our names and in PyTorch's layout; what its optimiser kept is left out.
 
@@ -166,7 +157,7 @@ def from_tensorflow(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     weights = {}
     for name, tensor in tensors.items():
         layer, _, kind = name.partition("/")
-        if kind not in _KINDS:
+        if kind not in KERAS_KINDS:
             continue
         if layer.startswith("batch_normalization"):
             layer = f"bn{layer.removeprefix('batch_normalization').removeprefix('_') or 0}"
@@ -175,7 +166,7 @@ def from_tensorflow(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         else:
             layer = "output"
         axes = {4: (3, 2, 0, 1), 2: (1, 0)}.get(tensor.dim())
-        weights[f"{layer}.{_KINDS[kind]}"] = tensor if axes is None else tensor.permute(axes).contiguous()
+        weights[f"{layer}.{KERAS_KINDS[kind]}"] = tensor if axes is None else tensor.permute(axes).contiguous()
         if kind == "gamma":
             # PyTorch counts batches, of which nothing is known here and which nothing depends on.
             weights[f"{layer}.num_batches_tracked"] = torch.tensor(0)

@@ -121,7 +121,7 @@ _KERAS_BRANCH = {
     **{f"res 2{letter}": f"conv{k}" for k, letter in enumerate("abc", 1)},
     **{f"bn 2{letter}": f"bn{k}" for k, letter in enumerate("abc", 1)},
 }
-_KERAS_KIND = {
+KERAS_KINDS = {
     "kernel": "weight",
     "bias": "bias",
     "gamma": "weight",
@@ -178,10 +178,10 @@ def _keras_name(name: str) -> str:
     layer, _, kind = name.partition("/")
     block = re.fullmatch(r"(res|bn)([2-5])([a-f])_branch(1|2[abc])", layer)
     if block is None:
-        return f"{_lookup(layer, _KERAS_WHOLE)}.{_lookup(kind, _KERAS_KIND)}"
+        return f"{_lookup(layer, _KERAS_WHOLE)}.{_lookup(kind, KERAS_KINDS)}"
     # Keras counts the stem as the first stage, and blocks by letter.
     place = f"layer{int(block[2]) - 1}.{ord(block[3]) - ord('a')}"
-    return f"{place}.{_KERAS_BRANCH[f'{block[1]} {block[4]}']}.{_lookup(kind, _KERAS_KIND)}"
+    return f"{place}.{_KERAS_BRANCH[f'{block[1]} {block[4]}']}.{_lookup(kind, KERAS_KINDS)}"
 
 
 def _torch_layout(tensor: Tensor) -> Tensor:
