@@ -14,8 +14,6 @@ from seamripper.errors import CutError, DataError, FrozenError
 
 _ROUNDING = 100
 """How many times the precision of its numbers an answer may be off: larger batches may be added up in another order."""
-_MOST = 64
-"""A proof is on so many samples at most: it runs the whole model, front and all."""
 
 
 def views_of(samples: Samples | Paired, sender: Split, receiver: Split) -> Paired:
@@ -41,24 +39,23 @@ def prove_pair(samples: Samples | Paired, sender: Split, receiver: Split, *, bat
 
 
 def prove_halves(half: Split, samples: Samples, *, role: str, batch: int, activations: Tensor | None = None) -> None:
-    """Refuse halves that do not make the model on the first of these samples: a batch, or 64 if that is larger.
+    """Refuse halves that do not make the model on the first batch of these samples.
 
     `split` proves itself on a few inputs made from its example. A path that depends on the size of the batch, or on
     values that the example has not, shows on real data alone. For the same samples it is done once, and not for samples
     whose activations are known from before: they were proved then. `activations` are what the head shows of the first
     batch, where that is known.
     """
-    size = min(batch, _MOST)
-    key = samples.fingerprint, size
+    key = samples.fingerprint, batch
     if not half.head.computes or key in half.proved:
         return
-    inputs = samples.batch(slice(0, size))
+    inputs = samples.batch(slice(0, batch))
     if half.proved and half.head.knows(inputs):
         return
     try:
         with torch.no_grad(), seal({role: half.model.module}):
             answer = half.answer(inputs)
-            passing = half.head(inputs) if activations is None else activations[:size]
+            passing = half.head(inputs) if activations is None else activations[:batch]
             joined = half.tail(passing, half.beside(inputs))
     except FrozenError:
         raise
