@@ -58,6 +58,9 @@ _COMMANDS = [
     ("list data --colour", "NoSuchOption", "No such option"),
     ("papers smith2025", "UsageError", "unexpected extra argument"),
     ("papers --quick", "NoSuchOption", "No such option"),
+    # ---- doctor
+    ("doctor cuda", "UsageError", "unexpected extra argument"),
+    ("doctor --notest", "NoSuchOption", "No such option"),
     # ---- cuts: models by their words
     ("cuts", "MissingParameter", "Missing argument 'MODEL'"),
     ("cuts zoo:resnet81", "ModelError", "There is no zoo network 'resnet81': did you mean 'resnet18'"),
