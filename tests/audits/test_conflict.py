@@ -180,7 +180,7 @@ def test_the_set_with_the_largest_departure_decides_as_it_stands_to_the_controls
     assert clear.position.value == pytest.approx(5 / 12)
     # The set weighs less, but there the sender is nearer to a network that has learnt nothing.
     assert clear.departure > mild.departure
-    powerless = told("powerless", weight=0.9, kept=0.8, nothing=0.85)
+    powerless = told("powerless", weight=0.9, kept=0.8, nothing=0.95)
     assert (mild.tells, clear.tells, powerless.tells) == (True, True, False)
     assert not told("broken", weight=0.4, kept=0.1, nothing=0.0).stable
 

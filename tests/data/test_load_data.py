@@ -19,6 +19,7 @@ def test_every_name_is_listed_with_a_line() -> None:
     expected |= {"svhn:FOLDER", "npy:PATH", "parquet:PATH", "text:PATH"}
     for name in ("mnist", "fashion", "digits"):
         expected |= {name, *(f"{name}/{variant}" for variant in VARIANTS)}
+    expected |= {"planted", *(f"planted/{variant}" for variant in ("both", "shape", "cue", "plain"))}
     listed = datasets.words()
     assert set(listed) == expected
     assert all(datasets.describe(name) for name in datasets)
@@ -29,7 +30,7 @@ def test_every_name_is_listed_with_a_line() -> None:
 def test_every_listed_name_loads(name: str) -> None:
     few = load_data(name, "test", n=5)
     assert (len(few), few.classes) == (5, 8 if name in ("fortunes", "speech") else 10)
-    assert few.name in (name, f"{name}/greyscale")
+    assert few.name in (name, f"{name}/greyscale", f"{name}/both")
 
 
 @pytest.mark.network

@@ -202,7 +202,7 @@ def test_activations_are_computed_once_and_reused(make) -> None:
     sender, receiver = make.pair()
     fit = make.blobs(300)
     front, own = Rows(sender.head), Rows(receiver.head)
-    for epochs, proof in ((1, [64]), (7, [])):
+    for epochs, proof in ((1, [256]), (7, [])):
         found = match(sender, receiver, fit, matching=Task(Training(epochs=epochs)))
         # The receiver's head sees its example, which tells its precision and device, and the fast tail's proof. On
         # the first real batch each is seen to be whole, once for these samples.

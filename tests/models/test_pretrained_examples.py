@@ -70,7 +70,7 @@ def test_every_cls_policy(script: dict[str, Any]) -> None:
 
 
 def test_sentences(script: dict[str, Any]) -> None:
-    found = results(script["sentences"](80, 40, tokens=12))
+    found = results(script["sentences"](300, 150, tokens=20))
     assert list(found) == ["MiniLM-l6 to MiniLM-l3", "MiniLM-l3 to MiniLM-l6"]
     for result in found.values():
         assert result.receiver_here.value > 0.6

@@ -70,7 +70,9 @@ class Mixing(Audit):
             # No front is shown a mixture twice.
             looks, skipped = self._looks(evidence.mixtures, _Networks(case.receiver, sure, stitched), pairs)
         counts = {"receiver": 1, **{name: len(outcomes) for name, outcomes in sides.items()}}
-        return self._verdict(Reading.of(looks, counts, control[0].control, self.seed), pairs, skipped)
+        reading = Reading.of(looks, counts, control[0].control, self.seed)
+        told = self._telling_pairs(reading, pairs, [case.receiver, stitched[0]])
+        return self._verdict(reading, pairs, told, skipped)
 
     def _pairs(self, receiver: Split, samples: Samples) -> tuple[Pairs, float]:
         """Pairs of which the receiver is sure, unmixed; and how sure that is."""
@@ -159,7 +161,29 @@ class Mixing(Audit):
     def _mixed(self, mixture: Mixture, pairs: Pairs, strength: float) -> Iterator[Samples]:
         return (mixture.apply(part.a, part.b, strength=strength, seed=self.seed) for part in pairs.parts())
 
-    def _verdict(self, reading: Reading, pairs: Pairs, skipped: Mapping[str, str]) -> Verdict:
+    def _telling_pairs(self, reading: Reading, pairs: Pairs, networks: Sequence[Split | Match]) -> list[dict[str, Any]]:
+        """The pairs that told most, with what receiver and stitched network say of their mixtures."""
+        rows, look = reading.telling, reading.decided
+        told = _rows(pairs, torch.tensor(rows))
+        said = _answers(networks, self._mixed(reading.mixtures[look], told, reading.strengths[look]))
+        names = [answers.argmax(1).tolist() for answers in said]
+        columns = (told.a.ids, told.b.ids, told.a.labels, told.b.labels)
+        return [
+            {
+                "a": a,
+                "b": b,
+                "answers": [first, second],
+                "mixture": reading.labels[look],
+                "strength": reading.strengths[look],
+                "receiver": receiver,
+                "stitched": stitched,
+            }
+            for a, b, first, second, receiver, stitched in zip(*(c.tolist() for c in columns), *names, strict=True)
+        ]
+
+    def _verdict(
+        self, reading: Reading, pairs: Pairs, told: list[dict[str, Any]], skipped: Mapping[str, str]
+    ) -> Verdict:
         answer, decided = reading.answer, reading.decided
         figures = {
             "decided_by": reading.labels[decided],
@@ -171,7 +195,7 @@ class Mixing(Audit):
             "tested": [label for label, tested in zip(reading.labels, reading.tested, strict=True) if tested],
             "n": len(pairs),
             "looks": {label: reading.look(k) for k, label in enumerate(reading.labels)},
-            "pairs": reading.telling_pairs(pairs),
+            "pairs": told,
             "places": self._places(reading, pairs),
             "frequencies": reading.bands,
             "skipped": dict(skipped),

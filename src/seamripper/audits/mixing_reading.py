@@ -191,29 +191,13 @@ class Reading:
             return None
         return {who: {band: self.follows(side, k) for band, k in looks.items()} for who, side in LISTENERS.items()}
 
-    def telling_pairs(self, pairs: Pairs) -> list[dict[str, Any]]:
-        """Pairs of the deciding look: first those on which receiver and stitched network name different inputs."""
+    @property
+    def telling(self) -> list[int]:
+        """The rows of the pairs that told most: of the deciding look, those on which the sender departs most."""
         look = self.decided
-        receiver, leaning = self.receiver[:, look], self.leanings["sender"].mean(0)[:, look]
-        departed = departures(receiver, leaning)
+        departed = departures(self.receiver[:, look], self.leanings["sender"].mean(0)[:, look])
         order = np.argsort(-departed, kind="stable")
-        rows = [int(row) for row in order if receiver[row]][:_SHOWN]
-
-        def answer(row: int, *, second: bool) -> int:
-            return int((pairs.b if second else pairs.a).labels[row])
-
-        return [
-            {
-                **{side: int(getattr(pairs, side).ids[row]) for side in ("a", "b")},
-                "mixture": self.labels[look],
-                "strength": self.strengths[look],
-                "answers": [int(pairs.a.labels[row]), int(pairs.b.labels[row])],
-                "receiver": answer(row, second=receiver[row] < 0),
-                "stitched": answer(row, second=leaning[row] > 0.5),
-                "departure": float(departed[row]),
-            }
-            for row in rows
-        ]
+        return [int(row) for row in order if self.receiver[row, look]][:_SHOWN]
 
 
 def planted(control: Floats) -> Floats:

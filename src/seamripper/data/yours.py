@@ -59,7 +59,8 @@ def as_data(value: object, name: str) -> Samples | Stream:
     else:
         advice = "Load some, load_data('mnist', 'train'), or make some: Samples(name, inputs)."
     require(value, Samples, name, error=DataError, advice=advice)
-    raise AssertionError
+    assert isinstance(value, Samples)
+    return value
 
 
 def as_samples(value: object, name: str) -> Samples:
