@@ -56,6 +56,15 @@ def test_every_section_is_there_with_figures_of_its_kind(reading: Reading) -> No
     assert list(kinds.items()) == list(wanted.items()), "in this order"
 
 
+def test_bands_of_frequencies_are_in_their_order(reading: Reading) -> None:
+    mixing = next(section for section in story_of(reading).sections if section.name == "mixing")
+    grids = [figure for figure in mixing.figures if figure.title.startswith("Which frequencies each listens to")]
+    assert grids
+    for grid in grids:
+        assert isinstance(grid, Grid)
+        assert (grid.rows, grid.columns) == (("receiver", "stitched network"), ("low", "middle", "high"))
+
+
 def test_accuracy_by_cut_is_the_mean_over_training_seeds(reading: Reading) -> None:
     (figure,) = next(one for one in story_of(reading).sections if one.name == "accuracy").figures
     assert isinstance(figure, Lines)

@@ -586,8 +586,10 @@ def _bands(audit: Result) -> Iterator[Grid]:
     bands = audit.record["verdicts"]["mixing"]["figures"].get("frequencies") or {}
     if bands:
         names = {"receiver": "receiver", "stitched": "stitched network"}
-        cells = tuple(tuple(Estimate(math.nan if x is None else x) for x in bands[who].values()) for who in names)
+        # Records sort their keys.
+        columns = tuple(sorted(bands["receiver"], key=("low", "middle", "high").index))
+        shares = ([bands[who][band] for band in columns] for who in names)
+        cells = tuple(tuple(Estimate(math.nan if x is None else x) for x in row) for row in shares)
         caption = "How much the other input is followed if these frequencies come from there."
         title = f"Which frequencies each listens to: {audit.pair} at {audit.cut}"
-        columns = tuple(bands["receiver"])
         yield Grid(title, tuple(names.values()), columns, cells, (0.0, 1.0), caption=caption, axes=("network", "band"))
