@@ -22,6 +22,7 @@ from seamripper.cli.inputs import (
     json_option,
     load_model,
     log_option,
+    names,
     registry_of,
     split_option,
 )
@@ -49,10 +50,6 @@ _REASONS = 3
 """Reasons that are shown below a table; they often differ in no more than a number."""
 
 
-def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else [name.strip() for name in value.split(",")]
-
-
 @click.command("compare", cls=WordCommand)
 @click.argument("sender")
 @click.argument("receiver")
@@ -71,10 +68,10 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
                    "stitch the models.")  # fmt: skip
 @click.option("--sampling", type=click.Choice(["positions", "flatten", "pool"]), default="positions", show_default=True,
               help="How maps and tokens become rows.")  # fmt: skip
-@click.option("--cuts", callback=_names,
+@click.option("--cuts", callback=names,
               help="Cuts of both models, separated by commas; * matches anything (default: blocks).")  # fmt: skip
-@click.option("--sender-cuts", callback=_names, help="Cuts of the sender, if they differ from --cuts.")
-@click.option("--receiver-cuts", callback=_names, help="Cuts of the receiver, if they differ from --cuts.")
+@click.option("--sender-cuts", callback=names, help="Cuts of the sender, if they differ from --cuts.")
+@click.option("--receiver-cuts", callback=names, help="Cuts of the receiver, if they differ from --cuts.")
 @click.option("--batch", type=click.IntRange(min=1),
               help="Samples per batch. A batch is multiplied at once and goes to one fold (default: up to "
                    "128).")  # fmt: skip
@@ -223,9 +220,9 @@ def _show_matrix(title: str, comparison: sr.Comparison, matrix: Matrix) -> None:
     cells: dict[str, list[str]] = defaultdict(list)
     for cell, reason in matrix.failed.items():
         cells[reason].append(cell)
-    for reason, names in list(cells.items())[:_REASONS]:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        print(f"– at {names[0]}{more}: {reason}")
+    for reason, places in list(cells.items())[:_REASONS]:
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        print(f"– at {places[0]}{more}: {reason}")
     rest = sum(len(names) for names in list(cells.values())[_REASONS:])
     if rest:
         print(f"– at {rest} more, for other reasons: see --json or --out")
