@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # A file's tests share what they have prepared, so a file goes to one worker; the longest files come first.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo check test lint slowest bench clean all-tests quick-tests
+.PHONY: help demo check test lint slowest bench docs clean all-tests quick-tests
 
 help:
 	@echo 'make demo    set up .venv, train small networks whose truth is known, stitch and judge them, write a report'
@@ -20,6 +20,7 @@ help:
 	@echo 'make test    set up .venv, lint, check types, run all tests: what CI runs'
 	@echo 'make lint    lint and check types only'
 	@echo 'make slowest run the quick tests, and list those that take longer than 1.5 s'
+	@echo 'make docs    build the documentation site; a link that leads nowhere fails it'
 	@echo 'make bench   time what is claimed to be fast'
 	@echo 'make clean   remove .venv, caches and build products; runs/ stays'
 
@@ -63,6 +64,9 @@ lint: .venv/.dev
 
 bench: .venv/.dev
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+docs: .venv/.dev
+	@$(BIN)/python docs/site/build.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info
