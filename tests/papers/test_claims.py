@@ -122,7 +122,7 @@ def test_rules_are_sentences_that_name_their_bound(item: Item, claim: Claim, pro
             assert f"{clause.bound or clause.number:g}" in rule
     if claim.over == "some":
         looks = sum(1 for clause in claim.clauses(profile) for _ in clause.select.cells())
-        assert f"not corrected for {looks} looks" in rule
+        assert f"to hold, corrected for {looks} looks" in rule
 
 
 @each_claim

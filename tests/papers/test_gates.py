@@ -63,7 +63,7 @@ def test_what_fails_is_the_reason_with_its_numbers() -> None:
 
 def test_an_open_gate_is_remarked_upon() -> None:
     decided = with_base(0.7, 0.8, 0.9)
-    remark = "It is open whether the base network is good (0.800 [0.552, 1.048], 3 seeds (bound 0.8))."
+    remark = "It is open whether the base network is good (0.800 [0.552, 1.000], 3 seeds (bound 0.8))."
     assert (decided.remark, decided.notes()) == (remark, remark)
     assert with_base(0.9, 0.91, 0.92).remark == ""
     assert decided.as_record()["notes"] == remark

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seamripper.estimate import Estimate, with_units
-from seamripper.papers.checks import CHECKS, OPEN, Status, difference, numbers
+from seamripper.papers.checks import CHECKS, OPEN, Looks, Status, difference, numbers
 from seamripper.papers.claims import Claim, Clause
 from seamripper.papers.results import Labels, Results
-from seamripper.papers.rules import Names, cell_name
+from seamripper.papers.rules import Names, cell_name, looks_of
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class DecidedCell:
     clause: Clause
     gap: Estimate
     """What the check is about: the difference, or the value itself if the check is of single seeds."""
+    looks: Looks = Looks()
 
     @property
     def summary(self) -> tuple[str, Status, str]:
@@ -54,8 +55,8 @@ class DecidedCell:
         """The cell as so many seeds would decide it, if value and deviation stay; as it is, if it has an answer."""
         if self.status != OPEN or not 1 < self.seeds < n:
             return self
-        status = CHECKS[self.clause.check].decide(with_units(self.gap, n), self.clause.slack)
-        return replace(self, status=status)
+        gap = with_units(self.gap, n)
+        return replace(self, status=self.looks.decide(CHECKS[self.clause.check], gap, self.clause.slack))
 
 
 def decided_cells(
@@ -63,18 +64,18 @@ def decided_cells(
 ) -> list[DecidedCell]:
     """Every cell of a claim in these results; with `by_value`, one without an interval is decided by its value."""
     clauses = claim.clauses(profile)
-    all_labels = [labels for clause in clauses for labels in clause.select.cells()]
+    places = [(clause, labels) for clause in clauses for labels in clause.select.cells()]
+    all_labels = [labels for _, labels in places]
     cells = []
-    for clause in clauses:
-        for labels in clause.select.cells():
-            value, against = read_cell(clause, labels, results)
-            check = CHECKS[clause.check]
-            gap = value if check.of_seeds else difference(value, against)
-            if by_value and not gap.has_interval and not _learning(value, against):
-                gap = replace(gap, low=gap.value, high=gap.value)
-            status, words = check.decide(gap, clause.slack), numbers(value, against, of_seeds=check.of_seeds)
-            name = cell_name(labels, all_labels, names)
-            cells.append(DecidedCell(name, labels, value, against, status, words, clause, gap))
+    for (clause, labels), looks in zip(places, looks_of(claim, all_labels), strict=True):
+        value, against = read_cell(clause, labels, results)
+        check = CHECKS[clause.check]
+        gap = value if check.of_seeds else difference(value, against)
+        if by_value and not gap.has_interval and not _learning(value, against):
+            gap = replace(gap, low=gap.value, high=gap.value)
+        status = looks.decide(check, gap, clause.slack)
+        words, name = numbers(value, against, of_seeds=check.of_seeds), cell_name(labels, all_labels, names)
+        cells.append(DecidedCell(name, labels, value, against, status, words, clause, gap, looks))
     return cells
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from seamripper.errors import ExperimentError
-from seamripper.estimate import Estimate
+from seamripper.estimate import Estimate, with_looks
 
 Status = Literal["reproduced", "not reproduced", "not decided at this size", "not testable here"]
 HOLDS: Status = "reproduced"
@@ -47,6 +47,12 @@ def _similar(gap: Estimate, bound: float) -> Status:
     return _status(holds=gap.low >= -bound and gap.high <= bound, fails=gap.high < -bound or gap.low > bound)
 
 
+def _differs(gap: Estimate, bound: float) -> Status:
+    """Whether two figures differ by more than the bound, in either direction."""
+    apart = gap.low > bound or gap.high < -bound
+    return _status(holds=apart, fails=-bound <= gap.low and gap.high <= bound)
+
+
 def _varies(value: Estimate, bound: float) -> Status:
     """Whether the seeds lie far apart. Some of those that still learn may only be slower; one seed cannot vary."""
     seeds = value.values.values()
@@ -75,12 +81,8 @@ CHECKS: Mapping[str, CheckRule] = {
         "is at most {bound} below {against}",
     ),
     "similar": CheckRule(_similar, "equals {against}", (0, 1), "is within {bound} of {against}"),
-    # Two figures do not differ where they are the same for every seed; an interval around 0 leaves it open.
-    "differs": CheckRule(
-        lambda gap, _: _status(holds=gap.low > 0 or gap.high < 0, fails=gap.low == gap.high == 0),
-        "differs from {against}",
-        (1, 0),
-    ),
+    # Without a bound, only figures that are the same for every seed do not differ: the check could hardly fail.
+    "differs": CheckRule(_differs, "differs from {against}", (1, 0), "differs from {against} by more than {bound}"),
     "varies": CheckRule(_varies, "ranges over {against} or more from seed to seed", (1, 0), of_seeds=True),
 }  # fmt: skip
 
@@ -104,7 +106,8 @@ def numbers(value: Estimate, against: Estimate | float, *, of_seeds: bool = Fals
         return f"from {min(value.values.values()):.3f} to {max(value.values.values()):.3f}"
     if isinstance(against, Estimate):
         return f"{value.value:.3f} against {against.value:.3f}: {gap_text(value.minus(against))}"
-    interval = f" [{value.low:.3f}, {value.high:.3f}]" if value.has_interval else ""
+    shown = value.as_share
+    interval = f" [{shown.low:.3f}, {shown.high:.3f}]" if value.has_interval else ""
     n = len(value.values)
     units = f"{n} seeds" if n > 1 else f"one seed, n = {value.n:,}" if value.n else "one seed"
     learning = ", still learning" if value.lower_bound else ""
@@ -125,6 +128,44 @@ def gap_text(gap: Estimate) -> str:
     return f"{gap.value:+.3f} {low}, {high}" + (", still learning" if learning else "")
 
 
+@dataclass(frozen=True)
+class Looks:
+    """How many looks an interval is corrected for: where its cell may let a claim hold, and where it may let it fail.
+
+    Of k cells, m or more must hold. A claim that is false holds by mistake if one of the k − m + 1 cells does that
+    should not; one that is true fails by mistake if one of m does. So a claim about every cell may fail in k ways, and
+    one about some cell hold in k ways.
+    """
+
+    holding: int = 1
+    failing: int = 1
+
+    @classmethod
+    def of(cls, over: Over, k: int) -> Looks:
+        """The looks at k cells.
+
+        >>> Looks.of("every", 6), Looks.of("some", 6), Looks.of("most", 6)
+        (Looks(holding=1, failing=6), Looks(holding=6, failing=1), Looks(holding=3, failing=4))
+        """
+        least = least_of(over, k)
+        return cls(max(1, k - least + 1), least)
+
+    def within(self, inner: Looks) -> Looks:
+        """The looks at the cells of groups, where these are those at the groups."""
+        return Looks(self.holding * inner.holding, self.failing * inner.failing)
+
+    def decide(self, check: CheckRule, gap: Estimate, slack: float) -> Status:
+        """What comes of a check of one cell."""
+        holds = check.decide(with_looks(gap, self.holding), slack) == HOLDS
+        return _status(holds=holds, fails=check.decide(with_looks(gap, self.failing), slack) == FAILS)
+
+
+def least_of(over: Over, k: int) -> int:
+    """Of how many of k cells a claim must hold at least."""
+    words = {"every": k, "some": 1, "most": k // 2 + 1}
+    return words[over] if isinstance(over, str) else over
+
+
 def combine(cells: Sequence[Named], over: Over) -> tuple[Status, str]:
     """What comes of several cells: of "every" one, "some" (one or more), a number of them or more, or "most".
 
@@ -137,16 +178,12 @@ def combine(cells: Sequence[Named], over: Over) -> tuple[Status, str]:
             "`seamripper status` on the store tells which."
         )
     held, failed, undecided = ([c for c in cells if c[1] == status] for status in (HOLDS, FAILS, OPEN))
+    least = least_of(over, len(cells))
+    status = HOLDS if len(held) >= least else FAILS if len(failed) > len(cells) - least else OPEN
     if over == "most":
-        status = HOLDS if 2 * len(held) > len(cells) else FAILS if 2 * len(failed) >= len(cells) else OPEN
         words = f"{len(held)} of {len(cells)} hold, {len(failed)} fail, {len(undecided)} not decided"
         return status, words + (f"; fails: {failed[0][0]}, {failed[0][2]}" if failed else "")
-    if over == "every":
-        status, first = (FAILS if failed else OPEN if undecided else HOLDS), (failed or undecided or held)[0]
-    else:
-        least = 1 if over == "some" else int(over)
-        status = HOLDS if len(held) >= least else OPEN if len(held) + len(undecided) >= least else FAILS
-        first = (held or undecided or failed)[0]
+    first = ((failed or undecided or held) if over == "every" else (held or undecided or failed))[0]
     count = f" ({len(held)} of {len(cells)} hold)" if len(cells) > 1 else ""
     return status, (f"{first[0]}: " if first[0] else "") + first[2] + count
 
@@ -168,16 +205,23 @@ class Variants:
     names: tuple[str, str]
     what: str
 
-    def compare(self, first: Sequence[Named], second: Sequence[Named]) -> tuple[str, str]:
-        """Whether what holds in the first way fails in the second: the status, and the numbers."""
-        lost = [b for a, b in zip(first, second, strict=True) if a[1] == HOLDS and b[1] == FAILS]
+    def compare(self, first: Sequence[Named], second: Sequence[Named]) -> tuple[Status | str, str]:
+        """Whether what is decided in the first way is decided otherwise in the second, place by place."""
+        depends: list[Named] = []
+        same: list[Named] = []
+        undecided: list[Named] = []
+        for a, b in zip(first, second, strict=True):
+            (undecided if OPEN in (a[1], b[1]) else same if a[1] == b[1] else depends).append(b)
+        status = f"depends on {self.what}" if depends else OPEN if undecided else f"does not depend on {self.what}"
+        answers = (("depends", depends), ("does not depend", same), ("not decided", undecided))
+        words = "; ".join(f"{answer} {_at(cells)}" for answer, cells in answers if cells)
         held, kept = (sum(cell[1] == HOLDS for cell in cells) for cells in (first, second))
-        status = f"depends on {self.what}" if lost else f"does not depend on {self.what}"
-        if not lost and any(cell[1] == OPEN for cell in (*first, *second)):
-            status = OPEN
-        elif not held and not kept:
-            status = "holds in neither way"
-        elif held < kept:
-            status = f"holds at more places {self.names[1]}"
-        words = f"holds at {held} of {len(first)} {self.names[0]}, at {kept} {self.names[1]}"
-        return status, words + (f"; {lost[0][0]}, {self.names[1]}: {lost[0][2]}" if lost else "")
+        counts = f"holds at {held} of {len(first)} {self.names[0]}, at {kept} {self.names[1]}"
+        example = f"; {depends[0][0]}, {self.names[1]}: {depends[0][2]}" if depends else ""
+        return status, f"{words} ({counts}{example})"
+
+
+def _at(cells: Sequence[Named]) -> str:
+    """The places of cells in words: by name, or how many there are."""
+    names = [name for name, _, _ in cells if name]
+    return f"at {', '.join(names)}" if 0 < len(names) <= 6 else f"at {len(cells)} places"

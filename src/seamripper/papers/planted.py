@@ -15,6 +15,8 @@ World = Literal["holds", "fails", "one seed", "wide", "gates fail"]
 _SEEDS = (0, 1, 2)
 _STEP, _BASE, _NOISE = 0.1, 0.5, 1e-4
 """How far values lie apart that differ, where those lie that nothing fixes, and how much seeds differ."""
+_WIDE = 10
+"""How much they differ in the wide world: by more than any bound."""
 Place = tuple[str, tuple[tuple[str, Any], ...], int]
 """A cell of the results: a figure, its labels, and which unit it is of those that an estimate is over."""
 
@@ -66,7 +68,7 @@ def _plant(clause: Clause, labels: Labels, values: dict[Place, Callable[[int], f
         return
     beside = [p for s in clause.beside for p in _places(s, s.beside(labels, clause.select.axes), clause.select)]
     gap = step * _STEP
-    gap += (1 if gap > 0 else -1 if gap < 0 else 0) * (clause.bound if clause.beside and not holds else 0.0)
+    gap += (1 if gap > 0 else -1 if gap < 0 else 0) * (clause.bound if clause.beside else 0.0)
     if not beside:
         # Beyond a bound near 1 there is little room.
         room = (1 - clause.number) / 2 if 0 < clause.number < 1 else _STEP
@@ -99,7 +101,7 @@ def _rows(place: Place, value: Callable[[int], float], world: World, k: int) -> 
     """The rows of a cell: of three seeds, or of one. In the wide world each cell has a width of its own."""
     figure, labels, unit = place
     for seed in _SEEDS if world != "one seed" else (0,):
-        wide = (seed - 1 + unit) * (k + 1) if world == "wide" else 0
+        wide = _WIDE * (seed - 1 + unit) * (k + 1) if world == "wide" else 0
         yield {
             "figure": figure,
             "value": value(seed) + wide,

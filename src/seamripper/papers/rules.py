@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seamripper.papers.checks import CHECKS, FAILS, HOLDS, Over
+from seamripper.papers.checks import CHECKS, FAILS, HOLDS, Looks, Over
 from seamripper.papers.claims import COUNTS, Claim, Clause, Gate
 from seamripper.papers.results import Labels, Range, Select, Several
 
@@ -48,7 +48,7 @@ def rule_of(claim: Claim, names: Names, profile: str = "") -> str:
 
     >>> select = Select("top1", receiver_cut=("layer1", "layer2", "layer3"), receiver="digit")
     >>> rule_of(Claim("It works", "Fig. 1", select, "at least", bound=0.9), {})
-    'Accuracy into digit is at least 0.9 (ours) at each of 3 cuts (95 % interval).'
+    'Accuracy into digit is at least 0.9 (ours) at each of 3 cuts (95 % interval; to fail, corrected for 3 looks).'
     """
     sentences = [_clause_rule(clause, claim, names) for clause in claim.clauses(profile)]
     rule = "; and ".join(sentences)
@@ -60,12 +60,32 @@ def rule_of(claim: Claim, names: Names, profile: str = "") -> str:
     if claim.check == COUNTS:
         rule, interval = f"What the audits conclude, by {rule}", ""
     else:
-        looks = sum(1 for clause in claim.clauses(profile) for _ in clause.select.cells())
-        corrected = f", not corrected for {looks} looks" if claim.over == "some" else ""
-        interval = f" (95 % interval{corrected})" if claim.over != "best" and claim.check != "varies" else ""
+        interval = (
+            f" (95 % interval{_correction(claim, profile)})" if claim.over != "best" and claim.check != "varies" else ""
+        )
     gates = "".join(f" Testable if {gate.says}: {_gate_rule(gate, names)}." for gate in claim.gates)
     remark = f" {claim.remark}" if claim.remark else ""
     return f"{rule[0].upper()}{rule[1:]}{interval}.{gates}{remark}"
+
+
+def looks_of(claim: Claim, cells: Sequence[Labels]) -> list[Looks]:
+    """How many looks each cell of a claim is corrected for, by over how many of them the claim must hold."""
+    if claim.over == "best":
+        return [Looks()] * len(cells)
+    if claim.within is None:
+        return [Looks.of(claim.over, len(cells))] * len(cells)
+    over, along = claim.within
+    groups = [tuple((key, value) for key, value in labels.items() if key != along) for labels in cells]
+    outer = Looks.of(claim.over, len(dict.fromkeys(groups)))
+    return [outer.within(Looks.of(over, groups.count(group))) for group in groups]
+
+
+def _correction(claim: Claim, profile: str) -> str:
+    """For how many looks intervals are corrected: at every cell a claim may fail, or at some cell it may hold."""
+    looks = looks_of(claim, [labels for clause in claim.clauses(profile) for labels in clause.select.cells()])
+    most = {"hold": max(each.holding for each in looks), "fail": max(each.failing for each in looks)}
+    words = [f"; to {verb}, corrected for {n} looks" for verb, n in most.items() if n > 1]
+    return "".join(words) if claim.check != "varies" else ""
 
 
 def _gate_rule(gate: Gate, names: Names) -> str:

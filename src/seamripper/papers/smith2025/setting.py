@@ -44,6 +44,8 @@ TITLES = {
 UNTRAINED = ("random-0", "random-1", "random-2")
 WAYS = {"weights": "BN statistics adapt, the authors' way", "all": "strictly frozen"}
 BOTH = ("all", "weights")
+RANKS_APART = 3
+"""Ranks that differ by no more are as good as the same, so that a claim of other ranks can fail; the paper has 100."""
 NAMES: dict[str, Any] = {
     "receiver_cut": dict(zip((*CUTS, *LENET_CUTS), (*PLACES, *LENET_PLACES), strict=True)),
     "sender": TITLES,
