@@ -101,6 +101,20 @@ def test_each_is_what_it_is_alone(kind: str, make) -> None:
             assert_same(one, match(sender, receiver, data, matching=TASK), rel=1e-9)
 
 
+def test_stitches_of_one_batch_come_to_rest_each_at_its_own_time(make) -> None:
+    senders, receivers, data = halves("nd", make)
+    matching = Task(replace(FEW, epochs=60, rest=6, lr=0.03))
+    together = matches(match_many(senders, receivers[1], data, matching=matching))
+    alone = [match(sender, receivers[1], data, matching=matching) for sender in senders]
+    lengths = [len(one.curves["loss"]) for one in together]
+    assert lengths == [len(one.curves["loss"]) for one in alone]
+    assert len(set(lengths)) > 1, "otherwise nothing is seen here"
+    assert min(lengths) < 180
+    for one, other in zip(together, alone, strict=True):
+        assert_same(one, other, rel=1e-6)
+        assert one.figures["falling"] == 0 or len(one.curves["loss"]) == 180
+
+
 @pytest.mark.parametrize("kind", ["nd", "ntd", "nchw"])
 def test_in_float32_they_differ_by_rounding_alone(kind: str, make) -> None:
     """By less than a thousandth of the largest weight after nine steps of Adam, whose steps have one size."""
@@ -115,11 +129,12 @@ def test_in_float32_they_differ_by_rounding_alone(kind: str, make) -> None:
         Task(replace(FEW, optimiser="sgd", momentum=0.5, schedule="cosine", warmup=0.2, l1=1e-3), init="direct"),
         Task(replace(FEW, batch=79), loss="bce", label_map=(2, 0, 1), optimise=False),
         Task(replace(FEW, epochs=0)),
+        Task(replace(FEW, epochs=30, rest=9)),
         "direct",
         "regression?epochs=2",
         Task(replace(FEW, epochs=1), augment="flip_crop"),
     ],
-    ids=["sgd", "bce", "nothing learnt", "direct", "regression", "augmented"],
+    ids=["sgd", "bce", "nothing learnt", "to rest", "direct", "regression", "augmented"],
 )
 def test_by_any_matching(matching: Matching | str, make) -> None:
     senders, receivers, data = halves("nchw", make)

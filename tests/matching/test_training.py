@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seamripper.errors import DivergedError, ModelError
 from seamripper.matching import Training
-from seamripper.matching.descent import falling, orders, train_layer
+from seamripper.matching.descent import falling, orders, rested, train_layer
 from seamripper.matching.task import flip_crop
 
 
@@ -179,6 +179,8 @@ def test_weights_that_are_lost_in_the_last_step_are_told() -> None:
         ({"weight_decay": -1.0}, "a number of at least 0, but got -1"),
         ({"lr": "0.1"}, "lr of a training to be a number, but got '0.1'"),
         ({"drops": 0.5}, "drops of a training to be .*, but got 0.5"),
+        ({"rest": 3}, "rest of a training to be a whole number of at least 4, or None, but got 3"),
+        ({"rest": 8, "schedule": "cosine"}, "rest of a training to be left out with a schedule"),
         ({"drops": ("a",)}, "drops of a training to be .*, but got"),
     ],
 )
@@ -225,3 +227,35 @@ def test_a_fall_within_the_noise_is_none() -> None:
 def test_too_few_steps_tell_nothing() -> None:
     assert all(math.isnan(falling(losses)) for losses in ([], [5.0, 1.0], [20.0 - k for k in range(19)]))
     assert falling([20.0 - k for k in range(20)]) > 0.5
+
+
+# ---- training to rest ----
+
+
+def test_training_ends_when_the_loss_has_come_to_rest_and_not_before() -> None:
+    """A quadratic bowl at a learning rate at which the loss falls by 4 % a step, at any scale of the loss."""
+    lengths = set()
+    for scale in (1.0, 1e-3):
+        training = Training("sgd", lr=0.01 / scale, momentum=0.0, weight_decay=0.0, epochs=1000, batch=8, rest=10)
+        layer = Weight(3.0)
+        losses = trained(layer, lambda index, w=layer.w, c=scale: c * (w**2).sum() + 7.0, 8, training)
+        lengths.add(len(losses))
+        assert rested(losses.double().tolist(), 10)
+        assert not any(rested(losses[:n].double().tolist(), 10) for n in range(len(losses)))
+        assert abs(float(layer.w.detach())) < 0.75
+    assert len(lengths) == 1
+    assert lengths.pop() < 200
+
+
+def test_a_loss_that_goes_on_falling_is_trained_for_all_epochs() -> None:
+    layer = Weight(0.0)
+    training = Training("sgd", lr=1e-3, momentum=0.0, weight_decay=0.0, epochs=20, batch=4, rest=8)
+    losses = trained(layer, lambda index: 5.0 - layer.w.sum(), 8, training)
+    assert len(losses) == 40
+    assert not rested(losses.tolist(), 8)
+
+
+def test_what_never_came_down_is_at_rest() -> None:
+    assert rested([1.0] * 12, 4)
+    assert rested([1.0 + 0.1 * k for k in range(12)], 4)
+    assert not rested([1.0] * 8, 4), "two horizons cannot tell a plateau from an end"

@@ -71,7 +71,7 @@ def train_layers(
     """What `train_layer` gives for each of several layers, trained on the same batches; or the error that it raises.
 
     No layer's loss may depend on another layer. Their sum is what falls, so that each gets the gradient of its own loss
-    and one backward pass serves all. A layer with an error is left alone from then on.
+    and one backward pass serves all. A layer with an error is left alone from then on, and so is one at rest.
     """
     runs = [_Run(layer) for layer in layers]
     if training.epochs == 0 or not any(run.parameters for run in runs):
@@ -83,20 +83,24 @@ def train_layers(
         layer.train()
     for epoch, chunks in orders(n, training.batch, epochs=training.length, seed=seed):
         for index in chunks:
+            going = [k for k, run in enumerate(runs) if run.going]
+            if not going:
+                return [run.end(total, rate) for run in runs]
             rate = training.set_rate(optimiser, step, total)
             step += 1
-            going = [k for k, run in enumerate(runs) if run.error is None]
             for k, loss in zip(going, losses_of(index, going), strict=True):
                 runs[k].take(loss + training.penalty(layers[k]) if training.l1 else loss)
                 if not math.isfinite(runs[k].losses[-1]):
                     what = f"The loss became {runs[k].losses[-1]}"
                     runs[k].error = divergence(what, step=step, total=total, lr=rate)
-            left = [run for run in runs if run.error is None]
+            left = [run for run in runs if run.going]
             if not left:
-                return [run.end(total, rate) for run in runs]
+                continue
             optimiser.zero_grad(set_to_none=True)
             _backward(runs)
             optimiser.step()
+            for run in left:
+                run.rested = training.rest is not None and rested(run.losses, training.rest)
             watch(Progress(task, step, total, {"loss": fmean(run.losses[-1] for run in left), "epoch": epoch + 1.0}))
     return [run.end(total, rate) for run in runs]
 
@@ -110,7 +114,13 @@ class _Run:
         self.losses: list[float] = []
         self.loss = torch.zeros(())
         self.error: MatchError | None = None
+        self.rested = False
         self.has_gradient = False
+
+    @property
+    def going(self) -> bool:
+        """Whether it goes on."""
+        return self.error is None and not self.rested
 
     def take(self, loss: Tensor) -> None:
         """The loss of the next step."""
@@ -135,13 +145,13 @@ class _Run:
 
 
 def _backward(runs: Sequence[_Run]) -> None:
-    """Gradients of the sum of the losses, for the layers without an error; the others have none."""
-    losses = [run.loss for run in runs if run.error is None and run.loss.requires_grad]
+    """Gradients of the sum of the losses, for the layers whose training goes on; the others have none."""
+    losses = [run.loss for run in runs if run.going and run.loss.requires_grad]
     if losses:
         functools.reduce(torch.add, losses).backward()  # type: ignore[no-untyped-call]
     for run in runs:
-        if run.error is not None:
-            # What is not finite may have come back through a tail that all have shared.
+        if not run.going:
+            # What is not finite may have come back through a tail that all have shared; what rests is left alone.
             for parameter in run.parameters:
                 parameter.grad = None
         elif not run.has_gradient:
@@ -220,6 +230,27 @@ def falling(losses: Sequence[float]) -> float:
     fell = fmean(before) - fmean(last)
     error = math.hypot(stdev(before), stdev(last)) / math.sqrt(fifth)
     return fell / fmean(before) if fell > 2 * error and fmean(before) > 0 else 0.0
+
+
+_RESTS = 0.03
+"""A loss is at rest if, over a horizon, it falls by no more than this share of all that it has fallen."""
+
+
+def rested(losses: Sequence[float], horizon: int) -> bool:
+    """Whether the loss has come to rest: over the last `horizon` steps it fell by little of all that it has fallen.
+
+    The mean over the last horizon is compared with that over the one before, and with that over the first. So neither
+    the scale of the loss nor a floor below which it cannot fall counts. Asked once a horizon, and of three or more.
+
+    >>> [next(n for n in range(1, 999) if rested([floor + scale * 0.99**k for k in range(n)], 50))
+    ...  for scale, floor in ((1, 0), (0.01, 0), (1, 5))]
+    [400, 400, 400]
+    """
+    if len(losses) % horizon or len(losses) < 3 * horizon:
+        return False
+    n = len(losses)
+    first, before, last = (fmean(losses[k : k + horizon]) for k in (0, n - 2 * horizon, n - horizon))
+    return before - last <= _RESTS * (first - last)
 
 
 def divergence(what: str, *, step: int, total: int, lr: float) -> DivergedError:

@@ -23,7 +23,7 @@ from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import MatchError
 from seamripper.matching.base import Findings, Matching, Problem, map_labels
-from seamripper.matching.descent import Losses, alone, divergence, ending, falling, mean_losses, train_layers
+from seamripper.matching.descent import Losses, alone, divergence, ending, falling, mean_losses, rested, train_layers
 from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import mask_for
 from seamripper.models.running import use_layout
@@ -217,7 +217,9 @@ class Task(Matching):
             steps = len(losses)
             return divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
         # Of the data alone: what is added for the size of the weights falls on when nothing more is learnt.
-        record = {"loss_start": start, "loss_end": end, "falling": falling(shown), **figures}
+        horizon = self.training.rest
+        fall = 0.0 if horizon and rested(losses.tolist(), horizon) else falling(shown)
+        record = {"loss_start": start, "loss_end": end, "falling": fall, **figures}
         return Findings(status, record, {"loss": losses})
 
     def _loss_fn(self, targets: Tensor) -> _Loss:

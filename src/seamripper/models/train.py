@@ -111,6 +111,11 @@ def require_for_networks(training: Training) -> None:
         value = getattr(training, name)
         if value < least:
             raise ModelError(f"Expected {name} of a training to be at least {least} for a network, but got {value}.")
+    if training.rest is not None:
+        raise ModelError(
+            f"Expected rest of a training to be left out for a network, but got {training.rest}: stitches "
+            "alone are trained until they rest."
+        )
 
 
 def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:

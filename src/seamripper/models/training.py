@@ -25,7 +25,9 @@ class Training:
     Then the schedule "constant" leaves it as it is, "steps" multiplies it by 0.1 at each share of the run in `drops`
     (Csiszárik 2021 has 1/3 and 2/3), and "cosine" brings it down to 0 along a half cosine (Hernandez 2022). With `l1`
     the loss is that of the data plus l1 · Σ|w| over all parameters. With `stop` it ends after so many epochs, at the
-    learning rate of that time: what the run of all `epochs` was then.
+    learning rate of that time: what the run of all `epochs` was then. With `rest` the training of a stitch ends when
+    its loss has come to rest over a horizon of so many steps (see `rested` in `seamripper.matching.descent`), and after
+    all epochs at the latest.
 
     >>> Training(lr=0.1, schedule="steps").rate(40, 100)
     0.010000000000000002
@@ -44,16 +46,19 @@ class Training:
     drops: tuple[float, ...] = (1 / 3, 2 / 3)
     l1: float = 0.0
     stop: int | None = None
+    rest: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.drops, list):
             object.__setattr__(self, "drops", tuple(self.drops))
-        require_options(self, "a training", error=ModelError, weight_decay=0, epochs=0, batch=1, l1=0, stop=1)
+        require_options(self, "a training", error=ModelError, weight_decay=0, epochs=0, batch=1, l1=0, stop=1, rest=4)
         self._require("lr", self.lr > 0, "a number above 0")
         for name in ("momentum", "warmup"):
             self._require(name, 0 <= getattr(self, name) < 1, "a number of at least 0 and below 1")
         numbers = isinstance(self.drops, tuple) and all(accepts(float, drop) for drop in self.drops)
         self._require("drops", numbers, "numbers, shares of the run")
+        constant = self.schedule == "constant"
+        self._require("rest", self.rest is None or constant, "left out with a schedule, which brings the loss to rest")
         self._require("stop", self.stop is None or self.stop <= self.epochs, f"at most its {self.epochs} epochs")
 
     def _require(self, name: str, right: bool, wanted: str) -> None:
@@ -119,9 +124,9 @@ class Training:
         return self.l1 * torch.stack(sizes).sum() if sizes else torch.zeros(())
 
     def as_record(self) -> dict[str, Any]:
-        """Every option, as JSON has it; without `stop` where there is none, as records were before there was one."""
+        """Every option, as JSON has it; without `stop` and `rest` where there is none, as records were before."""
         record = {**asdict(self), "drops": list(self.drops)}
-        return record if self.stop is not None else {name: value for name, value in record.items() if name != "stop"}
+        return {name: value for name, value in record.items() if name not in ("stop", "rest") or value is not None}
 
 
 _PRESETS: dict[str, dict[str, Any]] = {
