@@ -168,6 +168,12 @@ def test_the_registry_cannot_be_changed() -> None:
         stitches["affine"] = Options  # type: ignore[index]
 
 
+def test_a_line_on_an_entry_is_no_default_of_an_option() -> None:
+    """One measure has an option `about`."""
+    assert measures.describe("aligned_cosine").startswith("The mean cosine")
+    assert controls.describe("self") == controls["self"].about
+
+
 def test_what_goes_by_another_door_says_so() -> None:
     with pytest.raises(MeasureError, match="'direct_functional' stitches the models themselves"):
         measures.make("direct_functional")

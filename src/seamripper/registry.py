@@ -55,6 +55,10 @@ class Choice(abc.ABC):
     """The option that stands after a colon: `path` in `folder:PATH`."""
     keywords: ClassVar[str] = ""
     """The option that takes, as text, whatever other options a word has."""
+    formula: ClassVar[str] = ""
+    """What is computed, in a line; the documentation's page on it starts with that."""
+    paper: ClassVar[str] = ""
+    """Whose it is: authors and year. Empty where it is from no paper."""
 
     def __post_init__(self) -> None:
         # A leaf with checks of its own calls this first.
@@ -258,8 +262,9 @@ class Registry(Mapping[str, Any], Generic[T]):
     def describe(self, name: str) -> str:
         """One line on an entry: its `about`, its `question`, or the first line of its documentation."""
         entry = self[name]
-        line = getattr(entry, "about", "") or getattr(entry, "question", "")
-        return line or (entry.__doc__ or "").strip().split("\n")[0]
+        # An option may have the name too, and its default says nothing of the entry.
+        said = [getattr(entry, word, "") for word in ("about", "question") if word not in self.options(name)]
+        return next(filter(None, said), (entry.__doc__ or "").strip().split("\n")[0])
 
     def options(self, name: str) -> dict[str, Any]:
         """The options of an entry with their defaults; None stands for what must be given."""

@@ -66,7 +66,7 @@ def test_every_option_can_be_given_as_text() -> None:
 
 
 def test_the_papers_sizes() -> None:
-    paper = Distribution.paper("cifar10")
+    paper = Distribution.published("cifar10")
     assert (paper.detector, paper.outliers, paper.auxiliary) == ("energy", "inputs", "cifar10")
     assert (paper.epochs, paper.tune_epochs, paper.width, paper.reference) == (100, 20, 1.0, None)
     assert (paper.m_in, paper.m_out) == (-25.0, -7.0)

@@ -92,9 +92,7 @@ class Conflict(Audit):
     set is weighted by how stable receiver and control are on it. If one of them keeps less than `TELLS`, the set shows
     nothing, and the sender is not shown it unless there is no other; nor does it show anything if a sender that has
     learnt nothing does as well as the control. On each of the others the sender lies somewhere between the best sender
-    that has learnt nothing and the control, and the set with the largest departure decides:
-
-        position = (κ(sender) − κ(nothing)) / (κ(control) − κ(nothing))        departure = weight · (1 − position)
+    that has learnt nothing and the control, and the set with the largest departure decides.
 
     "no" (it follows something else) if the interval of the position lies below `HALF_WAY`; "yes" if it lies above, and
     then the set on which senders that have learnt nothing keep least is named as deciding. Otherwise "unknown", as
@@ -107,6 +105,7 @@ class Conflict(Audit):
     """
 
     name = "conflict"
+    formula = "position = (κ(sender) − κ(nothing)) / (κ(control) − κ(nothing)),  departure = weight · (1 − position)"
     question = "Where the cues disagree, does the stitched network still answer as the receiver does?"
     least = {"n": 20, "seed": 0, "changed": 20}
 

@@ -43,8 +43,8 @@ class Distribution(DistributionOptions, Audit):
       and `outliers` energies above `m_out`. The paper's outliers are activations of auxiliary `inputs` (see
       `auxiliary_samples`). A stitch can move activations where no input does, and inputs alone may teach nothing of
       that (vectors made three times as large had an AUROC of 0.05), so by default half of the outliers are native
-      activations changed at the cut. The defaults take about a minute per cut; `Distribution.paper()` has the paper's
-      sizes and its outliers.
+      activations changed at the cut. The defaults take about a minute per cut; `Distribution.published()` has the
+      paper's sizes and its outliers.
 
     `n` test samples are scored; a detector is made from `reference` others. Let c be the control with the same
     information that is told apart best (a trained stitch shows, whatever is sent), or chance if there is none:
@@ -60,6 +60,8 @@ class Distribution(DistributionOptions, Audit):
     """
 
     name = "distribution"
+    paper = "Balogh, Jelasity 2025"
+    formula = "AUROC(stitched against native) − AUROC(control against native)"
     question = "Are stitched activations distinguishable from the receiver's own?"
     least = {"n": _FEWEST, "reference": _FEWEST, "seed": 0, "folds": 2, "k": 1, "side": 8} | {
         "epochs": 1,
@@ -76,7 +78,7 @@ class Distribution(DistributionOptions, Audit):
             )
 
     @classmethod
-    def paper(cls, auxiliary: Samples | str | None = None) -> Distribution:
+    def published(cls, auxiliary: Samples | str | None = None) -> Distribution:
         """The energy detector at the paper's sizes: hours for one cut without a GPU."""
         sizes: dict[str, Any] = {"n": 10_000, "reference": None, "epochs": 100, "tune_epochs": 20, "width": 1.0}
         return cls(detector="energy", outliers="inputs", auxiliary=auxiliary, **sizes)

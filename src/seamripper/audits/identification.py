@@ -40,6 +40,8 @@ class Identification(Audit):
     """
 
     name = "identification"
+    paper = "Kornblith, Norouzi, Lee, Hinton 2019; Balogh, Jelasity 2025, Table 1"
+    formula = "the share of layers i whose most similar layer is i"
     question = "Is each layer most similar to itself?"
     least = {"n": 20}
 

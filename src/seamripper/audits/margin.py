@@ -34,6 +34,8 @@ class Margin(Audit):
     """
 
     name = "margin"
+    paper = "Smith, Mannering, Marcu 2025"
+    formula = "acc(sender) − max acc(controls that know nothing)"
     question = "Does the sender do better than the controls that should fail?"
     by_accuracy = True
 

@@ -51,6 +51,7 @@ class Mixing(Audit):
     """
 
     name = "mixing"
+    formula = "departure = mean p(other) / (p(other) + p(named)),  excess = departure − departure(control)"
     question = "Where two inputs are mixed, does the stitched network name the one that the receiver names?"
     least = {"n": FEWEST, "seed": 0}
 

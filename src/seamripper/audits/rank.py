@@ -38,6 +38,8 @@ class Rank(Audit):
     """
 
     name = "rank"
+    paper = "Smith, Mannering, Marcu 2025, Figure 2c"
+    formula = "rank = the number of i with λᵢ > threshold · λ₁,  stitched against native"
     question = "Does the receiver's first layer use as many directions for the stitched activations as for its own?"
     least, between = {"n": 3}, {"threshold": (0, 1)}
 

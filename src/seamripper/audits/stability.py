@@ -24,6 +24,8 @@ class Stability(Audit):
     """
 
     name = "stability"
+    paper = "Smith, Mannering, Marcu 2025"
+    formula = "(max − min) acc over seeds,  against mean acc(sender) − mean acc(nothing)"
     question = "Is the answer the same for every stitch seed?"
     by_accuracy = True
 

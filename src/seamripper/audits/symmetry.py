@@ -32,6 +32,8 @@ class Symmetry(Audit):
     """
 
     name = "symmetry"
+    paper = "Smith, Mannering, Marcu 2025, Table C.1"
+    formula = "penalty = error(stitched) − error(receiver),  of A into B and of B into A"
     question = "Does it hold both ways?"
     by_accuracy = True
 

@@ -57,6 +57,7 @@ class Input(Control):
     """
 
     name = "input"
+    formula = "tail(stitch(resize(x)))"
     about = "the input itself, resized to the cut: how much the stitch alone can do"
     known = "nothing"
 

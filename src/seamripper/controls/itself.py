@@ -13,6 +13,8 @@ class Itself(Control):
     """The receiver stitched into itself: certainly the same information, so any loss is due to the stitch."""
 
     name = "self"
+    paper = "Smith, Mannering, Marcu 2025, Table C.1"
+    formula = "tail(stitch(head(x))),  head and tail of the receiver"
     about = "the receiver's own front: certainly the same information"
     known = "same"
     of_sender = False

@@ -32,12 +32,13 @@ class LinearProbe(Control):
 
     It shows how well the classes are separated at the cut already (Smith et al. 2025, appendix G.4). Activations are
     averaged over positions (padding excluded), or flattened if `pool` is false, and standardised by the samples of the
-    fit. The loss is mean(−log p(label)) + l2/2 · ‖W‖². With `untrained` the random sender is probed in place of the
-    sender, as in tables G.1 and G.2: there, greyscale digits are read from an untrained ResNet-18 with 98 % after its
-    second block, and with 83 % at its end.
+    fit. With `untrained` the random sender is probed in place of the sender, as in tables G.1 and G.2: there, greyscale
+    digits are read from an untrained ResNet-18 with 98 % after its second block, and with 83 % at its end.
     """
 
     name = "linear_probe"
+    paper = "Smith, Mannering, Marcu 2025, appendix G.4"
+    formula = "min over W, b of mean(−log softmax(W h + b)[label]) + l2/2 · ‖W‖²"
     about = "no stitch: what a linear map can read from the sender's activations"
     known = "probe"
     least = {"l2": 0}

@@ -18,6 +18,8 @@ class OtherSeed(Control):
     """
 
     name = "other_seed"
+    paper = "Bansal, Nakkiran, Barak 2021"
+    formula = "tail(stitch(head′(x))),  head′ of a network trained like the receiver"
     about = "a network trained like the receiver from another seed: the same information, learnt independently"
     known = "same"
 

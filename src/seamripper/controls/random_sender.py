@@ -33,6 +33,8 @@ class RandomSender(Control):
     """
 
     name = "random_sender"
+    paper = "Bansal, Nakkiran, Barak 2021; Smith, Mannering, Marcu 2025, appendix G"
+    formula = "tail(stitch(head₀(x))),  head₀ with random parameters"
     about = "the sender with every parameter and buffer drawn again at random: it has learnt nothing"
     known = "nothing"
     draws = True

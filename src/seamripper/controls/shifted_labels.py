@@ -25,6 +25,8 @@ class ShiftedLabels(Control):
     """
 
     name = "shifted_labels"
+    paper = "Smith, Mannering, Marcu 2025, section 5.3"
+    formula = "tail(stitch(head(x′))),  x of class i + k,  x′ of class i"
     about = "the receiver's own front, shown a sample of class i in place of one of class i + k"
     known = "nothing"
     of_sender = False

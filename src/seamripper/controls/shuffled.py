@@ -26,6 +26,7 @@ class Shuffled(Control):
     """
 
     name = "shuffled"
+    formula = "fitted on (x_π(i), yᵢ),  scored on (xᵢ, yᵢ)"
     about = "the sender fitted on samples paired at random: it must fail"
     known = "broken"
 

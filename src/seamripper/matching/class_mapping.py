@@ -26,15 +26,24 @@ class ClassMapping(Matching):
 
     For two autoencoders of different data sets (Smith et al. 2025, section 6 and appendix B.3): a sample x of the
     sender's set has the label c, and y is drawn among the receiver's samples labelled `label_map[c]`, or c if there is
-    no map; the loss is the mean of (tail(stitch(head(x))) − y)². The mean image of the class has the least of it, which
-    is why such images are blurred. y is drawn anew in each epoch, by the seed: the paper says that images are matched
-    at random within a class, and not whether once. The training's defaults are the paper's, which gives no batch.
+    no map. The mean image of the class has the least loss, which is why such images are blurred. y is drawn anew in
+    each epoch, by the seed: the paper says that images are matched at random within a class, and not whether once. The
+    training's defaults are the paper's, which gives no batch.
 
-    The sender's set is the sender's side of the samples, `Paired(clothes, digits)`: each has its own labels, and
-    rows need not belong together. Plain samples are both sets.
+    The sender's set is the sender's side of the samples, `Paired(clothes, digits)`: each has its own labels, and rows
+    need not belong together. Plain samples are both sets.
+
+    >>> import seamripper as sr
+    >>> images = sr.load_data("digits/digit", "train", n=64)
+    >>> half = sr.split(sr.load("zoo:autoencoder?channels=3"), "encoder")
+    >>> found = sr.match(half, half, images, matching="class_mapping?epochs=1")
+    >>> found(images.batch(slice(0, 2))).shape
+    torch.Size([2, 3, 28, 28])
     """
 
     name: ClassVar[str] = "class_mapping"
+    paper = "Smith, Mannering, Marcu 2025, section 6"
+    formula = "min mean (tail(stitch(head(x))) − y)²"
     holds_out: ClassVar[bool] = False
 
     training: Training = Training(optimiser="sgd", lr=1e-2, weight_decay=1e-2, epochs=20, batch=128)

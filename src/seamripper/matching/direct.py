@@ -24,7 +24,7 @@ from seamripper.stitches.resize import ResizeLayer
 
 @dataclass(frozen=True)
 class Direct(Matching):
-    """Least squares from the sender's rows to the receiver's: min ‖Y − XWᵀ − b‖² (Csiszárik 2021; Balogh 2025).
+    """Least squares from the sender's rows X to the receiver's rows Y (Csiszárik 2021; Balogh 2025).
 
     Streamed float64 moments, so any number of samples. `form` may restrict W to orthonormal ones or to a rank; a
     stitch that can only hold such a W asks for that by itself. The residuals reported, on the samples of the fit and on
@@ -32,6 +32,8 @@ class Direct(Matching):
     """
 
     name: ClassVar[str] = "direct"
+    paper = "Csiszárik, Kőrösi-Szabó, Matszangosz, Papp, Varga 2021; Balogh, Jelasity 2025"
+    formula = "min ‖Y − X Wᵀ − b‖²"
     least: ClassVar[Mapping[str, float]] = {"ridge": 0, "rank": 1, "rtol": 0, "batch": 1}
 
     form: Literal["auto", "least_squares", "orthogonal", "reduced_rank"] = "auto"

@@ -27,14 +27,16 @@ from seamripper.models.training import Training
 class Downstream(Matching):
     """Train the stitch until the receiver's layers, at the cut and behind it, come out as on its own activations.
 
-    The loss is the mean over layers of Σ|h − h*|² / Σ|h*|²: h is what a layer makes of the stitched activations, h* of
-    the receiver's own on the same samples. No labels are used, and every layer weighs the same. `layers` are `all`
-    (functional latent alignment: the cut, every block behind it, and the last layer's input; Athanasiadis, Karmush &
-    Felsberg 2025), `last` (final-feature matching: the last layer's input alone; Mai et al. 2026), or the names of
-    layers. With `then="task"` the stitch is trained on the task from there, with the same training (Mai et al. 2026).
+    h is what a layer makes of the stitched activations, h* of the receiver's own on the same samples. No labels are
+    used, and every layer weighs the same. `layers` are `all` (functional latent alignment: the cut, every block behind
+    it, and the last layer's input; Athanasiadis, Karmush & Felsberg 2025), `last` (final-feature matching: the last
+    layer's input alone; Mai et al. 2026), or the names of layers. With `then="task"` the stitch is trained on the task
+    from there, with the same training (Mai et al. 2026).
     """
 
     name: ClassVar[str] = "downstream"
+    paper = "Athanasiadis, Karmush, Felsberg 2025; Mai et al. 2026"
+    formula = "min mean over layers of Σ|h − h*|² / Σ|h*|²"
 
     training: Training = Training()
     init: Init = "random"

@@ -28,16 +28,25 @@ class EmbeddingMapping(Matching):
 
     For two autoencoders of different data sets (Smith et al. 2025, section 6, appendix B.3 and Algorithm 3). With s_i =
     stitch(head(x_i)) of a batch of the sender's samples and e_j, the receiver's own activations of a batch of its
-    samples, the loss is min over one-to-one pairings π of Σᵢ ‖s_i − e_π(i)‖². The paper disagrees with itself: twice
-    its text says squared distances, and Algorithm 3 has the distances themselves, which is `squared=False`. The
-    training's defaults are the paper's, which gives no batch; the loss is a sum, so another batch is another step.
+    samples, π runs over one-to-one pairings. The paper disagrees with itself: twice its text says squared distances,
+    and Algorithm 3 has the distances themselves, which is `squared=False`. The training's defaults are the paper's,
+    which gives no batch; the loss is a sum, so another batch is another step.
 
     No labels are used. The receiver's samples are shuffled apart from the sender's, in every epoch anew. The sender's
     set is the sender's side of the samples, `Paired(clothes, digits)`, and rows need not belong together. Plain samples
     are both sets. Maps are compared as vectors.
+
+    >>> import seamripper as sr
+    >>> images = sr.load_data("digits/digit", "train", n=64)
+    >>> half = sr.split(sr.load("zoo:autoencoder?channels=3"), "encoder")
+    >>> found = sr.match(half, half, images, matching="embedding_mapping?epochs=1")
+    >>> found(images.batch(slice(0, 2))).shape
+    torch.Size([2, 3, 28, 28])
     """
 
     name: ClassVar[str] = "embedding_mapping"
+    paper = "Smith, Mannering, Marcu 2025, section 6"
+    formula = "min over pairings π of Σᵢ ‖sᵢ − e_π(i)‖²"
     holds_out: ClassVar[bool] = False
 
     training: Training = Training(optimiser="sgd", lr=1e-5, weight_decay=1e-2, epochs=25, batch=128)

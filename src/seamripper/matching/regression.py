@@ -28,6 +28,8 @@ class Regression(Matching):
     """
 
     name: ClassVar[str] = "regression"
+    paper = "Hernandez, Dangovski, Lu, Soljačić 2022"
+    formula = "min mean ‖stitch(head_S(x)) − head_R(x)‖²"
 
     training: Training = Training()
     init: Init = "random"

@@ -65,6 +65,8 @@ class Task(Matching):
     """
 
     name: ClassVar[str] = "task"
+    paper = "Bansal, Nakkiran, Barak 2021"
+    formula = "min mean −log softmax(tail(stitch(head(x))))[label]"
     holds_out: ClassVar[bool] = False
 
     training: Training = Training()

@@ -15,7 +15,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class AlignedCosine(Measure):
-    """Mean over samples of cos(xᵢ Q, yᵢ), with Q = U Vᵀ from Xᵀ Y = U Σ Vᵀ: the rotation of X nearest to Y.
+    """The mean cosine of the two rows of a sample, with Q the rotation of X that is nearest to Y.
 
     Hamilton et al. 2016; as a measure of representations in Klabunde et al. 2023. By default, as in ReSi, cosines are
     taken `about` the origin and X and Y are not centred: where activations have a large mean, all cosines are near 1.
@@ -32,6 +32,7 @@ class AlignedCosine(Measure):
 
     name = "aligned_cosine"
     paper = "Hamilton, Leskovec, Jurafsky 2016"
+    formula = "(1/n) Σᵢ cos(xᵢ Q, yᵢ),  Q = U Vᵀ from Xᵀ Y = U Σ Vᵀ"
     about: Literal["origin", "mean"] = "origin"
 
     @property

@@ -11,7 +11,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class MeanCCA(Measure):
-    """The mean canonical correlation, Σ ρᵢ / min(rank x, rank y); ρ̄_CCA of Kornblith 2019.
+    """The mean canonical correlation; ρ̄_CCA of Kornblith 2019.
 
     ρ are the singular values of (Sxx)^-½ Sxy (Syy)^-½ on the directions that vary by more than rounding. A rank is
     used where the paper has the number of columns, so a duplicated or dead column changes nothing. With few samples
@@ -26,6 +26,7 @@ class MeanCCA(Measure):
 
     name = "cca_mean"
     paper = "Kornblith, Norouzi, Lee, Hinton 2019"
+    formula = "Σ ρᵢ / min(rank x, rank y)"
     claims = SUBSPACES
 
     def of(self, pair: Pair) -> float:

@@ -11,7 +11,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class MeanSquareCCA(Measure):
-    """The mean squared canonical correlation, Σ ρᵢ² / min(rank x, rank y); R²_CCA of Kornblith 2019.
+    """The mean squared canonical correlation; R²_CCA of Kornblith 2019.
 
     It is the share of the smaller subspace that lies in the other. Ranks as in `cca_mean`.
 
@@ -24,6 +24,7 @@ class MeanSquareCCA(Measure):
 
     name = "cca_mean_square"
     paper = "Kornblith, Norouzi, Lee, Hinton 2019"
+    formula = "Σ ρᵢ² / min(rank x, rank y)"
     claims = SUBSPACES
 
     def of(self, pair: Pair) -> float:

@@ -16,9 +16,8 @@ from seamripper.measures.pair import Pair, Side
 class CKNNA(OfCosines):
     """Centred kernel nearest-neighbour alignment: CKA over pairs that are neighbours on both sides (Huh et al. 2024).
 
-    A(K, L) / √(A(K, K) A(L, L)) with A(K, L) = Σᵢⱼ αᵢⱼ (Kᵢⱼ − meanₗ Kᵢₗ) (Lᵢⱼ − meanₗ Lᵢₗ), where K and L hold the
-    cosines of the rows (inner products at unit length), the means are over all samples, and αᵢⱼ is 1 if j ≠ i is among
-    the `k` nearest neighbours of i in both kernels, else 0. Ties go to the sample that comes first.
+    K and L hold the cosines of the rows (inner products at unit length), the means are over all samples, and αᵢⱼ is 1
+    if j ≠ i is among the `k` nearest neighbours of i in both kernels, else 0. Ties go to the sample that comes first.
 
     This is the paper's equation. The code that came with it does something else: it masks K and L first and then takes
     an unbiased HSIC of the two, which is not quite symmetric. Its values differ from these in the second digit.
@@ -32,6 +31,7 @@ class CKNNA(OfCosines):
 
     name = "cknna"
     paper = "Huh, Cheung, Wang, Isola 2024"
+    formula = "A(K, L) / √(A(K, K) A(L, L)),  A(K, L) = Σᵢⱼ αᵢⱼ (Kᵢⱼ − meanₗ Kᵢₗ) (Lᵢⱼ − meanₗ Lᵢₗ)"
 
     def of(self, pair: Pair) -> float:
         x, y = both(pair, self._local)

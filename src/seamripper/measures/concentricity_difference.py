@@ -14,7 +14,7 @@ from seamripper.measures.pair import Side
 
 @dataclass(frozen=True)
 class ConcentricityDifference(Difference):
-    """|c(x) − c(y)|, where the concentricity c is the mean cosine of a row with the mean row (Wang et al. 2022).
+    """The difference in concentricity, which is the mean cosine of a row with the mean row (Wang et al. 2022).
 
     Not defined where the mean row is zero, as it is for centred rows. Rows of zeros have no cosine and are left out
     (ReSi counts them as 0).
@@ -31,6 +31,7 @@ class ConcentricityDifference(Difference):
 
     name = "concentricity_difference"
     paper = "Wang, Rao, Guo, Wang, Liu, Guan 2022"
+    formula = "|c(x) − c(y)|,  c(x) = meanᵢ cos(xᵢ, x̄)"
     claims = Claims(
         "distance",
         symmetric=True,

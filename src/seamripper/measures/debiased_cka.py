@@ -13,9 +13,8 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class DebiasedCKA(Measure):
-    """Linear CKA with Song's U-statistic: HSIC₁(x, y) / √(HSIC₁(x, x) HSIC₁(y, y)).
+    """Linear CKA with Song's U-statistic, HSIC₁; q = Σ|c|²|d|² over centred rows c, d.
 
-    n(n−3)·HSIC₁ = ‖Sxy‖² − q + tr Sxx tr Syy/((n−1)(n−2)) − 2q/(n−2), with q = Σ|c|²|d|² over centred rows c, d.
     Each HSIC₁ is unbiased (their ratio nearly so): unrelated representations come out about 0, also with more columns
     than samples. Nothing is clamped, and values below 0 are to be expected. None is below −1 or above 1: HSIC₁ is the
     inner product of U-centred Gram matrices (Székely & Rizzo 2014).
@@ -31,6 +30,9 @@ class DebiasedCKA(Measure):
 
     name = "debiased_cka"
     paper = "Song, Smola, Gretton, Bedo, Borgwardt 2012"
+    formula = (
+        "HSIC₁(x, y) / √(HSIC₁(x, x) HSIC₁(y, y)),  n(n−3)·HSIC₁ = ‖Sxy‖² − q + tr Sxx tr Syy/((n−1)(n−2)) − 2q/(n−2)"
+    )
     claims = Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=SHAPE, needs="rows")
 
     def of(self, pair: Pair) -> float:

@@ -12,7 +12,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class DirectStructural(Measure):
-    """DM (struct.) of Balogh & Jelasity 2025: Σ|y − W x − b|² / Σ|y|² of the directly matched map, held out.
+    """DM (struct.) of Balogh & Jelasity 2025: the error of the directly matched map, held out.
 
     W, b are least squares on all folds but one, and the sums run over the folds left out, each once. y is not centred
     in the divisor, so its distance from the origin counts; `regression_r2` is the same error against the variation.
@@ -27,6 +27,7 @@ class DirectStructural(Measure):
 
     name = "direct_structural"
     paper = "Balogh, Jelasity 2025"
+    formula = "Σ|y − W x − b|² / Σ|y|²"
     claims = Claims(
         "distance",
         symmetric=False,

@@ -16,11 +16,10 @@ from seamripper.measures.pair import Pair, Side
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceCorrelation(Measure):
-    """Distance correlation dCor = √(⟨A, B⟩ / (‖A‖ ‖B‖)), the root included (Székely, Rizzo, Bakirov 2007).
+    """Distance correlation dCor, the root included (Székely, Rizzo, Bakirov 2007).
 
-    A = H D H is the matrix of Euclidean distances |xᵢ − xⱼ| (not squared), centred by H = 1 − 11ᵀ/n; B is that of y.
-    This is the V-statistic of the paper. It is biased: with more columns than samples, unrelated representations come
-    close to 1 as well.
+    A is the centred matrix of Euclidean distances (not squared) of x; B is that of y. This is the V-statistic of the
+    paper. It is biased: with more columns than samples, unrelated representations come close to 1 as well.
 
     `debiased` centres without the diagonal (Székely & Rizzo 2013); the value is then ⟨A, B⟩ / (‖A‖ ‖B‖), which
     estimates the *square* of dCor and can be negative.
@@ -33,6 +32,7 @@ class DistanceCorrelation(Measure):
 
     name = "distance_correlation"
     paper = "Székely, Rizzo, Bakirov 2007"
+    formula = "√(⟨A, B⟩ / (‖A‖ ‖B‖)),  A = H D H,  Dᵢⱼ = |xᵢ − xⱼ|,  H = 1 − 11ᵀ/n"
     debiased: bool = False
 
     @property

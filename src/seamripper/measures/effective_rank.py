@@ -33,10 +33,10 @@ def effective_rank(side: Side) -> float:
 
 @dataclass(frozen=True)
 class EffectiveRank(Difference):
-    """The difference of the two effective ranks, |erank x − erank y|; `sides` gives the figures themselves.
+    """The difference of the two effective ranks; `sides` gives the figures themselves.
 
-    erank = exp(−Σ pᵢ log pᵢ) with pᵢ = σᵢ / Σσ, σ the singular values of the centred rows (Roy & Vetterli 2007). With
-    fewer samples than columns both come out too low, as no more than n − 1 directions can show.
+    σ are the singular values of the centred rows (Roy & Vetterli 2007). With fewer samples than columns both come out
+    too low, as no more than n − 1 directions can show.
 
     >>> import torch
     >>> from seamripper.measures.pair import Pair
@@ -47,6 +47,7 @@ class EffectiveRank(Difference):
 
     name = "effective_rank"
     paper = "Roy, Vetterli 2007"
+    formula = "|erank x − erank y|,  erank = exp(−Σ pᵢ log pᵢ),  pᵢ = σᵢ / Σσ"
     claims = Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE, paired=False)
 
     def figure(self, side: Side, *, name: str) -> float:

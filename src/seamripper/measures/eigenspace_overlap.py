@@ -11,7 +11,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class EigenspaceOverlap(Measure):
-    """The eigenspace overlap score ‖Uxᵀ Uy‖² / max(rank x, rank y), U the left singular vectors (May et al. 2019).
+    """The eigenspace overlap score, with U the left singular vectors (May et al. 2019).
 
     The rows are centred here, which the paper does not do: uncentred, the mean that two representations after a ReLU
     have in common would count as a direction that they share. ‖Uxᵀ Uy‖² is then Σ ρᵢ², and the score differs from
@@ -25,6 +25,7 @@ class EigenspaceOverlap(Measure):
 
     name = "eigenspace_overlap"
     paper = "May, Zhang, Dao, Ré 2019"
+    formula = "‖Uxᵀ Uy‖² / max(rank x, rank y)"
     claims = SUBSPACES
 
     def of(self, pair: Pair) -> float:

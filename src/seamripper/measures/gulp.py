@@ -16,11 +16,10 @@ from seamripper.measures.pair import Pair, Side, squared_norm
 class GULP(Measure):
     """The GULP distance: how much predictions by ridge regression can differ, over all tasks (Boix-Adserà et al. 2022).
 
-    d² = tr(Ax Σx Ax Σx) + tr(Ay Σy Ay Σy) − 2 tr(Ax Σxy Ay Σyx), with A = (Σ + λ1)⁻¹ and λ = `ridge`; the value is d.
-    (The public code returns d².) The rows are centred and scaled to tr Σ = 1, as in the paper's experiments, so λ is
-    in units of the whole variance, and translation and scale are not seen. A large λ approaches a distance
-    between Gram matrices; without a ridge d² = rank x + rank y − 2 Σ ρᵢ², which any invertible map leaves as it is.
-    d is at most 1/√(2λ).
+    λ is `ridge`, and the value is d. (The public code returns d².) The rows are centred and scaled to tr Σ = 1, as in
+    the paper's experiments, so λ is in units of the whole variance, and translation and scale are not seen. A large λ
+    approaches a distance between Gram matrices; without a ridge d² = rank x + rank y − 2 Σ ρᵢ², which any invertible
+    map leaves as it is. d is at most 1/√(2λ).
 
     >>> import torch
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
@@ -30,6 +29,7 @@ class GULP(Measure):
 
     name = "gulp"
     paper = "Boix-Adserà, Lawrence, Stepaniants, Rigollet 2022"
+    formula = "d² = tr(Ax Σx Ax Σx) + tr(Ay Σy Ay Σy) − 2 tr(Ax Σxy Ay Σyx),  A = (Σ + λ1)⁻¹"
     ridge: float = 1.0
 
     def __post_init__(self) -> None:

@@ -27,6 +27,7 @@ class HardCorrelationMatch(Measure):
 
     name = "hard_correlation_match"
     paper = "Li, Yosinski, Clune, Lipson, Hopcroft 2015"
+    formula = "max over one-to-one pairings π of meanᵢ corr(xᵢ, y_π(i))"
     claims = Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=UNITS)
 
     def of(self, pair: Pair) -> float:

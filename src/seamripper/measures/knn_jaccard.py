@@ -10,7 +10,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True, kw_only=True)
 class KNNJaccard(OfNeighbours):
-    """Jaccard similarity of neighbourhoods: the mean over samples of |N ∩ M| / |N ∪ M| (Klabunde et al. 2023).
+    """Jaccard similarity of neighbourhoods, the mean over samples (Klabunde et al. 2023).
 
     N and M are the `k` nearest neighbours of a sample in x and in y, itself left out, by `metric`: `cosine`, as in the
     survey's own code, or `euclidean`. Ties go to the sample that comes first.
@@ -24,6 +24,7 @@ class KNNJaccard(OfNeighbours):
 
     name = "knn_jaccard"
     paper = "Klabunde, Schumacher, Strohmaier, Lemmerich 2023"
+    formula = "meanᵢ |Nᵢ ∩ Mᵢ| / |Nᵢ ∪ Mᵢ|"
 
     def of(self, pair: Pair) -> float:
         x, y = self.ranks(pair)

@@ -11,7 +11,7 @@ from seamripper.measures.pair import Pair, squared_norm
 
 @dataclass(frozen=True)
 class LinearCKA(Measure):
-    """Linear centred kernel alignment, the biased form: ‖Sxy‖² / (‖Sxx‖ ‖Syy‖), Frobenius norms (Kornblith 2019).
+    """Linear centred kernel alignment, the biased form, with Frobenius norms (Kornblith 2019).
 
     Biased: with few samples for the columns, unrelated representations come out alike as well; see `debiased_cka`.
 
@@ -24,6 +24,7 @@ class LinearCKA(Measure):
 
     name = "linear_cka"
     paper = "Kornblith, Norouzi, Lee, Hinton 2019"
+    formula = "‖Sxy‖² / (‖Sxx‖ ‖Syy‖)"
     claims = Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:

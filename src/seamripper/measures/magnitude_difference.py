@@ -11,7 +11,7 @@ from seamripper.measures.pair import Side
 
 @dataclass(frozen=True)
 class MagnitudeDifference(Difference):
-    """| |x̄| − |ȳ| |: the difference in magnitude, which is the length of the mean row (Wang et al. 2022).
+    """The difference in magnitude, which is the length of the mean row (Wang et al. 2022).
 
     In the units of the activations. It is the length of the mean, not the mean of the lengths, as in ReSi (Klabunde
     et al. 2025).
@@ -26,6 +26,7 @@ class MagnitudeDifference(Difference):
 
     name = "magnitude_difference"
     paper = "Wang, Rao, Guo, Wang, Liu, Guan 2022"
+    formula = "| |x̄| − |ȳ| |"
     claims = Claims(
         "distance",
         symmetric=True,

@@ -12,7 +12,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class MinibatchCKA(Measure):
-    """Linear CKA over minibatches: Σ HSIC₁(xᵢ, yᵢ) / √(Σ HSIC₁(xᵢ, xᵢ) · Σ HSIC₁(yᵢ, yᵢ)) (Nguyen et al. 2021).
+    """Linear CKA over minibatches i (Nguyen et al. 2021).
 
     As HSIC₁ is unbiased at any size of batch, so is each sum; see `debiased_cka` for what it is and for the range.
 
@@ -28,6 +28,7 @@ class MinibatchCKA(Measure):
 
     name = "minibatch_cka"
     paper = "Nguyen, Raghu, Kornblith 2021"
+    formula = "Σ HSIC₁(xᵢ, yᵢ) / √(Σ HSIC₁(xᵢ, xᵢ) · Σ HSIC₁(yᵢ, yᵢ))"
     claims = Claims(
         "similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=SHAPE, needs="batches"
     )

@@ -10,7 +10,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True, kw_only=True)
 class MutualKNN(OfNeighbours):
-    """Mutual k-nearest-neighbour alignment: the mean over samples of |N ∩ M| / k (Huh et al. 2024).
+    """Mutual k-nearest-neighbour alignment, the mean over samples (Huh et al. 2024).
 
     N and M are the `k` nearest neighbours of a sample in x and in y, itself left out, by `metric`: `cosine` is the
     paper's inner product of rows at unit length. (Its experiments clip the largest activations first; this does not.)
@@ -25,6 +25,7 @@ class MutualKNN(OfNeighbours):
 
     name = "mutual_knn"
     paper = "Huh, Cheung, Wang, Isola 2024"
+    formula = "meanᵢ |Nᵢ ∩ Mᵢ| / k"
 
     def of(self, pair: Pair) -> float:
         x, y = self.ranks(pair)

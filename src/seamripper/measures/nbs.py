@@ -11,7 +11,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class NBS(Measure):
-    """Normalised Bures similarity: ‖Sxy‖_* / √(tr Sxx · tr Syy), the nuclear norm (Tang et al. 2020).
+    """Normalised Bures similarity, with the nuclear norm ‖·‖_* (Tang et al. 2020).
 
     For the Gram matrices K, L of the centred rows this is tr (K^½ L K^½)^½ / √(tr K · tr L), the fidelity of two
     states. Its arc cosine is the angular Procrustes distance.
@@ -24,6 +24,7 @@ class NBS(Measure):
 
     name = "nbs"
     paper = "Tang, Maddox, Dickens, Diethe, Damianou 2020"
+    formula = "‖Sxy‖_* / √(tr Sxx · tr Syy)"
     claims = Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:

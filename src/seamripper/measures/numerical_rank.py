@@ -30,7 +30,7 @@ def numerical_rank(side: Side, *, threshold: float = THRESHOLD) -> int:
 
 @dataclass(frozen=True)
 class NumericalRank(Difference):
-    """The difference of the two numerical ranks, |rank x − rank y|; `sides` gives the ranks themselves.
+    """The difference of the two numerical ranks; `sides` gives the ranks themselves.
 
     A rank is the number of singular values of the covariance above `threshold` times the largest (Smith et al. 2025).
     An invertible map leaves the rank as it is only if it spares the threshold.
@@ -45,6 +45,7 @@ class NumericalRank(Difference):
 
     name = "numerical_rank"
     paper = "Smith, Mannering, Marcu 2025"
+    formula = "|rank x − rank y|,  rank x = the number of i with λᵢ > threshold · λ₁"
     claims = Claims("distance", symmetric=True, range=(0.0, math.inf), self_score=0.0, invariant_to=SHAPE, paired=False)
     threshold: float = THRESHOLD
 

@@ -32,6 +32,7 @@ class PairedRetrieval(Measure):
 
     name = "paired_retrieval"
     paper = "Mikolov, Le, Sutskever 2013"
+    formula = "meanᵢ [yᵢ is among the k rows of Y nearest to W xᵢ + b]"
     k: int = 1
     metric: Literal["cosine", "euclidean"] = "cosine"
 

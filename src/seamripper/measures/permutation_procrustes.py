@@ -14,10 +14,10 @@ from seamripper.measures.pair import Pair
 class PermutationProcrustes(Measure):
     """Procrustes distance with permutations instead of rotations (Williams et al. 2021): are the same *units* there?
 
-    min over permutations P of ‖X P / ‖X‖ − Y / ‖Y‖‖ = √(2 − 2 m / (‖X‖ ‖Y‖)) for X, Y centred and scaled as a whole to
-    Frobenius norm 1; m is the greatest sum of Sxy = Xᵀ Y over a one-to-one assignment of columns. Never less than
-    `procrustes`; 2 at most, for one unit and its negative. Where widths differ, columns of zeros make them equal: every
-    column of the narrower side has a partner, and the columns left over have zero for theirs.
+    X and Y are centred and scaled as a whole to Frobenius norm 1; m is the greatest sum of Sxy = Xᵀ Y over a one-to-one
+    assignment of columns. Never less than `procrustes`; 2 at most, for one unit and its negative. Where widths differ,
+    columns of zeros make them equal: every column of the narrower side has a partner, and the columns left over have
+    zero for theirs.
 
     Implementations differ: netrep centres and does not scale, ReSi does neither.
 
@@ -31,6 +31,7 @@ class PermutationProcrustes(Measure):
 
     name = "permutation_procrustes"
     paper = "Williams, Kunz, Kornblith, Linderman 2021"
+    formula = "min over permutations P of ‖X P / ‖X‖ − Y / ‖Y‖‖ = √(2 − 2 m / (‖X‖ ‖Y‖))"
     claims = Claims("distance", symmetric=True, range=(0.0, 2.0), self_score=0.0, invariant_to=UNITS)
 
     def of(self, pair: Pair) -> float:

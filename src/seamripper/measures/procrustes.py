@@ -14,10 +14,9 @@ from seamripper.measures.pair import Pair
 class Procrustes(Measure):
     """Orthogonal Procrustes distance, *not* squared, of centred matrices of Frobenius norm 1.
 
-    min over orthogonal Q of ‖X Q / ‖X‖ − Y / ‖Y‖‖ = √(2 − 2 ‖Sxy‖_* / (‖X‖ ‖Y‖)), with the nuclear norm of Sxy = Xᵀ Y:
-    the Euclidean shape metric of Williams et al. 2021 on matrices of one size. It obeys the triangle inequality; its
-    square is `opd`. Widths may differ: columns of zeros that would make them equal add nothing to either norm. A
-    distance below 2e-7 is rounding and comes out as 0.
+    ‖·‖_* is the nuclear norm, and Sxy = Xᵀ Y. It is the Euclidean shape metric of Williams et al. 2021 on matrices of
+    one size. It obeys the triangle inequality; its square is `opd`. Widths may differ: columns of zeros that would make
+    them equal add nothing to either norm. A distance below 2e-7 is rounding and comes out as 0.
 
     >>> import torch
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
@@ -27,6 +26,7 @@ class Procrustes(Measure):
 
     name = "procrustes"
     paper = "Williams, Kunz, Kornblith, Linderman 2021"
+    formula = "min over orthogonal Q of ‖X Q / ‖X‖ − Y / ‖Y‖‖ = √(2 − 2 ‖Sxy‖_* / (‖X‖ ‖Y‖))"
     claims = Claims("distance", symmetric=True, range=(0.0, math.sqrt(2)), self_score=0.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:

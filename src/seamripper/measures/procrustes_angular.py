@@ -12,7 +12,7 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class ProcrustesAngular(Measure):
-    """The angular shape metric: arccos(‖Sxy‖_* / (‖X‖ ‖Y‖)) of centred X and Y, in radians (Williams et al. 2021).
+    """The angular shape metric of centred X and Y, in radians (Williams et al. 2021).
 
     The angle between X Q and Y for the best orthogonal Q, 0 for the same shape and π/2 for representations that share
     nothing. It obeys the triangle inequality. Widths may differ: columns of zeros that would make them equal add
@@ -26,6 +26,7 @@ class ProcrustesAngular(Measure):
 
     name = "procrustes_angular"
     paper = "Williams, Kunz, Kornblith, Linderman 2021"
+    formula = "arccos(‖Sxy‖_* / (‖X‖ ‖Y‖))"
     claims = Claims("distance", symmetric=True, range=(0.0, math.pi / 2), self_score=0.0, invariant_to=SHAPE)
 
     def of(self, pair: Pair) -> float:

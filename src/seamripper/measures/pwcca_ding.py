@@ -14,7 +14,7 @@ from seamripper.measures.pair import Pair, Side
 
 @dataclass(frozen=True)
 class DingPWCCA(Measure):
-    """Projection-weighted CCA as a distance: 1 − Σ αᵢ ρᵢ / Σ αᵢ, with αᵢ = Σⱼ |⟨hᵢ, xⱼ⟩| (Ding et al. 2021).
+    """Projection-weighted CCA as a distance (Ding et al. 2021).
 
     ρᵢ are the canonical correlations, hᵢ the canonical variates of x (columns of C (Sxx)^-½ U, of unit length and
     orthogonal), xⱼ the centred columns of x: always the first network's, here the sender's. i runs over the min(rank x,
@@ -36,6 +36,7 @@ class DingPWCCA(Measure):
 
     name = "pwcca_ding"
     paper = "Ding, Denain, Steinhardt 2021"
+    formula = "1 − Σ αᵢ ρᵢ / Σ αᵢ,  αᵢ = Σⱼ |⟨hᵢ, xⱼ⟩|"
     claims = Claims(
         "distance",
         symmetric=False,

@@ -14,7 +14,7 @@ from seamripper.measures.pair import Pair, Side
 
 @dataclass(frozen=True)
 class GooglePWCCA(Measure):
-    """Projection-weighted CCA as a similarity: Σ αᵢ ρᵢ / Σ αᵢ, with αᵢ = Σⱼ |⟨pᵢ, xⱼ⟩| (Morcos et al. 2018).
+    """Projection-weighted CCA as a similarity (Morcos et al. 2018).
 
     x is the side of smaller rank, the sender if they tie, and xⱼ its centred columns. With U the left singular vectors
     of (Sxx)^-½ Sxy (Syy)^-½, P is the orthonormal factor Q of C U = QR. So it is in the public code; the canonical
@@ -33,6 +33,7 @@ class GooglePWCCA(Measure):
 
     name = "pwcca_google"
     paper = "Morcos, Raghu, Bengio 2018"
+    formula = "Σ αᵢ ρᵢ / Σ αᵢ,  αᵢ = Σⱼ |⟨pᵢ, xⱼ⟩|"
     # The side that gives no weights may be mapped freely, but which one that is depends on the ranks.
     claims = Claims(
         "similarity",

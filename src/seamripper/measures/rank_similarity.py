@@ -14,11 +14,10 @@ from seamripper.measures.pair import Pair
 class RankSimilarity(OfNeighbours):
     """Rank similarity: do the neighbours that a sample has on both sides come in the same order (Wang et al. 2020)?
 
-    For a sample with the neighbours N ∩ M in common, of ranks rⱼ in x and sⱼ in y (1 is the nearest),
-    Σⱼ 2 / ((1 + |rⱼ − sⱼ|) (rⱼ + sⱼ)), divided by the most it could be, 1 + 1/2 + … + 1/|N ∩ M|; 0 if there are none
-    in common; then the mean over samples (in the form of Klabunde et al. 2023). It is divided by what c common
-    neighbours could reach, and not k: a single one that is the nearest in both counts as much as all of them in order.
-    Read it beside `knn_jaccard`.
+    j runs over the neighbours N ∩ M that a sample has on both sides, of ranks rⱼ in x and sⱼ in y (1 is the nearest); 0
+    if there are none in common; then the mean over samples (in the form of Klabunde et al. 2023). It is divided by what
+    c common neighbours could reach, and not k: a single one that is the nearest in both counts as much as all of them
+    in order. Read it beside `knn_jaccard`.
 
     `k` neighbours, the sample left out, by `metric`: `cosine`, as in the survey's own code, or `euclidean`. Ties go to
     the sample that comes first.
@@ -31,6 +30,7 @@ class RankSimilarity(OfNeighbours):
 
     name = "rank_similarity"
     paper = "Wang, Rong, Zhuo, Chen 2020"
+    formula = "meanᵢ [ Σⱼ 2 / ((1 + |rⱼ − sⱼ|) (rⱼ + sⱼ)) / (1 + 1/2 + … + 1/|Nᵢ ∩ Mᵢ|) ]"
 
     def of(self, pair: Pair) -> float:
         x, y = self.ranks(pair)

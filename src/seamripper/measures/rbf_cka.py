@@ -18,13 +18,13 @@ from seamripper.measures.pair import Pair, Side
 
 @dataclass(frozen=True, kw_only=True)
 class RBFCKA(Measure):
-    """Centred kernel alignment with Gaussian kernels: ⟨K', L'⟩ / (‖K'‖ ‖L'‖) (Kornblith 2019).
+    """Centred kernel alignment with Gaussian kernels (Kornblith 2019).
 
-    Kᵢⱼ = exp(−|xᵢ − xⱼ|² / (2 σ² m)), where m is the median of all n² squared distances, those of rows to themselves
-    included, as in the authors' notebook; so the bandwidth is `sigma` times a median distance, for each side its own.
-    The notebook has σ = 0.5, the paper's table 0.2, 0.4 and 0.8. K' = H K H with H = 1 − 11ᵀ/n: the biased HSIC. With
-    a large σ it tends to `linear_cka`. With a small one every row is alone, K tends to the identity, and any two
-    representations come out alike; so they do where distances hardly differ, as in many dimensions.
+    m is the median of all n² squared distances, those of rows to themselves included, as in the authors' notebook; so
+    the bandwidth is `sigma` times a median distance, for each side its own. The notebook has σ = 0.5, the paper's table
+    0.2, 0.4 and 0.8. This is the biased HSIC. With a large σ it tends to `linear_cka`. With a small one every row is
+    alone, K tends to the identity, and any two representations come out alike; so they do where distances hardly
+    differ, as in many dimensions.
 
     `debiased` centres without the diagonal instead (the HSIC of Song et al. 2012), and can be negative.
 
@@ -35,6 +35,7 @@ class RBFCKA(Measure):
 
     name = "rbf_cka"
     paper = "Kornblith, Norouzi, Lee, Hinton 2019"
+    formula = "⟨K', L'⟩ / (‖K'‖ ‖L'‖),  K' = H K H,  Kᵢⱼ = exp(−|xᵢ − xⱼ|² / (2 σ² m)),  H = 1 − 11ᵀ/n"
     sigma: float = 0.5
     debiased: bool = False
 

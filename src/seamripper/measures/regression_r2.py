@@ -14,9 +14,9 @@ from seamripper.measures.pair import Pair
 class RegressionR2(Measure):
     """R² of the linear regression from x to y, on samples that it was not fitted on.
 
-    Each fold is left out once: 1 − Σ|y − ŷ|² / Σ|y − ȳ|² over the folds left out, with ŷ = W x + b and the mean ȳ from
-    the others. A prediction worse than that mean is below 0. With `held_out=False` it is the figure of Kornblith 2019
-    on the samples of the fit, R²_LR = ‖Qxᵀ Y‖² / ‖Y‖² (Qx an orthonormal basis of the centred x, Y centred).
+    Each fold is left out once: the sums run over the folds left out, with W, b and the mean ȳ from the others. A
+    prediction worse than that mean is below 0. With `held_out=False` it is the figure of Kornblith 2019 on the samples
+    of the fit, R²_LR = ‖Qxᵀ Y‖² / ‖Y‖² (Qx an orthonormal basis of the centred x, Y centred).
 
     >>> import torch
     >>> x = torch.tensor([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]])
@@ -27,6 +27,7 @@ class RegressionR2(Measure):
 
     name = "regression_r2"
     paper = "Kornblith, Norouzi, Lee, Hinton 2019"
+    formula = "1 − Σ|y − ŷ|² / Σ|y − ȳ|²,  ŷ = W x + b"
     held_out: bool = True
 
     @property

@@ -41,6 +41,7 @@ class RSA(Measure):
 
     name = "rsa"
     paper = "Kriegeskorte, Mur, Bandettini 2008"
+    formula = "corr(d(xᵢ, xⱼ), d(yᵢ, yⱼ)) over all pairs i < j"
     rdm: Literal["correlation", "euclidean", "cosine"] = "correlation"
     compare: Literal["pearson", "spearman", "kendall"] = "spearman"
 

@@ -24,7 +24,7 @@ _ALSO: dict[RSM, frozenset[Transformation]] = {
 
 @dataclass(frozen=True)
 class RSMNormDifference(Measure):
-    """‖Kx − Ky‖ / n, Frobenius norm, for the n × n matrices K of the rows' similarities to each other.
+    """The difference of the n × n matrices K of the rows' similarities to each other, Frobenius norm.
 
     The root mean square difference of their entries. `rsm` says what an entry is: the `inner` product ⟨xᵢ, xⱼ⟩ of rows
     that are not centred, where n times this value is the pairwise inner product loss of Yin & Shen 2018; the `cosine`
@@ -41,6 +41,7 @@ class RSMNormDifference(Measure):
 
     name = "rsm_norm_difference"
     paper = "Yin, Shen 2018"
+    formula = "‖Kx − Ky‖ / n"
     rsm: RSM = "inner"
 
     @property

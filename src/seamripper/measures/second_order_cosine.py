@@ -15,7 +15,7 @@ from seamripper.measures.pair import Pair, Side
 
 @dataclass(frozen=True, kw_only=True)
 class SecondOrderCosine(OfCosines):
-    """Second-order cosine similarity: the mean over samples of cos(s, t) (Hamilton, Leskovec, Jurafsky 2016).
+    """Second-order cosine similarity, the mean over samples (Hamilton, Leskovec, Jurafsky 2016).
 
     s and t are the sample's cosines, in x and in y, with the samples of N ∪ M: its `k` nearest neighbours in x and
     those in y, by cosine, itself left out. Ties go to the sample that comes first. Cosines of one sign are alike
@@ -32,6 +32,7 @@ class SecondOrderCosine(OfCosines):
 
     name = "second_order_cosine"
     paper = "Hamilton, Leskovec, Jurafsky 2016"
+    formula = "meanᵢ cos(sᵢ, tᵢ)"
 
     def of(self, pair: Pair) -> float:
         x, y = both(pair, lambda side, who: ranks(side, self.k, "cosine", who))

@@ -12,11 +12,11 @@ from seamripper.measures.pair import Pair
 
 @dataclass(frozen=True)
 class SizeAndShape(Measure):
-    """Procrustes size-and-shape distance: min over orthogonal Q of ‖X Q − Y‖ for centred X and Y, Frobenius norm.
+    """Procrustes size-and-shape distance of centred X and Y, Frobenius norm.
 
-    It is √(‖X‖² + ‖Y‖² − 2 ‖Sxy‖_*), with the nuclear norm of Sxy = Xᵀ Y: `procrustes` without the scaling to norm 1,
-    so in the units of the activations, and growing with the root of n (the Euclidean metric of netrep, Williams et al.
-    2021). Widths may differ: columns of zeros that would make them equal add nothing to any of these norms.
+    ‖·‖_* is the nuclear norm, and Sxy = Xᵀ Y. It is `procrustes` without the scaling to norm 1, so in the units of the
+    activations, and growing with the root of n (the Euclidean metric of netrep, Williams et al. 2021). Widths may
+    differ: columns of zeros that would make them equal add nothing to any of these norms.
 
     >>> import torch
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
@@ -28,6 +28,7 @@ class SizeAndShape(Measure):
 
     name = "size_and_shape"
     paper = "Williams, Kunz, Kornblith, Linderman 2021"
+    formula = "min over orthogonal Q of ‖X Q − Y‖ = √(‖X‖² + ‖Y‖² − 2 ‖Sxy‖_*)"
     claims = Claims(
         "distance",
         symmetric=True,

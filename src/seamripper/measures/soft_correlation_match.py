@@ -28,6 +28,7 @@ class SoftCorrelationMatch(Measure):
 
     name = "soft_correlation_match"
     paper = "Li, Yosinski, Clune, Lipson, Hopcroft 2015"
+    formula = "½ (meanᵢ maxⱼ corr(xᵢ, yⱼ) + meanⱼ maxᵢ corr(xᵢ, yⱼ))"
     claims = Claims("similarity", symmetric=True, range=(-1.0, 1.0), self_score=1.0, invariant_to=UNITS)
 
     def of(self, pair: Pair) -> float:

@@ -11,7 +11,7 @@ from seamripper.measures.pair import Pair, Side
 
 @dataclass(frozen=True)
 class SVCCA(Measure):
-    """Singular vector CCA: each side is cut to its leading principal directions, then Σ ρᵢ / min(kx, ky) (Raghu 2017).
+    """Singular vector CCA: the mean canonical correlation of the leading principal directions (Raghu 2017).
 
     k is the fewest directions that hold at least the share `keep` of the variance (the squared singular values), or
     `dims`, if given, whatever `keep` is. The cut regularises, so more columns than samples are no obstacle; but kx + ky
@@ -27,6 +27,7 @@ class SVCCA(Measure):
 
     name = "svcca"
     paper = "Raghu, Gilmer, Yosinski, Sohl-Dickstein 2017"
+    formula = "Σ ρᵢ / min(kx, ky)"
     claims = Claims("similarity", symmetric=True, range=(0.0, 1.0), self_score=1.0, invariant_to=SHAPE)
     keep: float = 0.99
     dims: int | None = None

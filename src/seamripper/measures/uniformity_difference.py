@@ -21,7 +21,7 @@ _TURNS = frozenset[Transformation]({"orthogonal", "permutation"})
 
 @dataclass(frozen=True)
 class UniformityDifference(Difference):
-    """|u(x) − u(y)|, where the uniformity u is log mean exp(−t |xᵢ − xⱼ|²) over pairs of rows (Wang & Isola 2020).
+    """The difference in uniformity u, a mean over pairs of rows (Wang & Isola 2020).
 
     u is 0 where all rows are one, and lower the more evenly they are spread. By default, as in that paper, rows are
     brought to unit length, pairs are of two distinct rows, and t = 2; rows of zeros have no direction and are left out.
@@ -40,6 +40,7 @@ class UniformityDifference(Difference):
 
     name = "uniformity_difference"
     paper = "Wang, Isola 2020"
+    formula = "|u(x) − u(y)|,  u(x) = log meanᵢⱼ exp(−t |xᵢ − xⱼ|²)"
     rows: Literal["unit", "raw"] = "unit"
     pairs: Literal["distinct", "all"] = "distinct"
     t: float = 2.0

@@ -11,7 +11,7 @@ from seamripper.stitches.linear import PositionwiseLayer, as_is
 
 @dataclass(frozen=True, kw_only=True)
 class Affine(Stitch):
-    """y = W x + b at every position: a 1×1 convolution on maps, a linear map on tokens and on vectors.
+    """A linear map at every position: a 1×1 convolution on maps, a linear map on tokens and on vectors.
 
     The grid, or the number of tokens, is the same on both sides; the widths are free. With `bias=False`, b
     = 0. Csiszárik et al. 2021; token-wise for ViT as in Bansal et al. 2021.
@@ -24,6 +24,8 @@ class Affine(Stitch):
     """
 
     name = "affine"
+    paper = "Csiszárik, Kőrösi-Szabó, Matszangosz, Papp, Varga 2021"
+    formula = "y = W x + b"
     same_positions = True
     bias: bool = True
 

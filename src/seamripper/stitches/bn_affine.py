@@ -13,7 +13,7 @@ from seamripper.stitches.linear import NormedLayer
 
 @dataclass(frozen=True, kw_only=True)
 class BnAffine(Stitch):
-    """y = BN(W · BN(x)): BN – 1×1 convolution – BN on maps, BN – linear – BN on tokens and vectors.
+    """BN – 1×1 convolution – BN on maps, BN – linear – BN on tokens and vectors.
 
     The stitch of Bansal et al. 2021 and Smith et al. 2025. Its statistics are those of each channel, over
     samples and positions (the CLS token counts as a position). While it is being trained its BN is in train mode,
@@ -28,6 +28,8 @@ class BnAffine(Stitch):
     """
 
     name = "bn_affine"
+    paper = "Bansal, Nakkiran, Barak 2021"
+    formula = "y = BN(W · BN(x))"
     same_positions = True
 
     def layer(self, source: Cut, target: Cut) -> Layer:

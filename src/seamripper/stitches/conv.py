@@ -13,7 +13,7 @@ from seamripper.stitches.linear import NormedLayer, PatchLayer
 
 @dataclass(frozen=True, kw_only=True)
 class Conv(Stitch):
-    """y(i, j) = Σ W(a, b) x(i + a, j + b) + bias over a k×k patch around each position of a map.
+    """A convolution over a k×k patch around each position of a map.
 
     `kernel` is k, an odd number; stride 1, zeros around the map, so the grid stays. With `norm=True` it is
     BN – k×k – BN, a variant of Bansal et al. 2021 (k = 3), and no `LinearLayer`. Its rows are patches,
@@ -28,6 +28,8 @@ class Conv(Stitch):
     """
 
     name = "conv"
+    paper = "Bansal, Nakkiran, Barak 2021"
+    formula = "y(i, j) = Σ W(a, b) x(i + a, j + b) + bias"
     source_layouts = target_layouts = ("nchw",)
     same_positions = True
     kernel: int = 3

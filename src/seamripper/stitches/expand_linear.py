@@ -11,7 +11,7 @@ from seamripper.stitches.linear import PositionwiseLayer, as_is
 
 @dataclass(frozen=True, kw_only=True)
 class ExpandLinear(Stitch):
-    """y = reshape(W x + b): a linear map from a vector to all numbers of a map or of tokens.
+    """A linear map from a vector to all numbers of a map or of tokens.
 
     It is large: W has a row for every number of the receiver (512 → 64×7×7 is 1.6 million weights), and each
     position its own map, so it can paint any picture onto the receiver. Read its scores with their controls.
@@ -24,6 +24,7 @@ class ExpandLinear(Stitch):
     """
 
     name = "expand_linear"
+    formula = "y = reshape(W x + b)"
     source_layouts, target_layouts = ("nd",), ("nchw", "ntd")
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:

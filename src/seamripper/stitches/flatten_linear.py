@@ -15,7 +15,7 @@ from seamripper.stitches.linear import PositionwiseLayer
 
 @dataclass(frozen=True, kw_only=True)
 class FlattenLinear(Stitch):
-    """y = W · flatten(x) + b: a linear map from all numbers of a map, tokens or a vector into a vector.
+    """A linear map from all numbers of a map, tokens or a vector into a vector.
 
     Hernandez et al. 2022. W has as many columns as the sender has numbers (64×7×7 → 3136), so a closed form
     needs more samples than that; `pool_linear` is the small one.
@@ -27,6 +27,8 @@ class FlattenLinear(Stitch):
     """
 
     name = "flatten_linear"
+    paper = "Hernandez, Dangovski, Lu, Soljačić 2022"
+    formula = "y = W · flatten(x) + b"
     target_layouts = ("nd",)
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:

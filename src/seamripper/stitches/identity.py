@@ -22,7 +22,7 @@ class IdentityLayer(Layer):
 
 @dataclass(frozen=True, kw_only=True)
 class Identity(Stitch):
-    """x → x: the input itself, not a copy, so a model stitched to itself gives its own output bit for bit.
+    """The input itself, not a copy, so a model stitched to itself gives its own output bit for bit.
 
     It has nothing to learn, and joins cuts of one shape only. Hernandez et al. 2022 use it as a check of
     the stitching.
@@ -35,6 +35,8 @@ class Identity(Stitch):
     """
 
     name = "identity"
+    paper = "Hernandez, Dangovski, Lu, Soljačić 2022"
+    formula = "y = x"
     same_positions = True
 
     def misfit(self, source: Cut, target: Cut) -> str | None:

@@ -54,7 +54,7 @@ class LowRankLayer(LinearLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class LowRank(Stitch):
-    """y = U V x + b at every position, with U (q, r), V (r, p), so that W = U V has rank r at most.
+    """A linear map at every position, W = U V, whose rank is r at most.
 
     `rank` is r. U and V start orthogonal and b zero (Csiszárik et al. 2021): W is then an isometry on r
     directions. An installed map is truncated to its r largest singular values, the nearest map of that rank
@@ -67,6 +67,8 @@ class LowRank(Stitch):
     """
 
     name = "low_rank"
+    paper = "Csiszárik, Kőrösi-Szabó, Matszangosz, Papp, Varga 2021"
+    formula = "y = U V x + b,  U (q, r),  V (r, p)"
     same_positions = True
     rank: int = 8
 

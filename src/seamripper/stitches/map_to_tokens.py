@@ -33,6 +33,7 @@ class MapToTokens(Stitch):
     """
 
     name = "map_to_tokens"
+    formula = "y = W · resize(x) + b"
     source_layouts, target_layouts = ("nchw",), ("ntd",)
     cls: Policy = "learn"
 

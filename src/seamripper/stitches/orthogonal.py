@@ -54,7 +54,7 @@ class OrthogonalLayer(LinearLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class Orthogonal(Stitch):
-    """y = W x + b at every position, with orthonormal rows (W Wᵀ = I) or, if q > p, columns (Wᵀ W = I).
+    """A rotation at every position: W has orthonormal rows or, if q > p, orthonormal columns.
 
     It turns and shifts but cannot stretch, which is what Procrustes distance allows. It is trained through
     Cayley's map, W = B (I − A/2)⁻¹ (I + A/2), with A skew-symmetric and B the matrix that it started from or
@@ -68,6 +68,8 @@ class Orthogonal(Stitch):
     """
 
     name = "orthogonal"
+    paper = "Schönemann 1966"
+    formula = "y = W x + b,  W Wᵀ = I  (Wᵀ W = I if q > p)"
     same_positions = True
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:

@@ -17,7 +17,7 @@ from seamripper.stitches.linear import PositionwiseLayer
 
 @dataclass(frozen=True, kw_only=True)
 class PoolLinear(Stitch):
-    """y = W · pool(x) + b: a map or tokens into a vector, as Bansal et al. 2021 stitch after the pooling.
+    """A linear map of pooled activations: a map or tokens into a vector, as Bansal et al. 2021 stitch after pooling.
 
     `pool` is `mean` (default: over the grid of a map, or over all tokens, CLS included) or `cls` (the first
     token). Tokens that are padding enter no mean, and are never the first.
@@ -29,6 +29,8 @@ class PoolLinear(Stitch):
     """
 
     name = "pool_linear"
+    paper = "Bansal, Nakkiran, Barak 2021"
+    formula = "y = W · pool(x) + b"
     source_layouts, target_layouts = ("nchw", "ntd"), ("nd",)
     pool: Literal["mean", "cls"] = "mean"
 

@@ -35,6 +35,7 @@ class ResampleTokens(Stitch):
     """
 
     name = "resample_tokens"
+    formula = "y = W · resize(x) + b"
     source_layouts = target_layouts = ("ntd",)
     cls: Policy = "keep"
 

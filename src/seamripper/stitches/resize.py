@@ -36,7 +36,7 @@ class ResizeLayer(PositionwiseLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class Resize(Stitch):
-    """y = W · resize(x) + b: bilinear to the receiver's grid, then a 1×1 convolution.
+    """Bilinear resizing to the receiver's grid, then a 1×1 convolution.
 
     Corners are not aligned and nothing is antialiased, so that a map which shrinks by more than two loses
     positions (Balogh and Jelasity 2025). Between equal grids this is `affine`.
@@ -49,6 +49,8 @@ class Resize(Stitch):
     """
 
     name = "resize"
+    paper = "Balogh, Jelasity 2025"
+    formula = "y = W · resize(x) + b"
     source_layouts = target_layouts = ("nchw",)
 
     def layer(self, source: Cut, target: Cut) -> LinearLayer:

@@ -34,6 +34,8 @@ class Strided(Stitch):
     """
 
     name = "strided"
+    paper = "Hernandez, Dangovski, Lu, Soljačić 2022"
+    formula = "y = W · patches(x) + b downwards,  y = W · repeat(x) + b upwards"
     source_layouts = target_layouts = ("nchw",)
 
     def misfit(self, source: Cut, target: Cut) -> str | None:

@@ -35,6 +35,7 @@ class TokensToMap(Stitch):
     """
 
     name = "tokens_to_map"
+    formula = "y = W · resize(x) + b"
     source_layouts, target_layouts = ("ntd",), ("nchw",)
     cls: Policy = "drop"
 
