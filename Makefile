@@ -66,7 +66,7 @@ bench: .venv/.dev
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 docs: .venv/.dev
-	@$(BIN)/python docs/site/build.py
+	@$(BIN)/python docs/site/build_site.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-import importlib.util
+import doctest
+import re
 from pathlib import Path
-from types import ModuleType
 
+import numpy as np
 import pytest
+
+import build_site
+import catalogue
+import seamripper as sr
+from seamripper.cli import cli
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
+PAGES = [(kind, name) for kind in catalogue.KINDS for name in kind.registry]
+SMALL = ("interventions", "mixtures")
+"""Kinds whose choices change inputs, and compute nothing that would have a formula."""
 
 
 @pytest.fixture(scope="module")
-def builder() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("seamripper_site", ROOT / "docs" / "site" / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_site.build(tmp_path_factory.mktemp("docs"))
 
 
 @pytest.fixture(scope="module")
-def site(builder: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return builder.build(tmp_path_factory.mktemp("docs"))
+def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the networks of the tutorial, trained less than there."""
+    folder = tmp_path_factory.mktemp("networks")
+    for data, seed in (("colour", 0), ("digit", 0), ("digit", 1)):
+        samples = sr.load_data(f"digits/{data}", "train", n=400)
+        out = folder / f"{data}-{seed}.safetensors"
+        sr.train("zoo:R_1111?width=0.25", samples, training="?epochs=2", seed=seed, out=out)
+    for name in "xy":
+        np.save(folder / f"{name}.npy", np.random.default_rng(ord(name)).normal(size=(60, 4)))
+    return folder
 
 
 def test_every_page_is_in_the_site_and_its_navigation(site: Path) -> None:
@@ -44,17 +56,44 @@ def test_every_page_is_in_the_site_and_its_navigation(site: Path) -> None:
     ],
 )
 def test_a_page_that_is_not_whole_is_refused(
-    builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
 ) -> None:
-    """The planted failures. The pages are two, so that it is quick."""
+    """The planted failures, on two pages."""
 
-    def stage(pages: Path) -> None:
+    def stage(pages: Path) -> build_site.Nav:
         pages.mkdir(parents=True)
-        (pages / "index.md").write_text("# First\n")
-        (pages / "papers.md").write_text(f"# Papers\n\n{text}\n")
+        (pages / "index.md").write_text(f"# First\n\n{text}\n")
         (pages / "glossary.md").write_text("# Glossary\n")
+        return [{"First": "index.md"}, {"Glossary": "glossary.md"}]
 
-    monkeypatch.setattr(builder, "stage", stage)
-    monkeypatch.setattr(builder, "SECTIONS", {"Start": ("glossary.md",)})
-    with pytest.raises(builder.SiteError, match=says):
-        builder.build(tmp_path / "docs")
+    monkeypatch.setattr(build_site, "stage", stage)
+    with pytest.raises(build_site.SiteError, match=says):
+        build_site.build(tmp_path / "docs")
+
+
+@pytest.mark.parametrize(("kind", "name"), PAGES, ids=lambda part: getattr(part, "folder", part))
+def test_a_page_on_a_choice_has_its_formula_and_an_example_that_runs(
+    kind: catalogue.Kind, name: str, networks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = catalogue.page(kind, name)
+    monkeypatch.chdir(networks)
+    assert ('<div class="formula">' in text) == (kind.folder not in SMALL)
+    assert "not invariant to" in text or kind.folder != "measures"
+    examples = re.findall(r"```python\n(.*?)```", text, re.S)
+    sessions = re.findall(r"```pycon\n(.*?)```", text, re.S)
+    assert examples or sessions
+    for example in examples:
+        exec(compile(example, f"{kind.folder}/{name}.md", "exec"), {"__name__": "__main__"})
+        assert capsys.readouterr().out
+    for session in sessions:
+        parsed = doctest.DocTestParser().get_doctest(session, {}, f"{kind.folder}/{name}.md", None, 0)
+        flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        assert doctest.DocTestRunner(optionflags=flags).run(parsed).failed == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [*catalogue.measures])
+def test_the_command_of_a_measure_runs(name: str, networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the other kinds, the tests of each command run the same words."""
+    monkeypatch.chdir(networks)
+    kind = next(kind for kind in catalogue.KINDS if kind.folder == "measures")
+    cli.main(kind.command.format(name=name).split()[1:], standalone_mode=False)

@@ -1,4 +1,4 @@
-"""Builds the documentation site: `make docs`, or `python docs/site/build.py [--out FOLDER]`.
+"""Builds the documentation site: `make docs`, or `python docs/site/build_site.py [--out FOLDER]`.
 
 The pages are those of docs/, README.md as the first one, and those that are generated from the code. The site makes no
 request to anybody else. Its pages can be opened from a disk; its search needs a server: `python -m http.server`.
@@ -12,10 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import catalogue
+import reference
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent
@@ -37,8 +40,7 @@ def build(out: Path) -> Path:
     """Build the site in a folder, which is emptied first, and return the site's own folder in it."""
     pages, site = out / "pages", out / "site"
     shutil.rmtree(out, ignore_errors=True)
-    stage(pages)
-    nav = navigation(pages)
+    nav = stage(pages)
     config = (HERE / "zensical.toml").read_text()
     # JSON is TOML here: strings and lists; only a table needs another sign between key and value.
     places = f'docs_dir = "pages"\nsite_dir = "site"\nnav = {_toml(nav)}\n'
@@ -53,22 +55,24 @@ def build(out: Path) -> Path:
     return site
 
 
-def stage(pages: Path) -> None:
-    """Put all pages, and what they show, into one folder."""
+def stage(pages: Path) -> Nav:
+    """Put all pages, and what they show, into one folder; return the navigation, which has every page once."""
     shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("site", "notebooks", "__pycache__"))
     shutil.copy(HERE / "style.css", pages)
+    listed = {name for names in SECTIONS.values() for name in names}
+    papers = sorted(page.name for page in pages.glob("*.md") if page.name not in {*listed, "papers.md"})
     readme = (DOCS.parent / "README.md").read_text()
     (pages / "index.md").write_text(readme.replace("](docs/", "]("))
-
-
-def navigation(pages: Path) -> Nav:
-    """Every page once, under its section."""
-    listed = {name for names in SECTIONS.values() for name in names}
-    papers = sorted(page.name for page in pages.glob("*.md") if page.name not in listed | {"index.md", "papers.md"})
-    nav: Nav = [{"Home": "index.md"}]
-    for section, names in {**SECTIONS, "Papers": ("papers.md", *papers)}.items():
-        nav.append({section: [{title(pages / name): name} for name in names]})
+    sections = {**SECTIONS, "Papers": ("papers.md", *papers)}
+    nav: Nav = [{"Home": "index.md"}, *({section: _entries(pages, names)} for section, names in sections.items())]
+    kinds = catalogue.write(pages)
+    nav.append({"Catalogue": [{kind: _entries(pages, names)} for kind, names in kinds.items()]})
+    nav.append({"Reference": _entries(pages, reference.write(pages))})
     return nav
+
+
+def _entries(pages: Path, names: Iterable[str]) -> Nav:
+    return [{title(pages / name): name} for name in names]
 
 
 def title(page: Path) -> str:
@@ -112,14 +116,14 @@ def mistakes(site: Path) -> Iterator[str]:
         found = _References()
         found.feed(page.read_text())
         name = page.relative_to(site)
-        for reference in found.loaded:
-            if urlsplit(reference).netloc:
-                yield f"{name} loads {reference}: the site must work offline."
+        for address in found.loaded:
+            if urlsplit(address).netloc:
+                yield f"{name} loads {address}: the site must work offline."
         # The page of a server's errors is shown at any address, and its links start at the root.
-        for reference in [] if page.name == "404.html" else [*found.loaded, *found.links]:
-            parts = urlsplit(reference)
+        for address in [] if page.name == "404.html" else [*found.loaded, *found.links]:
+            parts = urlsplit(address)
             if not (parts.scheme or parts.netloc or (page.parent / unquote(parts.path)).exists()):
-                yield f"{name} refers to {reference}, which is not there."
+                yield f"{name} refers to {address}, which is not there."
 
 
 def main() -> None:
