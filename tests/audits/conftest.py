@@ -185,6 +185,10 @@ class Given(Control):
     about = "given by a test"
     each: tuple[Counterpart, ...] = field(default=(), compare=False)
 
+    def stitches(self, case: Case) -> int:
+        """As many as were given."""
+        return len(self.each)
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """Those that were given."""
         return iter(self.each)

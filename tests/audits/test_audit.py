@@ -68,6 +68,10 @@ class Declared(Control):
     about: ClassVar[str] = "the receiver itself, declared to hold nothing"
     known: ClassVar[Known] = "nothing"
 
+    def stitches(self, case: Case) -> int:
+        """One per seed."""
+        return len(case.seeds)
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The receiver, once for each seed."""
         for seed in case.seeds:

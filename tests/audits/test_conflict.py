@@ -96,6 +96,10 @@ class Follower(Control):
     about: ClassVar[str] = "the receiver itself"
     known: ClassVar[Known] = "nothing"
 
+    def stitches(self, case: Case) -> int:
+        """The receiver's."""
+        return 1
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The receiver."""
         yield Counterpart("follower", 0, case.receiver, case.fit, case.test)

@@ -61,6 +61,7 @@ def breaches(control: Control, case: Case) -> list[str]:
         "other outcomes for the same seeds": [told(one) for one in first] != [told(one) for one in second],
         "the name of another": any(one.control != control.name for one in first),
         "two outcomes of one label and seed": len({(one.label, one.seed) for one in first}) < len(first),
+        "more stitches than it said": sum(one.match is not None for one in first) > control.stitches(case),
         "a network was changed": prints(case) != before,
         "samples were changed": (replace(case.fit).fingerprint, replace(case.test).fingerprint) != samples,
         "the global generator was used": not torch.equal(torch.get_rng_state(), state),
@@ -115,6 +116,9 @@ class Good(Control):
     name: ClassVar[str] = "good"
     about: ClassVar[str] = "the receiver once more"
     known: ClassVar[Known] = "same"
+
+    def stitches(self, case: Case) -> int:
+        return 1
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         yield Counterpart("good", case.seeds[0], case.receiver, case.fit, case.test)
@@ -171,7 +175,7 @@ class Untold(Good):
         (Good, []),
         (Drawing, ["other outcomes for the same seeds", "the global generator was used"]),
         (Changing, ["a network was changed"]),
-        (Twice, ["two outcomes of one label and seed"]),
+        (Twice, ["two outcomes of one label and seed", "more stitches than it said"]),
         (Silent, ["no outcome"]),
     ],
 )

@@ -259,9 +259,9 @@ class Control(Choice):
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The senders to put in the place of the case's own; `InapplicableError` if there can be none."""
 
+    @abc.abstractmethod
     def stitches(self, case: Case) -> int:
-        """How many stitches it has to find, at most, as far as that can be told before."""
-        return len(case.seeds)
+        """How many stitches its counterparts need, at most: known before any of them is made."""
 
     def outcomes(self, case: Case) -> Iterator[Outcome]:
         """The same matching with each counterpart, scored."""

@@ -56,7 +56,7 @@ class ClusteredNoise(Control):
         return SWEEP if self.sweep else (self.radius,)
 
     def stitches(self, case: Case) -> int:
-        """How many stitches it has to find."""
+        """One per radius and seed."""
         return len(self.radii) * len(case.seeds)
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:

@@ -61,6 +61,10 @@ class Input(Control):
     about = "the input itself, resized to the cut: how much the stitch alone can do"
     known = "nothing"
 
+    def stitches(self, case: Case) -> int:
+        """One per seed."""
+        return len(case.seeds)
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The input, once for each seed of the stitch."""
         sender = _sender(case)

@@ -19,6 +19,10 @@ class Itself(Control):
     known = "same"
     of_sender = False
 
+    def stitches(self, case: Case) -> int:
+        """One per seed."""
+        return len(case.seeds)
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The receiver, once for each seed of the stitch."""
         self.require_fit(case, case.receiver.cut)

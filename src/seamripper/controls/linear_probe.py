@@ -48,7 +48,7 @@ class LinearProbe(Control):
     untrained: bool = False
 
     def stitches(self, case: Case) -> int:
-        """How many stitches it has to find."""
+        """None, as nothing is stitched."""
         return 0
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:

@@ -24,7 +24,7 @@ class OtherSeed(Control):
     known = "same"
 
     def stitches(self, case: Case) -> int:
-        """How many stitches it has to find."""
+        """One per network."""
         return len(case.others)
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:

@@ -48,7 +48,7 @@ class RandomSender(Control):
         return tuple(itertools.islice(itertools.chain(given, more), len(given) if self.seeds is None else self.seeds))
 
     def stitches(self, case: Case) -> int:
-        """How many stitches it has to find."""
+        """One per seed that is drawn from."""
         return len(self.seeds_from(case.seeds))
 
     def counterparts(self, case: Case) -> Iterator[Counterpart]:

@@ -34,6 +34,10 @@ class ShiftedLabels(Control):
 
     k: int = 1
 
+    def stitches(self, case: Case) -> int:
+        """One per seed."""
+        return len(case.seeds)
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The receiver, with other pairs for each seed."""
         self.require_fit(case, case.receiver.cut)

@@ -30,6 +30,10 @@ class Shuffled(Control):
     about = "the sender fitted on samples paired at random: it must fail"
     known = "broken"
 
+    def stitches(self, case: Case) -> int:
+        """One per seed."""
+        return len(case.seeds)
+
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The sender, with another permutation for each seed."""
         with use_seed(0):
