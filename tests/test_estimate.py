@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from seamripper.estimate import Estimate, fold_interval, mean_over, paired_estimate, proportion
+from seamripper.estimate import Estimate, fold_interval, mean_over, proportion
+from seamripper.paired_estimate import paired_estimate
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Estimate: a value with its 95 % interval, and the statistics that give one. Every interval is computed here."""
+"""Estimate: a value with its 95 % interval, and the statistics that give one.
+
+Every interval is computed here, but for those of two networks on the same samples: see `paired_estimate`.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-_Z = 1.959963984540054
+NORMAL = 1.959963984540054
 """The normal quantile of 0.975. NumPy and SciPy are imported where they are used: reading records needs neither."""
-_RESAMPLES = 4000
 TELLING = 0.05
 """Accuracies whose difference is not known to within this are not compared in words."""
 _KEYS = ("value", "interval", "n", "unit", "note", "lower_bound", "null")
@@ -31,7 +33,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Null:
-    """A score against those of permuted samples (Gröger, Wen, Brbić 2026): see `null_of`.
+    """A score against those of permuted samples (Gröger, Wen, Brbić 2026).
 
     `p` is the share of orders of the samples, the true one among them, that score as well as the true one. `threshold`
     is the score that a share of `LEVEL` of them passes, and `calibrated` how far above it the score is, on the way to
@@ -48,21 +50,6 @@ class Null:
 
     def __str__(self) -> str:
         return f"p = {self.p:.2g}, calibrated {self.calibrated:.3f}"
-
-
-def null_of(value: float, permuted: Sequence[float], *, best: float, distance: bool = False) -> Null:
-    """What a score is worth beside those of permuted samples; `best` is the score of a representation with itself.
-
-    >>> null_of(0.8, [0.1 * (k % 5) for k in range(199)], best=1.0)
-    Null(p=0.005, threshold=0.4, calibrated=0.66..., permutations=199)
-    """
-    sign = -1.0 if distance else 1.0
-    observed, others, k = sign * value, [sign * other for other in permuted], len(permuted)
-    # Of measures that count, such as neighbours, many orders have the same score; rounding must not tell them apart.
-    as_good = sum(other >= observed - 1e-12 * max(1.0, abs(observed)) for other in others)
-    threshold = sorted([observed, *others])[math.ceil((1 - LEVEL) * (k + 1)) - 1]
-    share = (observed - threshold) / max(sign * best - threshold, 1e-12)
-    return Null((1 + as_good) / (k + 1), sign * threshold, min(1.0, max(0.0, share)), k)
 
 
 @dataclass(frozen=True, repr=False)
@@ -231,84 +218,11 @@ def proportion(hits: float, n: int) -> Estimate:
     >>> proportion(95, 100)
     Estimate(value=0.95, low=0.888..., high=0.978..., n=100, unit='samples')
     """
-    p, z2 = hits / n, _Z**2
+    p, z2 = hits / n, NORMAL**2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    half = NORMAL / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
     # At p = 0 and 1 the interval ends there exactly; rounding must not push it past.
     return Estimate(p, min(max(0.0, centre - half), p), max(min(1.0, centre + half), p), n, "samples")
-
-
-def paired_estimate(
-    a: NDArray[np.bool_], b: NDArray[np.bool_], figure: Callable[[Any, Any], Any], *, seed: int = 0
-) -> Estimate:
-    """`figure(accuracy of a, accuracy of b)` for two networks on the same samples, with a paired bootstrap interval.
-
-    Samples are resampled together, so a sample that is hard for both networks widens neither. Only which of the two is
-    right matters, so the bootstrap draws the four counts from a multinomial, which is equivalent and fast.
-
-    >>> import numpy as np
-    >>> a, b = np.array([True] * 90 + [False] * 10), np.array([True] * 80 + [False] * 20)
-    >>> print(paired_estimate(a, b, lambda x, y: x - y))
-    0.100 [0.050, 0.160]
-    """
-    import numpy as np
-
-    n = len(a)
-    shares = np.array([(a & b).sum(), (a & ~b).sum(), (~a & b).sum(), (~a & ~b).sum()]) / n
-    draws = np.random.default_rng(seed).multinomial(n, shares, size=_RESAMPLES) / n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = figure(shares[0] + shares[1], shares[0] + shares[2])
-        resamples = figure(draws[:, 0] + draws[:, 1], draws[:, 0] + draws[:, 2])
-    finite = resamples[np.isfinite(resamples)]
-    if not np.isfinite(value) or len(finite) == 0:
-        return Estimate(math.nan, n=n, unit="samples")
-    return bootstrap(float(value), finite, n)
-
-
-def paired_difference(losses: int, gains: int, n: int) -> Estimate:
-    """(losses − gains) / n of n paired samples, with Tango's score interval (1998), which has a width even at 0 of n.
-
-    A loss is a sample that only the second of two networks gets right, a gain one that only the first gets right: the
-    value is error(first) − error(second).
-
-    >>> print(paired_difference(1, 7, 21), paired_difference(0, 0, 100))
-    -0.286 [-0.517, -0.026] 0.000 [-0.037, 0.037]
-    """
-    value = (losses - gains) / n
-
-    def end(z: float, low: float, high: float) -> float:
-        # The statistic falls as the difference grows; sixty halvings are beyond float64.
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if _tango(losses, gains, n, middle) > z else (low, middle)
-        return (low + high) / 2
-
-    return Estimate(value, end(_Z, -1.0, value), end(-_Z, value, 1.0), n, "samples", signed=True)
-
-
-def paired_difference_p(losses: int, gains: int, n: int, margin: float, *, above: bool = False) -> float:
-    """The p-value of: the difference is at least `margin` (or, with `above`, at most), by Tango's score test (1998).
-
-    A small one shows that the difference is below the margin (`above`: above it).
-
-    >>> round(paired_difference_p(2, 2, 1000, 0.01), 4), round(paired_difference_p(30, 0, 1000, 0.01, above=True), 6)
-    (0.002, 4e-06)
-    """
-    from scipy.special import ndtr
-
-    z = _tango(losses, gains, n, margin)
-    return float(ndtr(-z if above else z))
-
-
-def _tango(losses: int, gains: int, n: int, margin: float) -> float:
-    """Tango's score statistic (1998, eq. 6) of the hypothesis that the difference of paired shares is `margin`."""
-    a, b, c = 2 * n, (2 * n - losses + gains) * margin - losses - gains, -gains * margin * (1 - margin)
-    share = (math.sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
-    spread = n * (2 * share + margin * (1 - margin))
-    gap = losses - gains - n * margin
-    if spread <= 0:
-        return math.copysign(math.inf, gap) if gap else 0.0
-    return gap / math.sqrt(spread)
 
 
 def bootstrap(value: float, resamples: NDArray[np.float64], n: int) -> Estimate:

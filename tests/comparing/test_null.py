@@ -16,10 +16,9 @@ from seamripper.comparing.order import draw_positions, order_of
 from seamripper.cut import split
 from seamripper.data import Samples
 from seamripper.errors import MeasureError
-from seamripper.estimate import null_of
 from seamripper.measures import Measure, Pair, measures
 from seamripper.measures.draws import as_batches
-from seamripper.measures.null import sample_orders
+from seamripper.measures.null import null_of, sample_orders
 
 N, BATCH, FOLDS, TIMES = 60, 12, 3, 19
 RULE = Rule(batch=BATCH, folds=FOLDS, products="float64", optimise=False, interval=False)

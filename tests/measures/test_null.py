@@ -13,10 +13,10 @@ from scipy.stats import binom
 from torch import Tensor
 
 from seamripper.errors import MeasureError
-from seamripper.estimate import Estimate, null_of
+from seamripper.estimate import Estimate
 from seamripper.measures import Measure, Pair, choose_measures, measures, score
 from seamripper.measures.draws import as_moments
-from seamripper.measures.null import null_of_pair, sample_orders
+from seamripper.measures.null import null_of, null_of_pair, sample_orders
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "null"
 WIDTHS = (48, 96, 192)

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from seamripper.data import Samples
 from seamripper.errors import DataError
-from seamripper.estimate import paired_difference, paired_difference_p
 from seamripper.matching.moments import Moments
 from seamripper.matching.solve import least_squares, ridge_path
+from seamripper.paired_estimate import paired_difference, paired_difference_p
 from seamripper.swapping import JoinedNetwork, SwapVerdict, swap
 from seamripper.swapping.curve import LearningCurve, Point
 from seamripper.swapping.export import _export

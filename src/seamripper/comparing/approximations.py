@@ -23,7 +23,7 @@ from seamripper.cut.frozen import seal
 from seamripper.cut.halves import Tail
 from seamripper.cut.split import Split
 from seamripper.errors import DataError, MeasureError
-from seamripper.estimate import Estimate, paired_estimate
+from seamripper.estimate import Estimate
 from seamripper.matching.moments import Moments
 from seamripper.matching.solve import least_squares
 from seamripper.measures.base import DIRECT, Measure
@@ -31,6 +31,7 @@ from seamripper.measures.memo import once
 from seamripper.measures.pair import FOLDS, FoldMoments, Pair, Side, grain_of
 from seamripper.measures.score import rule_of
 from seamripper.models.targets import require_classes
+from seamripper.paired_estimate import paired_estimate
 from seamripper.stitches.linear import apply_map
 
 Role = Literal["sender", "receiver"]

@@ -12,6 +12,7 @@ independent, and shuffled by themselves they would make any score seem far from 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from seamripper._doors import require_whole
 from seamripper.errors import MeasureError
-from seamripper.estimate import LEVEL, Null, null_of
+from seamripper.estimate import LEVEL, Null
 from seamripper.measures.base import Measure
 from seamripper.measures.pair import Pair
 
@@ -52,6 +53,21 @@ def sample_orders(fold_of: Tensor, *, permutations: int, seed: int) -> Iterator[
         for rows in folds:
             order[rows] = rows[torch.randperm(len(rows), generator=generator)]
         yield order
+
+
+def null_of(value: float, permuted: Sequence[float], *, best: float, distance: bool = False) -> Null:
+    """What a score is worth beside those of permuted samples; `best` is the score of a representation with itself.
+
+    >>> null_of(0.8, [0.1 * (k % 5) for k in range(199)], best=1.0)
+    Null(p=0.005, threshold=0.4, calibrated=0.66..., permutations=199)
+    """
+    sign = -1.0 if distance else 1.0
+    observed, others, k = sign * value, [sign * other for other in permuted], len(permuted)
+    # Of measures that count, such as neighbours, many orders have the same score; rounding must not tell them apart.
+    as_good = sum(other >= observed - 1e-12 * max(1.0, abs(observed)) for other in others)
+    threshold = sorted([observed, *others])[math.ceil((1 - LEVEL) * (k + 1)) - 1]
+    share = (observed - threshold) / max(sign * best - threshold, 1e-12)
+    return Null((1 + as_good) / (k + 1), sign * threshold, min(1.0, max(0.0, share)), k)
 
 
 def measure_null(measure: Measure, value: float, permuted: Sequence[float]) -> Null:

@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeAlias
 from torch import Tensor
 
 from seamripper.data.samples import Samples
-from seamripper.estimate import LEVEL, Estimate, paired_difference, paired_difference_p, proportion
+from seamripper.estimate import LEVEL, Estimate, proportion
 from seamripper.models.targets import require_classes
+from seamripper.paired_estimate import paired_difference, paired_difference_p
 
 Yardstick: TypeAlias = Literal["labels", "old answers"]
 """What counts as right: the labels; or, where these say nothing about the old network, its own answers."""

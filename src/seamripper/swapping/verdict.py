@@ -195,7 +195,8 @@ class SwapVerdict:
 def samples_to_show(loss: Loss) -> int | None:
     """How many samples would show a loss below the tolerance with a power of 0.8; None if it is not below it.
 
-    >>> from seamripper.estimate import paired_difference, proportion
+    >>> from seamripper.estimate import proportion
+    >>> from seamripper.paired_estimate import paired_difference
     >>> share = proportion(90, 100)
     >>> samples_to_show(Loss(paired_difference(3, 2, 500), share, share, 0.01, "labels", 0.1, 0.0, 0.9))
     1798
