@@ -18,7 +18,7 @@ from seamripper._files import load_tensors
 from seamripper.data import clustered_noise
 from seamripper.data.paired import Paired
 from seamripper.errors import CutError, DataError, ExperimentError
-from seamripper.estimate import proportion
+from seamripper.estimate import over_seeds, proportion
 from seamripper.experiment import (
     ControlPart,
     Data,
@@ -34,6 +34,7 @@ from seamripper.experiment import (
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.parts.base import rank_rows
+from seamripper.experiment.parts.noise import over_clusters
 from seamripper.experiment.plan import expand
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.worker import Worker
@@ -190,7 +191,7 @@ def test_the_engine_does_all_of_it(done: Study) -> None:
 def test_tight_clusters_stitch_at_a_deep_cut_and_wide_ones_do_not(done: Study) -> None:
     for classes in CLASSES:
         found = [done.figures(kind="noise", radius=r, classes=classes, freeze="all")["top1"] for r in RADII]
-        assert [row["n"] for row in found] == [30 * classes] * 3
+        assert [(row["n"], row["unit"]) for row in found] == [(classes, "clusters")] * 3
         tight, _, wide = (row["value"] for row in found)
         assert tight > 0.95
         assert wide < 0.6
@@ -231,8 +232,23 @@ def test_statistics_of_the_receiver_adapt_where_they_may(done: Study) -> None:
     match, test = from_noise(receiver, radius=0.1, classes=4, seed=5, freeze="weights")
     found = done.of("noise", matching="fast", freeze="weights")
     assert found.record["figures"]["activations"] == "computed at each step (BN statistics adapt)"
-    right = int((answers(match, test).argmax(1) == test.labels).sum())
-    assert found.record["top1"] == proportion(right, len(test)).as_record()
+    right = answers(match, test).argmax(1) == test.labels
+    assert found.record["top1"] == over_clusters(right, test.labels).as_record()
+
+
+def test_the_clusters_are_the_units_of_the_interval() -> None:
+    """Of ten clusters, one that is always missed: as many samples as one likes tell no more of the next cluster."""
+    few, many = (
+        over_clusters(torch.arange(10).repeat_interleave(n) > 0, torch.arange(10).repeat_interleave(n))
+        for n in (5, 500)
+    )
+    assert few.value == many.value == 0.9
+    assert (few.low, few.high) == pytest.approx((many.low, many.high))
+    shares = over_seeds([0.0] + [1.0] * 9)
+    assert few.low == pytest.approx(shares.low)
+    assert (few.n, few.unit) == (10, "clusters")
+    alone = over_clusters(torch.arange(1000) > 99, torch.arange(1000))
+    assert alone == proportion(900, 1000), "one sample of each"
 
 
 def test_the_report_tells_noise_of_one_radius_from_that_of_another(done: Study) -> None:

@@ -15,7 +15,7 @@ from in_process import InProcess
 from seamripper._files import load_tensors
 from seamripper.data.paired import Paired
 from seamripper.errors import ExperimentError
-from seamripper.estimate import over_seeds, proportion
+from seamripper.estimate import Estimate, over_seeds, proportion
 from seamripper.experiment import Experiment, Local, Store, parts, run, table
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.images import FIGURES, as_bytes, nearest, resize_to
@@ -374,6 +374,8 @@ def test_what_a_judge_says_by_hand(apart: Bench, again: Any) -> None:
         return [min(np.sqrt(((row - one) ** 2).sum()) for one in known) for row in rows]
 
     images, grey = light(made, own), light(own.batch(slice(None)), own)
+    with torch.no_grad():
+        rebuilt = light(match.receiver.answer(own.batch(slice(None))), own)
     wanted = {
         "judge_confidence": over_seeds(scores.amax(1).tolist()),
         "judge_confidence_own": over_seeds(real.amax(1).tolist()),
@@ -382,14 +384,17 @@ def test_what_a_judge_says_by_hand(apart: Bench, again: Any) -> None:
         "nearest_input": over_seeds(apart_from(light(theirs.batch(slice(None)), theirs))),
         "contrast": over_seeds(images.std(1).tolist()),
         "contrast_own": over_seeds(grey.std(1).tolist()),
+        "variety": Estimate(images.var(0).sum() / grey.var(0).sum(), n=100),
+        "reconstructs": Estimate(1 - ((rebuilt - grey) ** 2).sum(1).mean() / grey.var(0).sum(), n=90),
     }
     hits = int((scores.argmax(1) == (theirs.labels + 1) % 10).sum())
     wanted["judged_as_paired"] = proportion(hits, 100)
     assert set(found.record["judged"]) == set(wanted)
     for name, estimate in wanted.items():
         told = found.record["judged"][name]
-        numbers = [told["value"], *told["interval"], told["n"]]
-        assert numbers == pytest.approx([estimate.value, estimate.low, estimate.high, estimate.n], rel=1e-6), name
+        numbers = [told["value"], *(told["interval"] or ()), told["n"]]
+        ends = (estimate.low, estimate.high) if estimate.has_interval else ()
+        assert numbers == pytest.approx([estimate.value, *ends, estimate.n], rel=1e-6), name
     assert {told["n"] for name, told in found.record["judged"].items() if name.endswith("own")} == {90}
 
 
@@ -416,7 +421,9 @@ def test_rows_of_the_table_with_a_judge(apart: Bench) -> None:
     _, found, _ = apart.of(matching="classes")
     rows = list(parts["pictures"].rows(found.record))
     assert [row["figure"] for row in rows] == ["reconstruction_error", *DETAIL, *FIGURES]
-    assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+    alone = [row["figure"] for row in rows if row["low"] is None]
+    assert alone == ["variety", "reconstructs"], "ratios over all images have no interval"
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows if row["low"] is not None)
     assert {row["status"] for row in rows} == {"ok"}
 
 

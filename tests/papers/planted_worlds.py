@@ -112,6 +112,7 @@ _FUNCTIONAL = ("top1", "top5", "penalty", "relative_accuracy", "agreement", "rec
 _JUDGED = (
     *("judged_as_paired", "judge_confidence", "judge_confidence_own"),
     *("nearest", "nearest_own", "nearest_input", "contrast", "contrast_own"),
+    *("variety", "reconstructs"),
 )
 
 

@@ -14,7 +14,8 @@ from planted_paper import EVIL, ROWS, decided, hostile, item, paper
 from seamripper.errors import FileError
 from seamripper.estimate import Estimate
 from seamripper.figures import Sheet
-from seamripper.papers import Item, ItemReading, ItemReport, Reproduction, Results, papers
+from seamripper.papers import Claim, Item, ItemReading, ItemReport, Reproduction, Results, Select, papers
+from seamripper.papers.decisions import decide
 from seamripper.papers.page import PAGE, TEXT, command, markdown, page, save, save_docs, save_measured, story
 
 
@@ -143,6 +144,18 @@ def test_that_a_claim_rests_on_the_leak_is_a_reason_to_doubt(found: Reproduction
     assert "table-1: “Does it rest on it?”: depends on the leak" in markdown(
         dataclasses.replace(found, reports=(leaky,))
     )
+
+
+def test_of_several_reasons_to_doubt_the_one_with_the_most_weight_is_told(found: Reproduction) -> None:
+    rows = [{"figure": "top1", "value": v + d, "cell": cell, "receiver_seed": k}
+            for cell, v in (("near", 0.87), ("far", 0.3)) for k, d in enumerate((-0.01, 0.0, 0.01))]  # fmt: skip
+    claims = [decide(Claim(f"It is {cell}", "", Select("top1", cell=cell), "at least", bound=0.9), Results(rows), {})
+              for cell in ("near", "far")]  # fmt: skip
+    (first, _) = found.reports
+    assert first.reading
+    both = dataclasses.replace(first, reading=dataclasses.replace(first.reading, claims=tuple(claims)))
+    assert [claim.status for claim in both.claims] == ["not reproduced"] * 2
+    assert "Strongest reason to doubt: table-1: “It is far”" in markdown(dataclasses.replace(found, reports=(both,)))
 
 
 def test_a_failed_job_is_told_beside_what_could_be_read(found: Reproduction) -> None:

@@ -24,6 +24,8 @@ FIGURES = (
     "nearest_input",
     "contrast",
     "contrast_own",
+    "variety",
+    "reconstructs",
 )
 KNOWN = 1000
 """The most images that the nearest one is looked for among."""
@@ -110,6 +112,8 @@ class _Judgements:
     confidence: Tensor
     nearest: Tensor
     contrast: Tensor
+    spread: float
+    """How much the images differ from each other: the variance over images, summed over pixels."""
 
 
 def judge_images(
@@ -121,6 +125,7 @@ def judge_images(
     fit: Samples,
     test: Samples,
     seed: int,
+    itself: Iterable[Tensor] | None = None,
 ) -> dict[str, Any]:
     """The figures of stitched images, those that are made of the samples `test`, as records of estimates by name.
 
@@ -128,10 +133,12 @@ def judge_images(
     that each stitched image is to be of. `nearest` is the Euclidean distance, black being 0 and white 1, to the nearest
     of up to 1000 train images; `contrast` the standard deviation of an image's numbers. The receiver's own test images
     tell what both are of real images, and `nearest_input` what the first is of the sender's, where they are others.
+    `variety` is how much stitched images differ from each other, beside how much real ones do: 0 if all are the same.
+    `itself` is what the receiver makes of its own test images; `reconstructs` is the share of their variance in it.
     """
     import torch
 
-    from seamripper.estimate import over_seeds, proportion
+    from seamripper.estimate import Estimate, over_seeds, proportion
 
     known = lightness(torch.cat(list(_images(fit.draw(KNOWN, seed=seed)))), fit).flatten(1)
     made, real = (_judge_batches(images, judge, own, known) for images in (stitched, _images(own)))
@@ -147,7 +154,11 @@ def judge_images(
         "nearest_own": mean(real.nearest),
         "contrast": mean(made.contrast),
         "contrast_own": mean(real.contrast),
+        "variety": Estimate(made.spread / real.spread, n=len(paired), unit="images"),
     }
+    if itself is not None:
+        missed = sum(_missed(a, b, own) for a, b in zip(itself, _images(own), strict=True)) / len(own)
+        figures["reconstructs"] = Estimate(1 - missed / real.spread, n=len(own), unit="images")
     if test is not own:
         figures["nearest_input"] = mean(_inputs_apart(test, own.shape, known))
     return {name: figures[name].as_record() for name in FIGURES if name in figures}
@@ -160,12 +171,21 @@ def _judge_batches(batches: Iterable[Tensor], judge: nn.Module, own: Samples, kn
     from seamripper.models import answer_of
 
     seen: list[tuple[Tensor, ...]] = []
+    total, squares = torch.zeros(known.shape[1], dtype=torch.float64), 0.0
     with torch.no_grad():
         for images in batches:
             light = lightness(images, own).flatten(1)
             confidence, named = answer_of(judge, images).double().softmax(1).max(1)
             seen.append((named, confidence, nearest(light, known), light.std(1, correction=0)))
-    return _Judgements(*(torch.cat(column) for column in zip(*seen, strict=True)))
+            total, squares = total + light.sum(0), squares + float(light.square().sum())
+    named, confidence, apart, contrast = (torch.cat(column) for column in zip(*seen, strict=True))
+    spread = squares / len(named) - float((total / len(named)).square().sum())
+    return _Judgements(named, confidence, apart, contrast, spread)
+
+
+def _missed(made: Tensor, real: Tensor, own: Samples) -> float:
+    """The squared distance of images from those that they were made of, summed."""
+    return float((lightness(made, own) - lightness(real, own)).square().sum())
 
 
 def nearest(images: Tensor, known: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +41,13 @@ class DecidedCell:
         else:
             against, gap = f"{self.against:g}", "–"
         return self.name or "–", str(self.value.as_share), against, gap, self.status
+
+    @property
+    def weight(self) -> float:
+        """How far the gap is from 0, in half-widths of its interval; of one without a width, very far."""
+        ends = [end for end in (self.gap.low, self.gap.high) if math.isfinite(end)]
+        reach = max((abs(end - self.gap.value) for end in ends), default=math.inf)
+        return abs(self.gap.value) / max(reach, 1e-9)
 
     @property
     def learning(self) -> bool:

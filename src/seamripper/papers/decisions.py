@@ -51,6 +51,11 @@ class DecidedClaim:
         known: dict[str, Status] = dict(zip(answers, (HOLDS, FAILS), strict=True))
         return UNTESTABLE if self.status == UNTESTABLE else known.get(self.status, OPEN)
 
+    @property
+    def weight(self) -> float:
+        """How much it counts where it fails: the most by which one of its cells does, in widths of its interval."""
+        return max((cell.weight for cell in self.cells if cell.status == FAILS), default=0.0)
+
     def notes(self, minutes: float | None = None) -> str:
         """Why it is open and what would decide it, and which gates are open; `minutes` are what its item takes."""
         return " ".join(filter(None, (self.outlook.sentence(minutes) if self.outlook else "", self.remark)))

@@ -94,10 +94,15 @@ def _headline(reproduction: Reproduction) -> Headline:
 
 
 def _doubt(reproduction: Reproduction) -> str:
-    """The strongest reason to doubt: what fails or depends on something, cannot be tested, or could not be read."""
+    """The strongest reason to doubt: what fails or depends on something, cannot be tested, or could not be read.
+
+    Of several it is the one with the most weight: that which fails by most, in widths of its interval.
+    """
     claims = [(report.item.name, claim) for report in reproduction.reports for claim in report.claims]
     doubtful = [(n, c) for n, c in claims if c.status.startswith("depends on") or (c.status == FAILS and not c.beyond)]
-    for name, claim in doubtful or [(n, c) for n, c in claims if c.status == UNTESTABLE and not c.beyond]:
+    doubtful = doubtful or [(n, c) for n, c in claims if c.status == UNTESTABLE and not c.beyond]
+    if doubtful:
+        name, claim = max(doubtful, key=lambda each: each[1].weight)
         return f"{name}: “{claim.says}”: {claim.status} ({claim.figure})."
     for report in reproduction.reports:
         if report.reading is None:

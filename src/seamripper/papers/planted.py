@@ -100,13 +100,15 @@ def _places(select: Select, labels: Labels, other: Select | None = None) -> Iter
 def _rows(place: Place, value: Callable[[int], float], world: World, k: int) -> Iterator[Row]:
     """The rows of a cell: of three seeds, or of one. In the wide world each cell has a width of its own."""
     figure, labels, unit = place
+    # Of one network, stitches that started otherwise are the units.
+    units = "seed" if "receiver_seed" in dict(labels) else "receiver_seed"
     for seed in _SEEDS if world != "one seed" else (0,):
         wide = _WIDE * (seed - 1 + unit) * (k + 1) if world == "wide" else 0
         yield {
             "figure": figure,
             "value": value(seed) + wide,
             **dict(labels),
-            "receiver_seed": seed,
+            units: seed,
             "key": f"{k}/{seed}",
         }
 

@@ -153,7 +153,10 @@ class Results:
         values = {unit: fmean(several) for unit, several in units.items()}
         if len(rows) == 1 and rows[0].get("low") is not None:
             (row,) = rows
-            return _with_note(Estimate(row["value"], row["low"], row["high"], row["n"], "samples", values), learning)
+            return _with_note(
+                Estimate(row["value"], row["low"], row["high"], row["n"], row.get("unit") or "samples", values),
+                learning,
+            )
         if len(units) == 1:
             # One network, several stitches: these are the units.
             (several,) = units.values()

@@ -25,8 +25,11 @@ from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Count, Joining, Some, Study
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from seamripper.cut import Split
     from seamripper.data import Paired, Samples
+    from seamripper.estimate import Estimate
     from seamripper.experiment.expansion import Expansion, Net
     from seamripper.experiment.worker import Worker
     from seamripper.matching import Match
@@ -167,15 +170,35 @@ def _noise(content: Mapping[str, Any], receiver: Split, split: str) -> Paired:
 
 
 def _scores(stitched: Match, test: Paired) -> dict[str, Any]:
-    """Top-1 and top-5 accuracy with Wilson's intervals; no top-5 among five classes or fewer."""
+    """Top-1 and top-5 accuracy; no top-5 among five classes or fewer.
+
+    The samples of one cluster are nearly the same, so the clusters are the units of the intervals.
+    """
     from seamripper.cut import seal
-    from seamripper.estimate import proportion
     from seamripper.matching import right_classes, stitched_answers
 
     wanted = right_classes(stitched.matching, test)
     with seal(stitched.models):
         answers = stitched_answers(stitched, test, batch=512)
     best = answers.topk(min(5, answers.shape[1])).indices == wanted[:, None]
-    top1 = proportion(int(best[:, 0].sum()), len(test)).as_record()
-    top5 = proportion(int(best.any(1).sum()), len(test)).as_record() if answers.shape[1] > 5 else None
+    top1 = over_clusters(best[:, 0], wanted).as_record()
+    top5 = over_clusters(best.any(1), wanted).as_record() if answers.shape[1] > 5 else None
     return {"top1": top1, "top5": top5}
+
+
+def over_clusters(hits: Tensor, clusters: Tensor) -> Estimate:
+    """The share of hits, with the interval of a jackknife over clusters; Wilson's where each has one sample.
+
+    >>> import torch
+    >>> print(over_clusters(torch.tensor([True] * 6 + [False] * 2), torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])))
+    0.750 [0.000, 1.000]
+    """
+    import torch
+
+    from seamripper.estimate import jackknife, proportion
+
+    counts = torch.bincount(clusters)
+    counts, right = counts[counts > 0], torch.bincount(clusters, weights=hits.double())[counts > 0]
+    if len(counts) == len(hits):
+        return proportion(int(hits.sum()), len(hits))
+    return jackknife(lambda a, b: a / b, right.tolist(), counts.tolist(), within=(0, 1), unit="clusters")

@@ -47,6 +47,8 @@ _JUDGED = (
     ("Confidence of the judge", ("judge_confidence", "judge_confidence_own")),
     ("Distance to the nearest of the receiver's train images", ("nearest", "nearest_own", "nearest_input")),
     ("Contrast", ("contrast", "contrast_own")),
+    ("How much they differ from each other, beside real ones", ("variety",)),
+    ("Share of their variance that the receiver itself reconstructs", ("reconstructs",)),
 )
 _WHOSE = {"own": "of the receiver's own test images ", "input": "of what is shown "}
 
@@ -313,6 +315,11 @@ def _judge_figures(
             require_finite(images, "stitched", part.ids)
             yield images
 
+    def reconstructions() -> Iterator[Tensor]:
+        for start in range(0, len(own), _BATCH):
+            with torch.no_grad():
+                yield stitched.receiver.answer(_inputs(own.take(slice(start, start + _BATCH))))
+
     label_map = content["matching"].get("label_map")
     return judge_images(
         images_of(),
@@ -322,6 +329,7 @@ def _judge_figures(
         fit=worker.samples(content.get("receiver_fit", content["fit"])),
         test=test,
         seed=content["seed"],
+        itself=reconstructions() if shows == "answer" else None,
     )
 
 

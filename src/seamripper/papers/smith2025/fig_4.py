@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seamripper.experiment import Data, Experiment, PicturesPart
-from seamripper.papers import Claim, Item, PaperTable, Profile, Select
+from seamripper.papers import Claim, Gate, Item, PaperTable, Profile, Select
 from seamripper.papers.smith2025.setting import SmithParts
 
 _SENDERS = {"clothes": ("fashion", "Fashion-MNIST → MNIST", 28), "photos": ("cifar10", "CIFAR-10 → MNIST", 32)}
@@ -11,7 +11,7 @@ _TITLES = {name: title for name, (_, title, _) in _SENDERS.items()}
 _WAYS = ("embedding mapping", "class mapping")
 _FIGURES = (
     *("nearest", "nearest_own", "nearest_input", "contrast", "contrast_own"),
-    *("judge_confidence", "judged_as_paired"),
+    *("judge_confidence", "judged_as_paired", "variety", "reconstructs"),
 )
 _PAIRS = {"kind": "pictures", "sender": tuple(_SENDERS)}
 
@@ -41,18 +41,23 @@ def _experiment(own: Profile) -> Experiment:
     )  # fmt: skip
 
 
+_REBUILDS = Gate("the autoencoder of digits reconstructs them: half of their variance or more",
+    Select("reconstructs", matching=_WAYS, **_PAIRS), "at least", bound=0.5)  # fmt: skip
+_VARY = Gate("the stitched images differ from each other: by a tenth of what digits do or more",
+    Select("variety", matching=_WAYS, **_PAIRS), "at least", bound=0.1)  # fmt: skip
 CLAIMS = (
     Claim("MNIST-like digits come out of clothes and photographs, by both mappings", "Fig. 4",
         Select("nearest", matching=_WAYS, **_PAIRS).with_name("distance to the nearest digit"), "below",
         Select("nearest_input").with_name("that of the inputs"),
         remark="The distance is the mean one to the nearest of 1,000 training digits. The test is weak, and ours: a "
-        "blurred mean digit passes it."),
+        "blurred mean digit passes it.", gates=(_REBUILDS, _VARY)),
     Claim("Class mapping gives blurrier images, embedding mapping clearer ones", "Fig. 4, B.3",
         Select("contrast", matching=_WAYS[0], **_PAIRS), "above", Select(matching=_WAYS[1]),
-        remark="Contrast, which is ours, is the deviation of lightness within an image."),
+        remark="Contrast, which is ours, is the deviation of lightness within an image.", gates=(_REBUILDS, _VARY)),
     Claim("Class mapping turns a class of clothes or photographs into its digit", "B.3",
         Select("judged_as_paired", matching=_WAYS[1], **_PAIRS).with_name("the share of images named as paired"),
-        "at least", bound=0.2, beyond=True, remark="A classifier of digits names them; the bound is twice chance."),
+        "at least", bound=0.2, beyond=True, remark="A classifier of digits names them; the bound is twice chance.",
+        gates=(_REBUILDS,)),
 )  # fmt: skip
 
 _SHOWS = PaperTable(

@@ -12,6 +12,10 @@ _RECEIVERS = {"correlated": 1.00, "digit": 0.98, "colour": 1.00, "colour-only": 
 """Table D.1: accuracy of the uncut networks."""
 
 
+_VARIED = ("colour", "colour-only")
+"""Networks whose stitches from noise depend on where they start: one of the paper's goes from 40 to 80 %."""
+
+
 def _experiment(own: Profile) -> Experiment:
     smith = SmithParts(own)
     part: dict[str, Any] = {"cuts": VGG_CUTS, "matchings": ("from noise",), "rank": True}
@@ -21,7 +25,10 @@ def _experiment(own: Profile) -> Experiment:
         about="clustered noise into VGG19 (Smith et al. 2025, Fig. D.1)",
         models=smith.vggs(*_RECEIVERS),
         matchings={"from noise": own.vgg_noise},
-        noise=(smith.noises(tuple(_RECEIVERS), **sizes, **part),),
+        noise=(
+            smith.noises(tuple(_RECEIVERS), **sizes, **part),
+            *(smith.noises((f"{name}/0",), seeds=own.restarts, **sizes, **part) for name in _VARIED),
+        ),
         # The natural ranks: Digit itself on Digit, whose own activations are read beside a stitch into itself.
         stitch=(smith.stitches(("digit",), ("digit",), data=smith.vgg_samples("digit"), **part),),
     )
@@ -35,9 +42,10 @@ CLAIMS = (
     Claim("Noise improves on Digit and keeps Correlated's accuracy, as in ResNet", "Fig. D.1a",
         _noise(receiver="digit"), "above", TRAINED,
         also=(Clause(_noise(receiver="correlated"), "no worse", TRAINED, bound=0.01),)),
-    # One of the paper's goes from 40 to 80 % by the stitch's start.
     Claim("Colour and Colour-Only show very varied results with noise", "Fig. D.1a",
-        _noise(receiver=("colour", "colour-only")), "varies", bound=0.2, within=("some", "receiver_cut")),
+        _noise(receiver=_VARIED, seed=0), "varies", bound=0.2, within=("some", "receiver_cut")),
+    Claim("One network's stitches go from 40 to 80 % by where they start", "Fig. D.1a",
+        _noise(receiver=_VARIED, receiver_seed=0), "varies", bound=0.2, over="some"),
     Claim("Noise has another rank in Digit than Digit's own data", "Fig. D.1b",
         _noise("rank", receiver="digit", receiver_cut=VGG_CUTS[:4]), "differs", Select("rank_native", kind="stitch"),
         bound=RANKS_APART, remark="The four cuts are those before a convolution."),

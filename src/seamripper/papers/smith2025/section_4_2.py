@@ -6,6 +6,9 @@ from seamripper.experiment import Experiment
 from seamripper.papers import OWN, TRAINED, Claim, Item, PaperPlot, Profile, Select
 from seamripper.papers.smith2025.setting import BOTH, CUTS, NAMES, ONE_DRAW, SIX_CUTS, WAYS, SmithParts, leak, of_stitch
 
+_RECEIVERS = ("digit", "greyscale", "colour-only", "colour", "correlated")
+"""Into which noise is stitched (B.2)."""
+
 
 def _experiment(own: Profile) -> Experiment:
     smith = SmithParts(own)
@@ -13,10 +16,10 @@ def _experiment(own: Profile) -> Experiment:
         name="section-4.2",
         about="no digit in the data, or no data at all (Smith et al. 2025, section 4.2)",
         data=smith.samples("colour-only"),
-        models=smith.resnets("colour-only", "greyscale", "digit"),
+        models=smith.resnets(*_RECEIVERS, seeds=own.cheap_seeds),
         matchings={"theirs": own.stitch, "from noise": own.noise},
         stitch=(smith.stitches(("colour-only",), ("greyscale",), freeze=BOTH, rank=True),),
-        noise=(smith.noises(("digit",), freeze=BOTH),),
+        noise=(smith.noises(_RECEIVERS, freeze=BOTH),),
     )
 
 
@@ -31,14 +34,18 @@ CLAIMS = (
     leak(_COLOURS, "Colour-Only into greyscale"),
     _NOISE,
     leak(_NOISE, "Noise into Digit"),
-)
+    Claim("So it does into networks of every other bias", "B.2",
+        of_stitch(kind="noise", receiver=_RECEIVERS[1:], receiver_cut=CUTS), "no worse", TRAINED, bound=0.01),
+)  # fmt: skip
 
 SHOWS = tuple(
     PaperPlot(
         f"No digit in the data, {said}",
         (
             Select("top1", kind="stitch", freeze=freeze, receiver_cut=CUTS).with_name("Colour-Only into greyscale"),
-            Select("top1", kind="noise", freeze=freeze, receiver_cut=CUTS).with_name("Clustered-Noise into Digit"),
+            Select("top1", kind="noise", receiver="digit", freeze=freeze, receiver_cut=CUTS).with_name(
+                "Clustered-Noise into Digit"
+            ),
         ),
         {"greyscale on its own task": Select("own_unadapted", "receiver_own", kind="stitch", freeze=freeze)},
         {"Colour-Only": (1.0,) * 6},

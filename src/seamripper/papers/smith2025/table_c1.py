@@ -7,10 +7,11 @@ from math import nan
 from typing import Any
 
 from seamripper.experiment import AuditPart, Experiment
-from seamripper.papers import COUNTS, Claim, Clause, Item, PaperPlot, PaperTable, Profile, Select, with_options
+from seamripper.papers import COUNTS, Claim, Clause, Gate, Item, PaperPlot, PaperTable, Profile, Select, with_options
 from seamripper.papers.smith2025.setting import (
     BOTH,
     CUTS,
+    DIGIT_IS_GOOD,
     NAMES,
     ONE_DRAW,
     RANKS_APART,
@@ -65,7 +66,9 @@ def _experiment(own: Profile) -> Experiment:
 
 _ALL_BEAT = Claim("At all layers, Correlated, Colour, Colour-Only and noise, stitched into Digit, beat Digit",
     "Fig. 2b, C.1", of_stitch(kind=_EITHER, sender=(*_BACK, "clustered noise"), receiver="digit", receiver_cut=CUTS),
-    "above", _ALONE)  # fmt: skip
+    "above", _ALONE, gates=(DIGIT_IS_GOOD,))  # fmt: skip
+_ROOM = Gate("there is room above the receiver: it is right on at most 0.995", _ALONE.with_labels(
+    receiver=("correlated", "colour"), freeze="all"), "at most", bound=0.995)  # fmt: skip
 _ADAPTED = of_stitch("receiver_here", sender="colour-only", receiver="digit", receiver_cut=CUTS[:4])
 _AGREEMENT = Select("observed", kind="audit", audit="conflict", receiver_cut=CUTS)
 _CONTRADICTION = of_stitch(sender="digit", receiver="colour-only", receiver_cut="maxpool")
@@ -75,7 +78,9 @@ CLAIMS = (
     replace(_ALL_BEAT, says="The same, strictly frozen: how many of the 24 hold?", where="",
         select=_ALL_BEAT.select.with_labels(freeze="all"), beyond=True),
     Claim("Digit as sender beats Colour or Correlated alone at particular layers: a contradiction", "section 7",
-        of_stitch(sender="digit", receiver=("correlated", "colour"), receiver_cut=CUTS), "above", _ALONE, over="some"),
+        of_stitch(sender="digit", receiver=("correlated", "colour"), receiver_cut=CUTS), "above", _ALONE, over="some",
+        gates=(_ROOM,), remark="The paper's own Table C.1 does not support it: 0.981 and 1.000, where the receivers "
+        "alone have 0.999 and 1.000."),
     Claim("Before the 2nd and 3rd block, Digit's representations have another rank in Digit than Correlated's",
         "Fig. 2c", of_stitch("rank", sender="digit", receiver="digit", receiver_cut=("layer1", "layer2")), "differs",
         Select(sender="correlated"), bound=RANKS_APART),
@@ -87,7 +92,7 @@ CLAIMS = (
         also=(Clause(_CONTRADICTION, "above", _ALONE),)),
     Claim("Digit stitched into itself beats itself, so that a stitch may add capacity",
         "0.978 → 0.995; Table C.1, Fig. C.2", of_stitch(sender="digit", receiver="digit", receiver_cut=CUTS), "above",
-        _ALONE),
+        _ALONE, gates=(DIGIT_IS_GOOD,)),
     Claim("Noise has another rank in Digit than learned representations have",
         "142/228/208/42 against 42/77/47/10 in the authors' results, C.1b",
         of_stitch("rank", kind="noise", receiver="digit", receiver_cut=CUTS[:4]), "differs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seamripper.experiment import Experiment
-from seamripper.papers import TRAINED, Claim, Clause, Item, PaperTable, Profile, Select
+from seamripper.papers import TRAINED, Claim, Item, PaperTable, Profile, Select
 from seamripper.papers.smith2025.setting import BOTH, NAMES, ONE_DRAW, TITLES, SmithParts, leak
 
 _RADII = (0.1, 0.5, 0.9, 0.99, 1.0)
@@ -36,9 +36,10 @@ _TIGHT = Claim("", "", _noise(radius=0.1), "no worse", TRAINED)
 CLAIMS = (
     Claim("A larger radius makes clusters overlap, and the stitch worse", "Table D.3", _noise(radius=(0.5, 0.9)),
         "above", Select(radius=(0.9, 1.0))),
-    Claim("By its radius, noise can be put above the original network or below it", "D.3",
-        _noise(receiver="greyscale", radius=0.5), "above", TRAINED,
-        also=(Clause(_noise(radius=1.0), "below", TRAINED),)),
+    Claim("By its radius, noise can be put above the original network", "D.3", _noise(radius=_RADII), "above", TRAINED,
+        within=("some", "radius")),
+    Claim("By its radius, noise can be put below the original network", "D.3", _noise(radius=_RADII), "below", TRAINED,
+        within=("some", "radius")),
     leak(_TIGHT, "Tight clusters of noise are fully compatible"),
 )  # fmt: skip
 

@@ -30,7 +30,7 @@ def _experiment(own: Profile) -> Experiment:
             "resnet": Network(load=f"zoo:resnet18?width={own.width:g}"),
         },
         control=tuple(
-            ControlPart(senders=(model,), receivers=(model,), cuts=cuts, seeds=own.seeds, controls=(_PROBE,),
+            ControlPart(senders=(model,), receivers=(model,), cuts=cuts, seeds=own.cheap_seeds, controls=(_PROBE,),
                 data=Data(name=f"mnist/{name}", n=own.probe_fit, n_test=own.test))
             for model, cuts in _CUTS.items() for name in ("colour-only", "greyscale")
         ),
