@@ -180,7 +180,13 @@ def test_shares_of_what_the_conflict_audit_says() -> None:
     assert of(derived, figure="share_driven", cells="backwards") == {"R_2222/1": 0.5}
     assert of(derived, figure="share_real", cells="backwards") == {"R_2222/1": 0.25}
     assert of(derived, figure="share_real", cells="same") == {"R_2222/1": 1.0}
-    assert of(derived, figure="conflict_answer", sender_cut="layer2.0", receiver_cut="layer1.1") == {1: 0.5}
+    mixed = [
+        {**row, "audit": "mixing", "status": {"yes": "no", "unknown": "yes"}.get(row["status"], "yes")} for row in rows
+    ]
+    both = list(answers([*rows, *mixed]))
+    assert of(both, figure="share_driven", cells="same") == {"R_2222/1": 1.0}, "one that says no outweighs the other"
+    assert of(both, figure="share_real", cells="backwards") == {"R_2222/1": 0.25}, "one that says yes, and none no"
+    assert of(derived, figure="audit_answer", sender_cut="layer2.0", receiver_cut="layer1.1") == {1: 0.5}
 
 
 # ---- the whole

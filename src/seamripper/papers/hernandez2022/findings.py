@@ -16,8 +16,8 @@ _WAYS = (
     "on the diagonal similarity-trained stitches keep {similarity:.2f} of the accuracy and vanilla ones {vanilla:.2f}"
 )
 _CELLS = (
-    "by the conflict audit {real:.2f} of the cells backwards answer as the receiver does, and {driven:.2f} follow "
-    "something else; the rest is not decided"
+    "by the conflict and mixing audits {real:.2f} of the cells backwards answer as the receiver does, and {driven:.2f} "
+    "follow something else; the rest is not decided"
 )
 _RELATIVE = ("below", "above", "diagonal")
 
