@@ -64,7 +64,7 @@ def test_papers_speak_json(run: Any, tiny: Paper) -> None:
         "item": "table-1",
         "covers": ["Table 1", "Fig. 2"],
         "about": "What table-1 shows.",
-        "seconds": {"quick": 6.0, "paper": 12.0},
+        "seconds": {"quick": 6.0, "night": 6.0, "paper": 12.0},
     }
 
 
@@ -92,6 +92,10 @@ def test_one_item_by_any_of_its_words_into_a_store_of_its_own(run: Any, tiny: Pa
     found = run("reproduce", "nobody2020/fig-2", "--profile", "paper", "--store", "mine", "--engine", "local?workers=1")
     assert found.code == 0
     assert "fig-3" not in found.out
+    plan = (
+        "nobody2020, profile paper: about 12 s on two cores, estimated from the quick profile's minutes: table-1 12 s."
+    )
+    assert plan in found.out
     assert {word.partition("/")[0] for word in called(tmp_path)} == {"1", "5", "9"}
     text = (tmp_path / "mine" / "reproduction.md").read_text()
     assert "    seamripper reproduce nobody2020/table-1 --profile paper" in text

@@ -29,7 +29,7 @@ from seamripper.experiment import (
 )
 from seamripper.experiment.identity import Identities
 from seamripper.figures import Lines, Sheet, describe
-from seamripper.papers import COUNTS, PROFILES, Claim, Gate, Item, Paper, Range, Results, Select, Units, papers
+from seamripper.papers import COUNTS, Claim, Gate, Item, Paper, Range, Results, Select, Units, papers
 from seamripper.papers.checks import CHECKS
 from seamripper.papers.decisions import decide
 from seamripper.papers.items import ItemReading
@@ -37,6 +37,8 @@ from seamripper.papers.planted import planted_rows
 from seamripper.papers.rules import rule_of
 
 ALL: tuple[Paper, ...] = (*papers.values(), EXAMPLE)
+PROFILES = ("quick", "paper")
+"""A night asks what the quick profile does, of more seeds."""
 SMITH = papers["smith2025"]
 ITEMS = {item.name: item for item in SMITH.items}
 CLAIMS = [(item, claim, profile) for paper in ALL for item in paper.items for claim in item.claims

@@ -12,8 +12,10 @@ from planted_worlds import jobs_of
 
 from seamripper.experiment import Data, Experiment, Network
 from seamripper.models import Training
-from seamripper.papers import PROFILES, Item, papers
+from seamripper.papers import Item, papers
 
+PROFILES = ("quick", "paper")
+"""A night asks what the quick profile does, of more seeds."""
 SMITH = papers["smith2025"]
 ITEMS = {item.name: item for item in SMITH.items}
 SEVERAL = ("table-c1", "section-4.2", "fig-3", "fig-c3", "fig-d1", "fig-g1", "table-g1", "table-c2")

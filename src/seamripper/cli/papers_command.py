@@ -28,7 +28,7 @@ def command(as_json: bool) -> None:
         print_table(f"{paper.name}: {paper.title}", ["item", "covers", "what it shows", *PROFILES], rows, left=3)
     for name, reason in papers.broken.items():
         click.echo(f"{name} cannot be used: {reason}", err=True)
-    print("quick: measured on two cores. paper: the authors' sizes, estimated for two cores from the amount of work.")
+    print("quick: measured on two cores. night, paper (the authors' sizes): estimated for them by the amount of work.")
     print(
         "seamripper reproduce PAPER, or PAPER/ITEM; an item can also be named by any of its figures or tables: fig-2b"
     )

@@ -21,15 +21,17 @@ from seamripper.cli.inputs import (
 from seamripper.cli.output import announce, duration, print_json, standing
 
 if TYPE_CHECKING:
-    from seamripper.papers import ItemReport
+    from collections.abc import Sequence
+
+    from seamripper.papers import Item, ItemReport, Paper
 
 SOME_FAILED = 1
 
 
 @click.command("reproduce", cls=WordCommand)
 @click.argument("word", metavar="PAPER[/ITEM]")
-@click.option("--profile", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
-              help="quick: minutes on two cores. paper: the authors' sizes.")  # fmt: skip
+@click.option("--profile", type=click.Choice(["quick", "night", "paper"]), default="quick", show_default=True,
+              help="quick: minutes on two cores. night: more seeds and images. paper: the authors' sizes.")  # fmt: skip
 @store_option
 @engine_option
 @click.option("--docs", type=FILE,
@@ -52,6 +54,8 @@ def command(word: str, docs: Path | None, measured: Path | None, quiet: bool, as
     paper, items = choose(word)
     options["engine"] = registry_of("engines").make(options["engine"])
     silent = quiet or as_json
+    if not silent and options["profile"] != "quick":
+        _print_plan(paper, items, options["profile"])
     with standing(quiet=silent) as watch:
         listener = Listener(announce, watch, *(() if silent else (_print_report,)))
         reproduction = reproduce(paper, items, **options, listener=listener)
@@ -68,6 +72,15 @@ def command(word: str, docs: Path | None, measured: Path | None, quiet: bool, as
         print(f"report: {paths[0]}\ntext: {paths[1]}")
     if any(report.trouble for report in reproduction.reports):
         sys.exit(SOME_FAILED)
+
+
+def _print_plan(paper: Paper, items: Sequence[Item], profile: str) -> None:
+    """What a profile will cost, item by item, before anything is run."""
+    times = {item.name: paper.seconds(item, profile) for item in items}
+    known = [seconds for seconds in times.values() if seconds is not None]
+    words = ", ".join(f"{name} {'unknown' if s is None else duration(s)}" for name, s in times.items())
+    whole = f"about {duration(sum(known))} on two cores, estimated from the quick profile's minutes: " if known else ""
+    print(f"{paper.name}, profile {profile}: {whole}{words}.")
 
 
 def _print_report(report: ItemReport) -> None:

@@ -276,7 +276,7 @@ class Paper:
 
     def departures(self, item: Item, profile: str) -> tuple[str, ...]:
         """Where an item departs from the paper: by the sizes that its experiment uses, and in every profile."""
-        smaller = departures(self.sizes, self._sizes(item, profile)) if profile != "paper" else ""
+        smaller = departures(self.sizes, self._sizes(item, profile), profile)
         return (*((smaller,) if smaller else ()), *item.departs)
 
     def _sizes(self, item: Item, profile: str) -> frozenset[str]:

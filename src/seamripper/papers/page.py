@@ -126,7 +126,7 @@ def _departures(reproduction: Reproduction) -> Iterator[Section]:
     """Where the profile departs from the paper, and where items do, each sentence once."""
     readings = [(report.item, report.reading) for report in reproduction.reports if report.reading is not None]
     used = frozenset(name for _, reading in readings for name in reading.sizes)
-    smaller = departures(reproduction.paper.sizes, used) if reproduction.profile != "paper" else ""
+    smaller = departures(reproduction.paper.sizes, used, reproduction.profile)
     items: dict[str, list[str]] = {}
     for item, _ in readings:
         for sentence in item.departs:

@@ -1,4 +1,4 @@
-"""Profiles as data: the sizes of a paper's experiments, in the quick profile and in the paper's own."""
+"""Profiles as data: the sizes of a paper's experiments, in the quick profile, for a night, and in the paper's own."""
 
 from __future__ import annotations
 
@@ -12,32 +12,44 @@ from seamripper._options import split_options
 from seamripper.errors import ExperimentError
 from seamripper.experiment import Experiment
 
-PROFILES = ("quick", "paper")
+PROFILES = ("quick", "night", "paper")
+"""Minutes on two cores, at most eight hours on two cores, and the authors' sizes."""
+_AS_QUICK: Any = ("as in the quick profile",)
 
 
 @dataclass(frozen=True)
 class Size:
-    """A size of both profiles, and the words for it: {} stands for the value, {#} for how many values there are.
+    """A size of all profiles, and the words for it: {} stands for the value, {#} for how many values there are.
 
-    Words without either tell of the quick profile alone.
+    Words without either tell of the quick profile alone. The profile `night` has the quick one's value, unless it has
+    one of its own.
     """
 
     about: str
     quick: Any
     paper: Any
+    night: Any = _AS_QUICK
 
-    @property
-    def departure(self) -> str:
-        """Where the quick profile departs from the paper's; empty if it does not.
+    def value(self, profile: str) -> Any:
+        """The size in a profile.
 
-        >>> Size("stitches trained with {}", "task?lr=0.02&epochs=8", "task?lr=0.0001&epochs=8").departure
+        >>> Size("{#} seeds", (0, 1), (0, 1, 2, 3, 4)).value("night")
+        (0, 1)
+        """
+        value = getattr(self, profile)
+        return self.quick if value is _AS_QUICK else value
+
+    def departure(self, profile: str = "quick") -> str:
+        """Where a profile departs from the paper's; empty if it does not.
+
+        >>> Size("stitches trained with {}", "task?lr=0.02&epochs=8", "task?lr=0.0001&epochs=8").departure()
         "stitches trained with learning rate 0.02 (learning rate 0.0001 in the paper's profile)"
         """
-        if self.quick == self.paper:
+        if self.value(profile) == self.paper:
             return ""
         if "{" not in self.about:
             return self.about
-        quick, paper = _differences(self.quick, self.paper)
+        quick, paper = _differences(self.value(profile), self.paper)
         count = "{#}" in self.about
         values = [str(len(value)) if count else _in_words(value) for value in (quick, paper)]
         return f"{self.about.replace('{#}', '{}').format(values[0])} ({values[1]} in the paper's profile)"
@@ -58,13 +70,13 @@ class Profile:
         if name.startswith("__") or name not in self.sizes:
             raise AttributeError(f"The profile has no size {name!r}.")
         self.used.add(name)
-        return getattr(self.sizes[name], self.name)
+        return self.sizes[name].value(self.name)
 
 
-def departures(sizes: Sizes, used: Iterable[str]) -> str:
-    """Where the quick profile departs from the paper's in the sizes that are used, as a sentence; empty if nowhere."""
-    parts = [sizes[name].departure for name in sizes if name in set(used) and sizes[name].departure]
-    sentence = "; ".join(parts)
+def departures(sizes: Sizes, used: Iterable[str], profile: str = "quick") -> str:
+    """Where a profile departs from the paper's in the sizes that are used, as a sentence; empty if nowhere."""
+    chosen = set(used)
+    sentence = "; ".join(filter(None, (size.departure(profile) for name, size in sizes.items() if name in chosen)))
     return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
 

@@ -43,8 +43,8 @@ networks that have learnt nothing, and do not show that a network is as good as 
 SIZES = {
     "resnet": Size("ResNet-18s as {}", "zoo:resnet18?stem=3x3&width=0.25", "zoo:resnet18?stem=3x3"),
     "vit": Size("ViTs as {}", "zoo:vit_tiny?dim=64&heads=4&patch=8", "zoo:vit_tiny"),
-    "seeds": Size("{#} networks of each kind", (0, 1, 2, 3), tuple(range(10))),
-    "few_seeds": Size("{#} of them for stitches between all layers", (0, 1, 2), tuple(range(10))),
+    "seeds": Size("{#} networks of each kind", (0, 1, 2, 3), tuple(range(10)), tuple(range(8))),
+    "few_seeds": Size("{#} of them for stitches between all layers", (0, 1, 2), tuple(range(10)), tuple(range(6))),
     "second_seeds": Size("{#} networks on the second set", (0, 1, 2), tuple(range(10))),
     "vit_cuts": Size("stitches between {#} blocks of ViTs", CUTS["vit"][1::2], CUTS["vit"]),
     "images": Size("trained on {} images", 16_000, None),

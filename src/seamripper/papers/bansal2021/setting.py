@@ -43,7 +43,7 @@ _THEIRS = "smith?weight_decay=0.0005&epochs=160&schedule=steps&drops=0.5,0.75"
 SIZES = {
     "network": Size("networks as {}", "zoo:R_1111?stem=3x3&width=0.25", "zoo:resnet18?stem=3x3"),
     "thin": Size("thin ones as {}", "zoo:R_1111?stem=3x3&width=0.0625", "zoo:resnet18?stem=3x3&width=0.25"),
-    "seeds": Size("{#} networks of each kind", (0, 1, 2), (0, 1, 2, 3, 4)),
+    "seeds": Size("{#} networks of each kind", (0, 1, 2), (0, 1, 2, 3, 4), (0, 1, 2, 3, 4)),
     "images": Size("trained on {} images", 10_000, None),
     "training": Size("with {}", _TRAINING, _THEIRS),
     "stops": Size("checkpoints after {} epochs", (1, 2, 4), (20, 40, 80)),

@@ -36,7 +36,7 @@ def _parts(own: Profile) -> Iterator[FunctionalPart]:
     choices: dict[str, Any] = {"layers": LAYERS, "matchings": WAYS, "errors": True}
     more = choices | {"matchings": (*WAYS, "direct"), "ood": ("distribution",)}
     for sender, receiver in own.pairs:
-        for a, b in rounds():
+        for a, b in rounds(own.seeds):
             audited = (sender, receiver) in own.audited
             yield matrix(f"{sender}/{a}", f"{receiver}/{b}", **(more if audited else choices))
     for sender, receiver in own.random_pairs:

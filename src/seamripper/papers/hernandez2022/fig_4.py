@@ -11,7 +11,6 @@ from seamripper.papers.hernandez2022.derived import share, triangle
 from seamripper.papers.hernandez2022.fig_2 import REGIONS, against, mean_accuracy
 from seamripper.papers.hernandez2022.setting import (
     LAYERS,
-    MORE_SEEDS,
     NAMES,
     SIZES,
     good_enough,
@@ -39,12 +38,12 @@ def _experiment(own: Profile) -> Experiment:
         name="fig-4",
         about="ResNet-18 and ResNet-34, every layer into every layer (Hernandez et al. 2022, Fig. 4)",
         data=samples(own),
-        models=trained(own, _18, _34, seeds=MORE_SEEDS),
+        models=trained(own, _18, _34, seeds=own.large_seeds),
         matchings={"vanilla": matchings(own)["vanilla"]},
         functional=tuple(
             matrix(f"{sender}/{a}", f"{receiver}/{b}", layers=layers, matchings=("vanilla",))
             for sender, receiver in ((_18, _34), (_34, _18))
-            for a, b in rounds(MORE_SEEDS)
+            for a, b in rounds(own.large_seeds)
         ),
     )
 

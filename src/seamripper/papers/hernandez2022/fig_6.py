@@ -26,7 +26,7 @@ def _experiment(own: Profile) -> Experiment:
         pictures=tuple(
             PicturesPart(senders=(f"{_NETWORK}/{a}",), receivers=(f"{_NETWORK}/{b}",), pairing="all",
                 cuts=tuple(f"{cut} -> {IMAGE}" for cut in _CUTS), matchings=_WAYS, stitch="strided", n=12)
-            for a, b in rounds()
+            for a, b in rounds(own.seeds)
         ),
     )  # fmt: skip
 

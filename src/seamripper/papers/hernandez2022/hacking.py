@@ -45,7 +45,7 @@ def _experiment(own: Profile) -> Experiment:
             cuts=_cells(sender, receiver), matching="vanilla", stitch="strided", others=(receiver,), seeds=(0,),
             controls=("other_seed", "random_sender"), audits=(own.conflict, own.mixing))
         for sender, receiver in own.audited
-        for a, b in rounds()
+        for a, b in rounds(own.seeds)
     )  # fmt: skip
     return study.model_copy(update={"audit": audits})
 

@@ -59,9 +59,7 @@ QUICK, EVERY = pairs_by_rule(FEW), tuple(itertools.product(SMALL, repeat=2))
 OPPOSITE = tuple((sender, receiver) for sender, receiver in QUICK if sender != receiver)
 AUDITED = (("R_1111", "R_2222"), ("R_2222", "R_1111"))
 """The extremes: the smallest and the largest network in both directions."""
-SEEDS = (0, 1)
-MORE_SEEDS = (0, 1, 2, 3)
-"""Of ResNet-18 and ResNet-34, which have one pair of architectures alone. With two, both claims stayed open."""
+SEEDS, MORE_SEEDS = (0, 1), (0, 1, 2, 3)
 BASE = 0.5
 """What a network must reach on CIFAR-10 for a claim about it to be testable. The bound is ours, and was set when the
 accuracy of trial trainings was known (0.60): it keeps out networks that have learnt nothing."""
@@ -81,6 +79,9 @@ SIZES = {
             "layer3.0", "layer3.5", "layer4.0", "layer4.2")),
         LAYERS["resnet34"],
     ),
+    "seeds": Size("{#} networks of each architecture", SEEDS, SEEDS, MORE_SEEDS),
+    # They have one pair of architectures alone: with two seeds, both claims stayed open.
+    "large_seeds": Size("{#} networks of ResNet-18 and ResNet-34", MORE_SEEDS, SEEDS),
     "images": Size("networks trained on {} images", 20_000, None),
     "training": Size(
         "networks trained with {}",
@@ -128,9 +129,9 @@ def architecture(own: Profile, name: str) -> str:
     return f"zoo:{name}{own.network}"
 
 
-def trained(own: Profile, *names: str, seeds: Sequence[int] = SEEDS) -> dict[str, Network]:
-    """Networks of these architectures trained on CIFAR-10, one for each seed."""
-    more: dict[str, Any] = {"data": "cifar10", "n": own.images, "seeds": tuple(seeds), "training": own.training}
+def trained(own: Profile, *names: str, seeds: tuple[int, ...] = ()) -> dict[str, Network]:
+    """Networks of these architectures trained on CIFAR-10, one for each seed: those of the profile, or others."""
+    more: dict[str, Any] = {"data": "cifar10", "n": own.images, "seeds": seeds or own.seeds, "training": own.training}
     return {name: Network(train=architecture(own, name), **more) for name in names}
 
 
@@ -150,7 +151,7 @@ def matchings(own: Profile) -> dict[str, str]:
     return {"vanilla": own.vanilla, "similarity": own.similarity}
 
 
-def rounds(seeds: Sequence[int] = SEEDS) -> tuple[tuple[int, int], ...]:
+def rounds(seeds: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """The seeds of senders and receivers that meet, two by two: never the same, as no network is stitched into itself.
 
     >>> rounds((0, 1, 2, 3))

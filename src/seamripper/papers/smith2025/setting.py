@@ -75,10 +75,10 @@ SIZES = {
     "images": Size("networks trained on {} images", 40_000, None),
     "training": Size("with {}", "?epochs=4&schedule=cosine", "?epochs=4"),
     "lenet_training": Size("with {}", "?epochs=4&schedule=cosine&lr=0.02", "?epochs=4&lr=0.02"),
-    "seeds": Size("{#} seeds", (0, 1, 2), _FIVE),
+    "seeds": Size("{#} seeds", (0, 1, 2), _FIVE, _FIVE),
     "cheap_seeds": Size("{#} seeds", _FIVE, _FIVE),
-    "fit": Size("stitches fitted on {} images", 2_000, None),
-    "test": Size("scored on {}", 1_500, None),
+    "fit": Size("stitches fitted on {} images", 2_000, None, 4_000),
+    "test": Size("scored on {}", 1_500, None, 5_000),
     "test_alone": Size("one network scored on {}", 10_000, None),
     "stitch": Size("stitches trained with {}", _sgd(0.02, 24, 128, rest=32), _sgd(0.0001, 10, 128)),
     # For L1 the length counts: what it takes off a weight grows with the learning rate × the steps.
@@ -97,7 +97,7 @@ SIZES = {
     # In few epochs, colours are learnt with Adam alone.
     "vgg_training": Size("with {}", "?optimiser=adam&lr=0.0005&batch=64&epochs=6",
         "?optimiser=sgd&lr=0.01&batch=64&epochs=50&weight_decay=0.0001"),
-    "vgg_seeds": Size("{#} seeds", (0, 1, 2), (0, 1, 2, 3)),
+    "vgg_seeds": Size("{#} seeds", (0, 1, 2), (0, 1, 2, 3), _FIVE),
     "vgg_fit": Size("stitches fitted on {} images", 1_000, None),
     "vgg_test": Size("scored on {}", 1_000, None),
     # Batches of 64 and weight decay 1e-4 are what the paper gives for its networks and for noise (D.1).
@@ -133,7 +133,7 @@ SIZES = {
     "class_mapping": Size("class mapping trained with {}",
         "class_mapping?momentum=0.9&weight_decay=0.01&lr=0.05&epochs=10&batch=128",
         "class_mapping?momentum=0.9&weight_decay=0.01&lr=0.01&epochs=20&batch=128"),
-    "probe_fit": Size("probes fitted on {} images", 800, None),
+    "probe_fit": Size("probes fitted on {} images", 800, None, 10_000),
 }  # fmt: skip
 SIX_CUTS = "Six cuts: the paper's five for MNIST, and Block 5, before the pooling, as in its other tables."
 ONE_DRAW = "One draw of noise for all receivers of a cut, where the authors draw anew for each test."
