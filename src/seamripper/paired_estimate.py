@@ -63,6 +63,24 @@ def paired_difference(losses: int, gains: int, n: int) -> Estimate:
     return Estimate(value, end(NORMAL, -1.0, value), end(-NORMAL, value, 1.0), n, "samples", signed=True)
 
 
+def paired_shares(a: NDArray[np.float64], b: NDArray[np.float64]) -> Estimate:
+    """mean a − mean b of numbers between 0 and 1 on the same samples: shares of networks that get each sample right.
+
+    Of one network on each side by Tango's score interval, of several by the error of the mean difference.
+
+    >>> import numpy as np
+    >>> print(paired_shares(np.ones(100), np.repeat([1.0, 0.0], [90, 10])), paired_shares(np.ones(9), np.full(9, 0.5)))
+    0.100 [0.055, 0.174] 0.500 [0.500, 0.500]
+    """
+    import numpy as np
+
+    gap, n = a - b, len(a)
+    if set(np.unique(gap)) <= {-1.0, 0.0, 1.0}:
+        return paired_difference(int((gap > 0).sum()), int((gap < 0).sum()), n)
+    value, half = float(gap.mean()), NORMAL * float(gap.std(ddof=1)) / math.sqrt(n)
+    return Estimate(value, value - half, value + half, n, "samples", signed=True)
+
+
 def paired_difference_p(losses: int, gains: int, n: int, margin: float, *, above: bool = False) -> float:
     """The p-value of: the difference is at least `margin` (or, with `above`, at most), by Tango's score test (1998).
 

@@ -17,7 +17,7 @@ from seamripper.errors import DamagedError, ExperimentError
 from seamripper.experiment import Experiment, parts
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
-from seamripper.experiment.parts.base import loss_rows
+from seamripper.experiment.parts.base import loss_rows, unpack_hits
 from seamripper.experiment.plan import expand
 from seamripper.experiment.worker import Matched, Worker
 from seamripper.matching import Direct, Downstream, Task
@@ -221,6 +221,12 @@ def test_the_receiver_before_its_statistics_adapted_is_told(bench: Bench) -> Non
     rows = {row["figure"]: row["value"] for row in parts["stitch"].rows(found.record)}
     assert rows["receiver_unadapted"] == found.record["unadapted"]["here"]["value"]
     assert rows["own_unadapted"] == found.record["unadapted"]["own"]["value"]
+    n = found.record["result"]["n"]
+    shares = {role: unpack_hits(text, n).mean() for role, text in found.record["hits"].items() if role != "test"}
+    assert shares == {
+        "stitched": rows["top1"], "receiver": rows["receiver_here"], "unadapted": rows["receiver_unadapted"]
+    }  # fmt: skip
+    assert found.record["hits"]["unadapted"] == frozen.record["hits"]["receiver"], "the same network, the same samples"
 
 
 def test_a_control_is_that_of_the_case(bench: Bench) -> None:

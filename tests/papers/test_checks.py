@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from seamripper.errors import ExperimentError
-from seamripper.estimate import Estimate, over_seeds
+from seamripper.estimate import Estimate, over_seeds, proportion
 from seamripper.papers import Claim, Select, Variants
 from seamripper.papers.checks import CHECKS, Looks, best, combine, difference, numbers
 
@@ -171,6 +172,43 @@ def test_the_best_seed_of_all_cells() -> None:
     assert best([LOW, HIGH], 0.97) == (YES, "the best has 0.9700")
     assert best([LOW, HIGH], 0.98) == (NO, "the best has 0.9700")
     assert best([LOW, replace(HIGH, lower_bound=True)], 0.98) == (OPEN, "the best has 0.9700, still learning")
+
+
+# ---- paired by sample
+
+
+def on_samples(right: np.ndarray, *, test: str = "t", units: int = 1) -> Estimate:
+    """The estimate of networks that get these samples right, (networks, samples)."""
+    rows = right.reshape(units, -1)
+    whole = proportion(int(rows.sum()), rows.size) if units == 1 else over_seeds(dict(enumerate(rows.mean(1))))
+    values = {("a", k): float(row.mean()) for k, row in enumerate(rows)}
+    return replace(whole, values=values, rule={"hits": (test, rows.mean(0))})
+
+
+def test_two_networks_on_the_same_images_are_compared_image_by_image() -> None:
+    """They miss the same 10 %, and one of them 1 % more: that is seen by pairs and lost without."""
+    first, second = np.ones(1500), np.ones(1500)
+    first[:150], second[:165] = 0, 0
+    a, b = on_samples(first), replace(on_samples(second), values={("b", 0): 0.89})
+    paired, apart = difference(a, b), difference(a, replace(b, rule={"hits": ("other", second)}))
+    assert paired.value == pytest.approx(apart.value) == pytest.approx(0.01)
+    assert paired.high - paired.low < (apart.high - apart.low) / 3
+    assert (CHECKS["above"].decide(paired, 0.0), CHECKS["above"].decide(apart, 0.0)) == (YES, OPEN)
+    assert numbers(a, b) == "0.900 against 0.890: +0.010 [+0.006, +0.016]"
+
+
+def test_of_several_networks_the_wider_interval_counts() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.random(1000) < 0.9
+    three = np.stack([base & (rng.random(1000) < keep) for keep in (0.99, 0.95, 0.85)])
+    one = replace(on_samples(base.astype(float)), values={("b", 0): float(base.mean())})
+    gap = difference(on_samples(three.astype(float), units=3), one)
+    over = over_seeds((three.mean(1) - base.mean()).tolist())
+    assert (gap.value, gap.low, gap.high) == pytest.approx((over.value, over.low, over.high)), "seeds are few"
+    back = difference(one, on_samples(three.astype(float), units=3))
+    assert (back.low, back.high) == pytest.approx((-gap.high, -gap.low))
+    learning = difference(replace(on_samples(three.astype(float), units=3), lower_bound=True), one)
+    assert learning.high == math.inf
 
 
 # ---- looks

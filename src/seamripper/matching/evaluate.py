@@ -79,6 +79,9 @@ class Functional(WithMethods):
     receiver_perplexity: Estimate | None = None
     made_from: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The record of the match, and the samples that it was scored on; empty for answers that came in another way."""
+    hits: Mapping[str, Tensor] = field(default_factory=dict, repr=False, compare=False)
+    """Which samples the stitched network and the receiver get right, so that networks can be paired by sample later;
+    empty for samples without labels and for language models."""
 
     @property
     def asked(self) -> str:
@@ -135,7 +138,7 @@ class Functional(WithMethods):
 
     def as_record(self) -> dict[str, Any]:
         """The figures as JSON has them."""
-        known = {name: figure for name, figure in vars(self).items() if name != "made_from"}
+        known = {name: figure for name, figure in vars(self).items() if name not in ("made_from", "hits")}
         figures = {k: v.as_record() if isinstance(v, Estimate) else v for k, v in known.items()}
         if self.tokens is None:
             figures = {name: value for name, value in figures.items() if name not in OF_TOKENS}
@@ -385,6 +388,7 @@ def _figures(rows: Rows, name: str, n: int, receiver_own: Estimate | None) -> Fu
         perplexity=exponential(loss),
         receiver_cross_entropy=own_loss,
         receiver_perplexity=exponential(own_loss),
+        hits={"stitched": rows.hits, "receiver": rows.receiver_hits} if known and rows.sample is None else {},
     )
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from seamripper.errors import ExperimentError
-from seamripper.estimate import Estimate, with_looks
+from seamripper.estimate import Estimate, over_seeds, with_looks
+from seamripper.paired_estimate import paired_shares
 
 Status = Literal["reproduced", "not reproduced", "not decided at this size", "not testable here"]
 HOLDS: Status = "reproduced"
@@ -94,10 +95,29 @@ def difference(value: Estimate, against: Estimate | float) -> Estimate:
     0.100 [0.080, 0.120]
     """
     if isinstance(against, Estimate):
-        return value.minus(against)
+        return _paired(value, against) or value.minus(against)
     known = value.possible
     value_, low, high = known.value - against, known.low - against, known.high - against
     return replace(known, value=value_, low=low, high=high, lower_bound=False)
+
+
+def _paired(value: Estimate, against: Estimate) -> Estimate | None:
+    """The difference, paired by sample; None where it is paired by seed, or where the two saw other samples.
+
+    If there are several networks on one side, the interval is the wider of that over them and that over samples.
+    """
+    ours, theirs = value.rule.get("hits"), against.rule.get("hits")
+    few, many = sorted((len(value.values), len(against.values)))
+    if ours is None or theirs is None or ours[0] != theirs[0] or few > 1:
+        return None
+    gap = paired_shares(ours[1], theirs[1])
+    low, high = gap.low, gap.high
+    if many > 1:
+        side, sign = (value, 1) if len(value.values) > 1 else (against, -1)
+        over = over_seeds([gap.value + sign * (each - side.value) for each in side.values.values()])
+        low, high = min(low, over.low), max(high, over.high)
+    low, high = -math.inf if against.lower_bound else low, math.inf if value.lower_bound else high
+    return replace(gap, low=low, high=high)
 
 
 def numbers(value: Estimate, against: Estimate | float, *, of_seeds: bool = False) -> str:
@@ -105,7 +125,7 @@ def numbers(value: Estimate, against: Estimate | float, *, of_seeds: bool = Fals
     if of_seeds:
         return f"from {min(value.values.values()):.3f} to {max(value.values.values()):.3f}"
     if isinstance(against, Estimate):
-        return f"{value.value:.3f} against {against.value:.3f}: {gap_text(value.minus(against))}"
+        return f"{value.value:.3f} against {against.value:.3f}: {gap_text(difference(value, against))}"
     shown = value.as_share
     interval = f" [{shown.low:.3f}, {shown.high:.3f}]" if value.has_interval else ""
     n = len(value.values)

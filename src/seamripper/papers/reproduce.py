@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from seamripper.experiment.store import is_store
 from seamripper.papers.decisions import DecidedClaim
 from seamripper.papers.items import Item, ItemReading, Paper, numbers_in
 from seamripper.papers.profiles import PROFILES
-from seamripper.papers.results import Results
+from seamripper.papers.results import Hits, Results
 
 RECORD = "reproduction.json"
 _LAYER_PAIR = ("sender", "sender_seed", "sender_cut", "receiver", "receiver_seed", "receiver_cut", "data")
@@ -194,6 +194,7 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
     name = summary.experiment
     with Store(folder) as store:
         _, rows = table(store, name)
+        hits = _hits(store, {str(row["key"]) for row in rows if row.get("figure") == "top1"})
         jobs = len(store.goals(name))
         # In the table are results that were asked for; a job that only helps may have failed, too.
         results = [result for key in summary.failed if (result := store.result(key)) is not None]
@@ -203,12 +204,18 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
     sections = PicturesPart.sections(Reading.open(folder, experiment=name))
     images = tuple(figure for section in sections for figure in section.figures)
     try:
-        reading = paper.read(item, Results(rows, images), profile)  # type: ignore[arg-type]
+        reading = paper.read(item, Results(rows, images, hits), profile)  # type: ignore[arg-type]
     except ExperimentError as e:
         return ItemReport(item, None, seconds, jobs, "; ".join([str(e), *failed]))
     pairs = {tuple(row.get(label) for label in _LAYER_PAIR) for row in rows if row.get("sender_cut")}
     minutes = (seconds or paper.seconds(item, profile) or 0.0) / 60 or None
     return ItemReport(item, reading, seconds, jobs, "; ".join(failed), minutes, len(pairs))
+
+
+def _hits(store: Store, keys: Iterable[str]) -> dict[str, Hits]:
+    """Which samples the networks of these jobs get right, of jobs that keep it."""
+    results = {key: store.result(key) for key in keys}
+    return {key: r.record["hits"] for key, r in results.items() if r is not None and "hits" in r.record}
 
 
 def _seconds_before(folder: Path) -> dict[str, float]:

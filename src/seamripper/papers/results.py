@@ -7,19 +7,27 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, over_seeds
-from seamripper.experiment.parts.base import at_rest
+from seamripper.experiment.parts.base import at_rest, unpack_hits
 from seamripper.figures import Pictures
 
 _RISING = ("top1", "top5")
 """Figures that go up as a stitch learns."""
 _DIFFERENCES = ("penalty", "excess_penalty")
 """Figures that may lie below 0."""
+_ROLES = {"top1": "stitched", "receiver_here": "receiver", "receiver_unadapted": "unadapted"}
+"""Whose accuracy a figure is, of those whose answers to each sample are known."""
+Hits = Mapping[str, Any]
+"""The samples' fingerprint (`test`), and which of them each network gets right."""
+SampleShares = tuple[str, NDArray[np.float64]]
 Labels = Mapping[str, Any]
 Row = Mapping[str, Any]
 
@@ -109,6 +117,8 @@ class Results:
 
     rows: Sequence[Row]
     pictures: tuple[Pictures, ...] = ()
+    hits: Mapping[str, Hits] = field(default_factory=dict, repr=False)
+    """Which samples the networks of a job get right, by the job's key."""
 
     def of(self, figures: Sequence[str], labels: Labels) -> Estimate:
         """The estimate of a cell; an error if the results have none.
@@ -140,7 +150,19 @@ class Results:
 
     def _estimate(self, figure: str, labels: Labels) -> Estimate | None:
         estimate = self._plain_estimate(figure, labels)
-        return estimate and replace(estimate, signed=figure in _DIFFERENCES)
+        if estimate is None:
+            return None
+        hits = self._hits_of(figure, labels) if figure in _ROLES else None
+        return replace(estimate, signed=figure in _DIFFERENCES, rule={} if hits is None else {"hits": hits})
+
+    def _hits_of(self, figure: str, labels: Labels) -> SampleShares | None:
+        """Of each sample, by how many of the networks it is named rightly; None if they saw others, or nobody knows."""
+        rows = _with_labels(self._figures.get(figure, ()), labels)
+        known = [self.hits.get(row.get("key", "")) for row in rows]
+        packed = [(hits["test"], row["n"], hits[_ROLES[figure]]) for hits, row in zip(known, rows, strict=True) if hits]
+        if len(packed) < len(rows) or len({(test, n) for test, n, _ in packed}) != 1:
+            return None
+        return packed[0][0], np.mean([unpack_hits(text, n) for _, n, text in packed], axis=0)
 
     def _plain_estimate(self, figure: str, labels: Labels) -> Estimate | None:
         rows = _with_labels(self._figures.get(figure, ()), labels)
@@ -188,7 +210,11 @@ class Results:
 def _over_units(parts: Mapping[Any, Estimate]) -> Estimate:
     """One estimate of several, each of which is a unit."""
     learning = any(part.lower_bound for part in parts.values())
-    return _with_note(over_seeds({name: part.value for name, part in parts.items()}), learning)
+    estimate = _with_note(over_seeds({name: part.value for name, part in parts.items()}), learning)
+    hits = [part.rule["hits"] for part in parts.values() if "hits" in part.rule]
+    if len(hits) < len(parts) or len({test for test, _ in hits}) != 1:
+        return estimate
+    return replace(estimate, rule={"hits": (hits[0][0], np.mean([shares for _, shares in hits], axis=0))})
 
 
 def _range(parts: Sequence[Estimate]) -> Estimate:

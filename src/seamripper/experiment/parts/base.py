@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import base64
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,10 @@ from seamripper.figures import Section
 from seamripper.registry import Registry
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+
     from seamripper.cut import Split
     from seamripper.data import Paired, Samples
     from seamripper.experiment.expansion import Expansion
@@ -155,6 +160,25 @@ def functional_rows(result: Mapping[str, Any], **more: Any) -> Iterator[Row]:
         yield from figure_row(name, result[name], **{**more, **unreadable})
     for name in ("agreement", "receiver_own", "kl", "top5_overlap"):
         yield from figure_row(name, result.get(name), **more)
+
+
+def pack_hits(hits: Tensor) -> str:
+    """Which samples are right, as text: eight to a byte.
+
+    >>> import torch
+    >>> unpack_hits(pack_hits(torch.tensor([True, False, True])), 3).tolist()
+    [True, False, True]
+    """
+    import numpy as np
+
+    return base64.b64encode(np.packbits(hits.numpy()).tobytes()).decode()
+
+
+def unpack_hits(text: str, n: int) -> NDArray[np.bool_]:
+    """Which of n samples are right."""
+    import numpy as np
+
+    return np.unpackbits(np.frombuffer(base64.b64decode(text), np.uint8), count=n).astype(bool)
 
 
 def loss_rows(record: Mapping[str, Any]) -> Iterator[Row]:

@@ -20,6 +20,7 @@ from seamripper.experiment.parts.base import (
     loss_rows,
     match_for,
     over,
+    pack_hits,
     rank_rows,
     training_cost,
 )
@@ -30,6 +31,8 @@ from seamripper.figures import Lines, Section, Series, curves
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from torch import Tensor
 
     from seamripper.cut import Split
     from seamripper.data import Paired, Samples
@@ -99,7 +102,7 @@ class StitchPart(Joining, Pairs, Part):
         receiver = worker.half(content["receiver"], content["receiver_cut"], fit)
         sender, pairs, scored = _sender(content, worker, fit, test)
         stitched = match_for(worker, content, sender, receiver, pairs)
-        result, unadapted = _evaluate(stitched, scored, content, worker)
+        result, unadapted, alone = _evaluate(stitched, scored, content, worker)
         record = {
             "stitch": stitched.stitch.as_record(),
             "status": stitched.status,
@@ -113,6 +116,9 @@ class StitchPart(Joining, Pairs, Part):
             save_tensors(path, tensors, {"key": worker.key, **record}, kind="stitch")
 
         results = {"result": plain(result.as_record()), **record, **more, **unadapted}
+        if result.hits:
+            packed = {role: pack_hits(hits) for role, hits in {**result.hits, **alone}.items()}
+            results["hits"] = {"test": content["test"], **packed}
         return Output(results, {"stitch": worker.keep(write)})
 
     @classmethod
@@ -195,8 +201,8 @@ def _sender(
 
 def _evaluate(
     stitched: Match, scored: Samples | Paired, content: Mapping[str, Any], worker: Worker
-) -> tuple[Functional, dict[str, Any]]:
-    """The functional result; and, where BN statistics adapt, the receiver as it was trained."""
+) -> tuple[Functional, dict[str, Any], dict[str, Tensor]]:
+    """The functional result; and, where BN statistics adapt, the receiver as it was trained, and what it gets right."""
     from seamripper.matching import evaluate, right_of
 
     model, own, test = content["receiver"], content["own"], worker.samples(content["test"])
@@ -205,10 +211,11 @@ def _evaluate(
     task = None if own is None else worker.samples(own)
     its_own = None if task is None else right_of(worker.answers(model, stitched.receiver, task), task)
     if content["freeze"] != "weights":
-        return evaluate(stitched, scored, own=its_own, receiver=alone), {}
+        return evaluate(stitched, scored, own=its_own, receiver=alone), {}, {}
     result = evaluate(stitched, scored, own=task)
     here = right_of(alone, test).as_record()
-    return result, {"unadapted": {"here": here, "own": None if its_own is None else its_own.as_record()}}
+    unadapted = {"unadapted": {"here": here, "own": None if its_own is None else its_own.as_record()}}
+    return result, unadapted, {"unadapted": alone.argmax(1) == test.labels}
 
 
 # ---- sections
