@@ -73,10 +73,11 @@ def activations_of(
 ) -> Activations:
     """What `collect` gives for samples of any length: nothing is cut off, so two such passes have the same places."""
     values, context, done = None, {}, 0
-    steps, task = batches_in(len(samples), batch), f"activations at {split.cut.name}"
     kept: Literal["memory", "disk"] = "memory"
     pair = Paired.of(samples)
     views = Paired.of(split.model.present(pair.receiver)) if beside is None else views_of(pair, split, beside)
+    batch = views.fitting(batch)
+    steps, task = batches_in(len(samples), batch), f"activations at {split.cut.name}"
     with torch.no_grad(), seal({"model": split.model.module}):
         for given, inputs in views.batches(batch):
             rows = split.head(given)
@@ -115,6 +116,7 @@ def collect_cuts(
     """
     samples = trim(samples)
     view, done, n = heads.model.present(samples), 0, len(samples)
+    batch = view.fitting(batch)
     values: list[Tensor] = []
     kept: Literal["memory", "disk"] = "memory"
     with seal({"model": heads.model.module}):

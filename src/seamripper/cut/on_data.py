@@ -31,8 +31,9 @@ def views_of(samples: Samples | Paired, sender: Split, receiver: Split) -> Paire
 
 
 def prove_pair(samples: Samples | Paired, sender: Split, receiver: Split, *, batch: int) -> Paired:
-    """What `views_of` gives, once the halves of both models are proved on it."""
+    """What `views_of` gives, once the halves of both models are proved on it; large inputs make smaller batches."""
     views = views_of(samples, sender, receiver)
+    batch = views.fitting(batch)
     prove_halves(sender, views.sender, role="sender", batch=batch)
     prove_halves(receiver, views.receiver, role="receiver", batch=batch)
     return views

@@ -108,6 +108,10 @@ class Paired:
         receiver = self.receiver.draw(n, seed=seed)
         return Paired(receiver if self.same else self.sender.draw(n, seed=seed), receiver)
 
+    def fitting(self, most: int) -> int:
+        """How many of them to show at a time: as many as their size allows, at most so many."""
+        return min(self.sender.fitting(most), self.receiver.fitting(most))
+
     def batches(self, size: int) -> Iterator[tuple[Inputs, Inputs]]:
         """(the sender's inputs, the receiver's inputs) in steps of `size`; if both are the same, one object."""
         for start in range(0, len(self), size):

@@ -216,6 +216,10 @@ class Samples:
         """The rows on the device of the model that is shown them: as bytes, if they are kept so, which are fewer."""
         return rows if self.device is None else move(rows, self.device)
 
+    def fitting(self, most: int) -> int:
+        """How many of them to show at a time: as many as their size allows, at most so many."""
+        return fitting_batch(self.shape, most)
+
     def batches(self, size: int, order: Tensor | None = None) -> Iterator[tuple[Inputs, Tensor]]:
         """(inputs, labels) in steps of `size`, in the order of the samples or in the one given."""
         for start in range(0, len(self), size):

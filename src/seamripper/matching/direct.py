@@ -82,10 +82,10 @@ class Direct(Matching):
         """The moments of sender rows and receiver rows over the samples, in one pass."""
         layer = problem.layer
         assert isinstance(layer, LinearLayer)
-        moments, done = None, 0
+        moments, done, batch = None, 0, samples.fitting(self.batch)
         with torch.no_grad():
-            for given, inputs in samples.batches(self.batch):
-                ids = samples.ids[done * self.batch : (done + 1) * self.batch]
+            for given, inputs in samples.batches(batch):
+                ids = samples.ids[done * batch : (done + 1) * batch]
                 x, y = problem.sender.head(given), problem.native(inputs, ids)
                 require_finite(x, problem.sender.cut.name, ids)
                 require_finite(y, problem.receiver.cut.name, ids)
@@ -98,7 +98,7 @@ class Direct(Matching):
                     moments = moments or Moments(rows.shape[1], targets.shape[1], home)
                     moments.add(rows, targets, grain=grain)
                 done += 1
-                problem.watch(Progress(task, done, batches_in(len(samples), self.batch)))
+                problem.watch(Progress(task, done, batches_in(len(samples), batch)))
         assert moments is not None
         return moments
 

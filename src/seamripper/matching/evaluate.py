@@ -234,6 +234,7 @@ def _batches_of_rows(
 ) -> Iterator[Rows]:
     """The rows of each batch: answers at every token would take much memory if all of them were kept."""
     views = views_of(trim_pair(pair), match.sender, match.receiver)
+    batch = views.fitting(batch)
     with torch.no_grad():
         for step, (given, inputs) in enumerate(views.batches(batch), 1):
             start = (step - 1) * batch
@@ -257,6 +258,7 @@ def stitched_answers(
     """What the stitched network answers to samples, (n, classes) or (n, tokens, vocabulary); `keep` reduces a batch."""
     parts = []
     views = views_of(trim_pair(Paired.of(samples)), match.sender, match.receiver)
+    batch = views.fitting(batch)
     with torch.no_grad():
         for step, (given, inputs) in enumerate(views.batches(batch), 1):
             answers = match.answer(inputs, given)
@@ -286,7 +288,7 @@ def answers_of_many(
         for numbers in groups.values():
             front, first = _front(networks[numbers[0]]), networks[numbers[0]]
             views = views_of(pair, front, first if isinstance(first, Split) else first.receiver)
-            for given, inputs in views.batches(batch):
+            for given, inputs in views.batches(views.fitting(batch)):
                 x = front.head(given)
                 for number in numbers:
                     # A tail that works in place must not change what the next one is given.
@@ -325,7 +327,8 @@ def answers_of(
     half: Split, samples: Samples, *, batch: int = _BATCH, keep: Callable[[Tensor], Tensor] = torch.clone
 ) -> Tensor:
     """What a model, whole and without any stitch, answers to samples; `keep` reduces a batch of answers."""
-    view, parts = half.model.present(trim(samples)), []
+    view, parts = half.model.present(trim(samples)), list[Tensor]()
+    batch = view.fitting(batch)
     with torch.no_grad():
         for step, (inputs, _) in enumerate(view.batches(batch)):
             answers = half.answer(inputs)

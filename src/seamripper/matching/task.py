@@ -17,6 +17,7 @@ from seamripper.activations.activations import Activations
 from seamripper.activations.collect import activations_of, require_finite
 from seamripper.cut.fast import TOLERANCE, Fast, fast, gap, plain
 from seamripper.cut.frozen import adapting
+from seamripper.cut.halves import Context
 from seamripper.cut.on_data import views_of
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
@@ -26,6 +27,7 @@ from seamripper.matching.base import Findings, Matching, Problem, map_labels
 from seamripper.matching.descent import Losses, alone, divergence, ending, falling, mean_losses, rested, train_layers
 from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import mask_for
+from seamripper.matching.parts import losses_in_parts, part_of
 from seamripper.models.running import use_layout
 from seamripper.models.targets import UNASKED, looks_ahead, require_causal, rows_asked, targets_for
 from seamripper.models.training import Training
@@ -34,8 +36,6 @@ from seamripper.stitches.linear import PositionwiseLayer
 
 _Loss = Callable[[Tensor, Tensor], Tensor]
 _WHERE = {"memory": "in memory", "disk": "on disk"}
-AnswersTogether = Callable[[Tensor, Sequence[int]], list[Tensor]]
-"""(sample numbers, numbers of stitches) → the answers of each of these stitched networks to these samples."""
 _FEW = 8
 """Samples on which a tail is seen to treat each stitch as it does alone."""
 _KEPT = "kept the"
@@ -110,19 +110,14 @@ class Task(Matching):
         """
         receiver, labels = starts[0].problem.receiver, starts[0].labels
         tail = fast(receiver) if self.optimise else plain(receiver)
-        answers, steps = answers_together(starts, tail, batch=self.training.batch)
-        if not _independent(answers, starts):
+        together = Together(starts, tail, self._loss_fn(labels), batch=self.training.batch)
+        if not _independent(together, starts):
             return [findings for start in starts for findings in self.train([start])]
-        loss_fn = self._loss_fn(labels)
-
-        def losses_of(index: Tensor, which: Sequence[int]) -> list[Tensor]:
-            return [loss_fn(widen(answer), move(labels[index], answer.device)) for answer in answers(index, which)]
-
         figures = [
             {"tail": ", ".join((str(tail), *step)), "activations": f"computed once, {_WHERE[start.sent.kept]}"}
-            for start, step in zip(starts, steps, strict=True)
+            for start, step in zip(starts, together.steps, strict=True)
         ]
-        return self._train([start.problem for start in starts], losses_of, figures)
+        return self._train([start.problem for start in starts], together.losses, figures)
 
     def _find_running_the_head(self, problem: Problem, labels: Tensor) -> Findings | MatchError:
         sender, receiver, samples = problem.sender, problem.receiver, problem.fit
@@ -289,32 +284,79 @@ def targets(
     return right, right
 
 
-def answers_together(
-    starts: Sequence[Start], tail: Fast, *, batch: int
-) -> tuple[AnswersTogether, list[tuple[str, ...]]]:
-    """Gives the answers of several stitched networks from kept activations, and says what was done for each.
+class Together:
+    """Several stitches in front of one tail, which all go through it in one batch, or in parts that fit."""
 
-    What goes through the tail goes through it in one batch.
-    """
-    shortcuts = [_shortcut(start, tail, batch=batch) for start in starts]
-    carriers = [None if shortcut else _carrier(start) for start, shortcut in zip(starts, shortcuts, strict=True)]
-    context = starts[0].sent.beside
+    def __init__(self, starts: Sequence[Start], tail: Fast, loss_fn: _Loss, *, batch: int) -> None:
+        self._tail, self._loss_fn, self._labels = tail.tail, loss_fn, starts[0].labels
+        self._context = starts[0].sent.beside
+        self._shortcuts = [_shortcut(start, tail, batch=batch) for start in starts]
+        self._carriers = [
+            None if shortcut else _carrier(start) for start, shortcut in zip(starts, self._shortcuts, strict=True)
+        ]
+        self.steps = [() if shortcut is None else shortcut[1] for shortcut in self._shortcuts]
+        """What was done for each, to be faster."""
+        self._part: int | None = None
 
-    def answers(index: Tensor, which: Sequence[int]) -> list[Tensor]:
-        known = {k: shortcut[0](index) for k in which if (shortcut := shortcuts[k]) is not None}
-        carried = {k: carry(index) for k in which if (carry := carriers[k]) is not None}
+    def answers(self, index: Tensor, which: Sequence[int]) -> list[Tensor]:
+        """The answers of each of these stitched networks to these samples."""
+        known, carried = self._begin(index, which)
         if carried:
-            rows = torch.cat(list(carried.values())) if len(carried) > 1 else next(iter(carried.values()))
-            beside = move(
-                {name: torch.cat([value] * len(carried)) for name, value in context(index).items()}, rows.device
+            rows = _joined(carried)
+            known |= zip(
+                carried, self._through(rows, self._beside(index, len(carried), rows)).split(len(index)), strict=True
             )
-            known |= zip(carried, tail.tail(rows, beside or None).split(len(index)), strict=True)
         return [known[k] for k in which]
 
-    return answers, [() if shortcut is None else shortcut[1] for shortcut in shortcuts]
+    def losses(self, index: Tensor, which: Sequence[int]) -> list[Tensor]:
+        """The loss of each of these stitches on these samples."""
+        known, carried = self._begin(index, which)
+        losses = {k: self._loss(answer, index) for k, answer in known.items()}
+        if carried:
+            losses |= zip(carried, self._losses_behind(_joined(carried), index), strict=True)
+        return [losses[k] for k in which]
+
+    def _begin(self, index: Tensor, which: Sequence[int]) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
+        """The answers of stitches that need no tail, and what the others make of the sender's activations."""
+        known = {k: shortcut[0](index) for k in which if (shortcut := self._shortcuts[k]) is not None}
+        return known, {k: carry(index) for k in which if (carry := self._carriers[k]) is not None}
+
+    def _losses_behind(self, rows: Tensor, index: Tensor) -> Iterable[Tensor]:
+        n = len(index)
+        beside = self._beside(index, len(rows) // n, rows)
+        if self._part is None:
+            self._part = part_of(self._tail, rows.detach(), beside)
+        if len(rows) <= self._part:
+            return [self._loss(answer, index) for answer in self._through(rows, beside).split(n)]
+
+        def run(part: Tensor, start: int) -> Tensor:
+            stop = start + len(part)
+            answers = self._through(part, {name: value[start:stop] for name, value in beside.items()})
+            losses = [answers.new_zeros(()) for _ in range(len(rows) // n)]
+            for k in range(start // n, (stop - 1) // n + 1):
+                first, last = max(start, k * n), min(stop, (k + 1) * n)
+                mine = self._loss(answers[first - start : last - start], index[first - k * n : last - k * n])
+                losses[k] = mine * ((last - first) / n)
+            return torch.stack([loss.to(losses[0].dtype) for loss in losses])
+
+        return losses_in_parts(rows, run, self._part).unbind()
+
+    def _loss(self, answer: Tensor, index: Tensor) -> Tensor:
+        return self._loss_fn(widen(answer), move(self._labels[index], answer.device))
+
+    def _beside(self, index: Tensor, stitches: int, rows: Tensor) -> Context:
+        return move({name: torch.cat([value] * stitches) for name, value in self._context(index).items()}, rows.device)
+
+    def _through(self, rows: Tensor, beside: Context) -> Tensor:
+        answer: Tensor = self._tail(rows, beside or None)
+        return answer
 
 
-def _independent(answers: AnswersTogether, starts: Sequence[Start]) -> bool:
+def _joined(carried: dict[int, Tensor]) -> Tensor:
+    return torch.cat(list(carried.values())) if len(carried) > 1 else next(iter(carried.values()))
+
+
+def _independent(together: Together, starts: Sequence[Start]) -> bool:
     """Whether a tail gives each stitch, on a few samples, the answers that it gives it alone.
 
     One that looks at the whole batch (its mean, say) does not, and is no place for several stitches at once.
@@ -325,8 +367,8 @@ def _independent(answers: AnswersTogether, starts: Sequence[Start]) -> bool:
         start.problem.layer.eval()
     index, which = torch.arange(min(_FEW, len(starts[0].labels))), range(len(starts))
     with torch.no_grad():
-        pairs = zip(which, answers(index, which), strict=True)
-        return all(gap(answers(index, [k])[0], answer) <= TOLERANCE for k, answer in pairs)
+        pairs = zip(which, together.answers(index, which), strict=True)
+        return all(gap(together.answers(index, [k])[0], answer) <= TOLERANCE for k, answer in pairs)
 
 
 def _carrier(start: Start) -> Callable[[Tensor], Tensor]:
