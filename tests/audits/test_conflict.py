@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from seamripper.audits import Evidence
-from seamripper.audits.agreement import Agreement
+from seamripper.audits.agreement import Agreement, answers
 from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, SetReading, kept_and_position
 from seamripper.audits.interventions.base import Intervention
 from seamripper.audits.interventions.inputs import Kind
@@ -108,9 +108,9 @@ class Follower(Control):
 def put(sender: Split, *, audit: Conflict | None = None, controls: Any = ("self", "random_sender"), **more: Any) -> Any:
     case = Case(
         sender,
-        network("first", 0),
-        cues(400, agree=True),
-        cues(300, agree=True, first_id=10_000),
+        more.pop("receiver", network("first", 0)),
+        more.pop("fit", cues(400, agree=True)),
+        more.pop("test", cues(300, agree=True, first_id=10_000)),
         QUICK,
         seeds=(0, 1),
         others=more.pop("others", ()),
@@ -139,6 +139,35 @@ def test_the_conflict_set_tells_whom_the_sender_follows(others: tuple[str, ...])
     expected = (told["kept"].value - told["nothing"]) / (1 - told["nothing"])
     assert told["position"].value == pytest.approx(expected)
     assert same.p is None
+
+
+def doubtful(samples: Samples) -> Samples:
+    """The same samples, of which the receiver is right about half: the labels of the others were drawn by chance."""
+    generator = torch.Generator().manual_seed(int(samples.ids[0]))
+    chance = torch.rand(len(samples), generator=generator) < 0.75
+    drawn = torch.randint(3, (len(samples),), generator=generator)
+    return replace(samples, labels=torch.where(chance, drawn, samples.labels))
+
+
+@pytest.mark.slow
+def test_a_receiver_that_is_right_on_half_of_the_samples_can_be_followed() -> None:
+    hard, test = doubtful(CONFLICT), doubtful(cues(300, agree=True, first_id=10_000))
+    right = Agreement.of(answers(network("first", 0), hard), hard.labels.numpy())
+    assert 0 < right.kappa < TELLS
+    more = {"others": [network("first", 5)], "controls": ("self", "other_seed", "random_sender")}
+    same, other = (put(network(cue, 1), conflict=hard, test=test, **more) for cue in ("first", "second"))
+    assert (same.answer, other.answer) == ("yes", "no")
+    assert TELLS < same.figures["sets"]["conflict set"]["stability"] <= 1
+    # Where it is right on all test samples, it does not follow the cue that this set is labelled by.
+    assert put(network("first", 1), conflict=hard, **more).answer == "unknown"
+    # The receiver itself shows nothing of how far other networks would share its mistakes.
+    assert put(network("first", 1), conflict=hard, test=test).answer == "unknown"
+
+
+def test_a_receiver_that_follows_another_cue_than_that_of_the_labels_shows_nothing() -> None:
+    lost = put(network("second", 1), receiver=network("second", 0), conflict=CONFLICT)
+    assert lost.answer == "unknown"
+    assert lost.figures["sets"]["conflict set"]["stability"] < TELLS
 
 
 def test_an_intervention_tells_and_is_named() -> None:

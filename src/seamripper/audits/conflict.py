@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from seamripper.audits.agreement import Agreement, Asked, Bootstrap, mean_kappa
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, match_of, same_information
+from seamripper.controls import Case
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.estimate import Estimate, bootstrap, mean_over
@@ -19,7 +20,11 @@ from seamripper.estimate import Estimate, bootstrap, mean_over
 HALF_WAY = 0.5
 """Below this position, a sender is nearer to one that has learnt nothing than to the same-information control."""
 TELLS = 0.5
-"""Receiver and control must each keep this share of their answers, beyond chance, or a set shows nothing."""
+"""Receiver and control must each keep this share of their answers, beyond chance, or a set shows nothing.
+
+A receiver that is right on half of the test samples can be right on no more of a conflict set. Where the control is a
+network of another seed, the share is therefore that of its success on the test samples; `self` repeats the receiver's
+accidents, and would not show how far others share them. This was changed after CIFAR-10 had been seen."""
 FAR_BELOW = 0.5
 """A sender that surely keeps less than this share of the control's agreement follows something else, whatever one that
 has learnt nothing does."""
@@ -32,10 +37,10 @@ class SetReading:
     """What one changed set shows: agreements with the receiver on it, beyond chance (Cohen's κ).
 
     `stability` is the agreement of the receiver with its own answers before the change (on a conflict set, with the
-    labels), `control` the κ of the control with the same information. The weight of the set is the product of the two:
-    a change that breaks the receiver or the control shows nothing. `kept` is κ(sender) / κ(control), and `nothing` is
-    the same ratio for the best sender that has learnt nothing (NaN if there is none): where it is high, the set cannot
-    tell senders apart. `position` is 0 for a sender like that one, and 1 for a sender like the control.
+    labels: see `TELLS`), `control` the κ of the control with the same information. The weight of the set is the product
+    of the two: a change that breaks the receiver or the control shows nothing. `kept` is κ(sender) / κ(control), and
+    `nothing` is the same ratio for the best sender that has learnt nothing (NaN if there is none): where it is high,
+    the set cannot tell senders apart. `position` is 0 for a sender like that one, and 1 for a sender like the control.
     """
 
     name: str
@@ -183,8 +188,9 @@ class Conflict(Audit):
             evidence.of(name)
         natives = {}
         for name, changed in sets.items():
-            before = None if name == "conflict set" else base
-            natives[name] = _Native.of(evidence, changed, before)
+            natives[name] = _Native.of(evidence, changed, None if name == "conflict set" else base)
+            if name == "conflict set" and control == "other_seed":
+                natives[name] = natives[name].beside_tests(evidence.case)
         # The others cannot decide, whatever the sender does.
         able = [name for name, native in natives.items() if native.stable(control)]
         able = able or [max(natives, key=lambda name: natives[name].weight(control))]
@@ -241,6 +247,20 @@ class _Native:
         agreements = iter([asked.agreement(answers, native) for answers in given])
         same = {name: [next(agreements) for _ in each] for name, each in outcomes.items()}
         return cls(asked, native, asked.agreement(native, reference).kappa, same)
+
+    def beside_tests(self, case: Case) -> _Native:
+        """The same, with a stability that is a share of the receiver's success on the test samples.
+
+        It stays as it is if the receiver is not surely above chance on both, or if nobody knows what is right.
+        """
+        test = case.test.receiver
+        asked = Asked.of(case.receiver, test)
+        if not asked.labelled:
+            return self
+        here = self.asked.agreement(self.answers, self.asked.right)
+        there = asked.agreement(asked.answers_together([case.receiver], test)[0], asked.right)
+        sure = all(agreement.estimate.low > agreement.chance for agreement in (here, there))
+        return replace(self, stability=min(1.0, here.kappa / there.kappa)) if sure else self
 
     def stable(self, control: str) -> bool:
         """Whether receiver and control keep their answers."""
