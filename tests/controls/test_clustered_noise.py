@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
 from seamripper.controls import Case, clustered_noise as module, controls
 from seamripper.controls.clustered_noise import SWEEP, ClusteredNoise, places
-from seamripper.data import clustered_noise
+from seamripper.data import Samples, clustered_noise
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching import Direct
 
@@ -48,6 +49,24 @@ def test_the_rows_are_those_of_the_noise_itself(case: Case) -> None:
     assert torch.equal(one.fit.sender.inputs, rows[[3, 7, 0, 1, 11, 4]])
     rows = clustered_noise((16,), classes=4, per_class=100, seed=4, split="test").inputs
     assert torch.equal(one.test.sender.inputs, rows[:400])
+
+
+def test_classes_of_which_there_is_no_sample_take_no_room(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(shape: tuple[int, ...], *, classes: int, **options: Any) -> Samples:
+        asked.append(classes)
+        return clustered_noise(shape, classes=classes, **options)
+
+    monkeypatch.setattr(module, "clustered_noise", counted)
+    many = {
+        name: replace(part.receiver, labels=part.labels * 100, classes=1000)
+        for name, part in (("fit", case.fit), ("test", case.test))
+    }
+    one, plain = (next(NOISE.counterparts(each)) for each in (replace(case, **many), case))
+    assert asked == [4] * 4
+    assert torch.equal(one.fit.sender.inputs, plain.fit.sender.inputs)
+    assert torch.equal(one.fit.sender.labels, one.fit.labels)
 
 
 @pytest.mark.parametrize("labels", [[0], [2, 2, 2], [1, 0, 1, 2, 0, 1]])

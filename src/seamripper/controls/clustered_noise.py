@@ -77,19 +77,24 @@ class ClusteredNoise(Control):
         self, case: Case, samples: Samples, *, split: str, radius: float, seed: int, dtype: torch.dtype
     ) -> Paired:
         """The samples that take part, with noise of its class shown to the sender for each."""
-        tokens, classes = _tokens(case), self._clusters(case.fit.receiver)
+        tokens, classes = _tokens(case), self._clusters(case.fit.receiver, case.test.receiver)
+        # Of a thousand classes, samples may show a few: noise of the others would only take room and time.
+        kinds = torch.cat([case.fit.labels, case.test.labels]).unique()  # type: ignore[no-untyped-call]
+        kinds = kinds[kinds < classes]
         shape = case.sender.cut.shape if tokens is None else (tokens, case.sender.cut.width)
         if tokens is None:
             _require_shape(case, samples)
         used = _of_classes(samples, classes)
         most = max(2, _BYTES // (4 * math.prod(shape)))
         used = used.draw(most if self.n is None else min(most, self.n), seed=seed)
-        rows, per_class = places(used.labels, classes)
+        rows, per_class = places(torch.searchsorted(kinds, used.labels), len(kinds))
         try:
-            noise = clustered_noise(shape, classes=classes, radius=radius, per_class=per_class, seed=seed, split=split)
+            noise = clustered_noise(
+                shape, classes=len(kinds), radius=radius, per_class=per_class, seed=seed, split=split
+            )
         except DataError as e:
             raise InapplicableError(f"{e} Choose clustered_noise?n=… smaller.") from e
-        shown = replace(noise.take(rows), ids=used.ids)
+        shown = replace(noise.take(rows), labels=used.labels, ids=used.ids, classes=classes)
         assert isinstance(shown.inputs, Tensor)
         values = shown.inputs.to(dtype)
         if tokens is None:
@@ -98,8 +103,9 @@ class ClusteredNoise(Control):
         mask = used.inputs[MASK]
         return Paired(replace(shown, inputs={VALUES: values[:, : mask.shape[1]], MASK: mask}), used)
 
-    def _clusters(self, fit: Samples) -> int:
-        fit.require_labels(f"the control {self.name!r}")
+    def _clusters(self, fit: Samples, test: Samples) -> int:
+        for samples in (fit, test):
+            samples.require_labels(f"the control {self.name!r}")
         if self.classes is None:
             return fit.classes
         if self.classes > fit.classes:

@@ -79,7 +79,7 @@ def losses_in_parts(rows: Tensor, run: Run, size: int) -> Tensor:
 
 class _InParts(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, run: Run, size: int) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, rows: Tensor, run: Run, size: int) -> Tensor:
         total, gradients = torch.zeros(()), []
         with torch.set_grad_enabled(ctx.needs_input_grad[0]):
             for start in range(0, len(rows), size):
@@ -92,7 +92,7 @@ class _InParts(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, given: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, given: Tensor) -> tuple[Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
         each = given.repeat_interleave(len(gradient) // len(given))
         return gradient * each.reshape(-1, *[1] * (gradient.dim() - 1)).to(gradient), None, None

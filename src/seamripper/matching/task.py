@@ -303,9 +303,8 @@ class Together:
         known, carried = self._begin(index, which)
         if carried:
             rows = _joined(carried)
-            known |= zip(
-                carried, self._through(rows, self._beside(index, len(carried), rows)).split(len(index)), strict=True
-            )
+            answers = self._through(rows, self._beside(index, len(carried), rows))
+            known |= zip(carried, torch.split(answers, len(index)), strict=True)
         return [known[k] for k in which]
 
     def losses(self, index: Tensor, which: Sequence[int]) -> list[Tensor]:
@@ -327,7 +326,7 @@ class Together:
         if self._part is None:
             self._part = part_of(self._tail, rows.detach(), beside)
         if len(rows) <= self._part:
-            return [self._loss(answer, index) for answer in self._through(rows, beside).split(n)]
+            return [self._loss(answer, index) for answer in torch.split(self._through(rows, beside), n)]
 
         def run(part: Tensor, start: int) -> Tensor:
             stop = start + len(part)
