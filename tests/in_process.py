@@ -27,7 +27,7 @@ class InProcess(Engine):
 
     def begin(self, terms: Terms) -> None:
         """A worker that has loaded nothing yet."""
-        self.worker = Worker(terms.store, "in-process")
+        self.worker = Worker(terms.store, "in-process", device=terms.device)
 
     @property
     def free(self) -> int:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +18,8 @@ import pretend_device
 import seamripper as sr
 from pretend_device import HiddenTransferError, OnDevice, Pretend, StrayTensorError
 from seamripper import _devices
+from seamripper._progress import Progress
+from seamripper.cli import COMMANDS, cli
 from seamripper.comparing import diff
 from seamripper.mapping import map_embeddings
 from seamripper.matching import matchings
@@ -26,9 +31,11 @@ KINDS = ["cuda", "mps"]
 
 @contextlib.contextmanager
 def pretend(kind: str) -> Iterator[torch.device]:
-    """A pretended device; whatever was refused within, even if somebody caught it, fails the test."""
-    with Pretend(kind):
-        yield torch.device("cuda", 0) if kind == "cuda" else torch.device("mps")
+    """A pretended device, by its word too; whatever was refused within, even if somebody caught it, fails the test."""
+    place = torch.device("cuda", 0) if kind == "cuda" else torch.device("mps")
+    with Pretend(kind), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_devices, "usable_devices", lambda: [place, _devices.MAIN_MEMORY])
+        yield place
     refused = list(pretend_device.violations)
     pretend_device.violations.clear()
     assert not refused, refused[0]
@@ -246,3 +253,48 @@ def test_map_of_encoders(cuda: torch.device) -> None:
     rows = [sr.collect(half, documents) for half in halves(cuda, cuda)]
     plain = [sr.collect(half, documents) for half in halves(None, None)]
     assert map_embeddings(*rows, queries=30).answer == map_embeddings(*plain, queries=30).answer
+
+
+@pytest.mark.parametrize("training", ["?epochs=2&batch=32&lr=0.02", "stitch?epochs=2&batch=32"])
+def test_training(training: str, device: torch.device, tmp_path: Path) -> None:
+    """On a device: the weights of main memory within rounding, and a run that was stopped goes on."""
+    spec, data = "lenet?classes=5", replace(pictures(), inputs=torch.randint(256, (N, 3, 28, 28)).to(torch.uint8))
+    plain = sr.train(spec, data, training=training)
+    there = sr.train(spec, data, training=training, device=device.type, out=tmp_path / "net.safetensors")
+    assert there.device == device
+    for (name, ours), theirs in zip(there.module.state_dict().items(), plain.module.state_dict().values(), strict=True):
+        torch.testing.assert_close(_devices.to_memory(ours), theirs, rtol=1e-3, atol=1e-4, msg=name)
+    assert sr.load(tmp_path / "net.safetensors").fingerprint == there.fingerprint
+
+    def stop(progress: Progress) -> None:
+        if progress.figures["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    half = tmp_path / "half.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        sr.train(spec, data, training=training, device=device.type, out=half, watch=stop)
+    assert sr.train(spec, data, training=training, device=device.type, out=half).fingerprint == there.fingerprint
+    assert sr.train(spec, data, training=training, device=device.type, out=half).device == device
+
+
+def test_commands_that_run_models_take_a_device_and_a_precision() -> None:
+    told = {name for name in COMMANDS if any(p.name == "device" for p in cli.get_command(None, name).params)}
+    without = {"card", "check", "doctor", "list", "measure", "papers", "plan", "report"}
+    assert set(COMMANDS) - told == without | {"results", "sbatch", "serve", "status", "store"}
+
+
+@pytest.mark.slow
+def test_a_command_trains_on_a_device_in_a_precision(
+    cuda: torch.device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--data", "digits/digit", "--n", "64", "--training", "?batch=32&epochs=1", "--device", "cuda"]
+    out = str(tmp_path / "net.safetensors")
+    run = partial(cli.main, standalone_mode=False)
+    run(["train", "zoo:lenet", *words, "--dtype", "bfloat16", "--out", out, "--json"])
+    record = json.loads(capsys.readouterr().out)["record"]
+    assert (record["device"], record["dtype"]) == ("cuda:0", "bfloat16")
+    assert sr.load(out).dtype == torch.bfloat16
+    with pytest.raises(sr.SeamripperError, match=r"other than this training \(what differs: dtype\)"):
+        run(["train", "zoo:lenet", *words, "--out", out])
+    with pytest.raises(sr.SeamripperError, match="but got float16, in which gradients underflow"):
+        run(["train", "zoo:lenet", *words, "--dtype", "float16", "--out", out])

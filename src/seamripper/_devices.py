@@ -116,6 +116,20 @@ def as_dtype(word: str | torch.dtype) -> torch.dtype:
     return DTYPES[str(word)]
 
 
+def generators_of(device: torch.device) -> list[torch.Generator]:
+    """The generators that random numbers come from where a module computes on this device.
+
+    >>> generators_of(MAIN_MEMORY) == [torch.default_generator]
+    True
+    """
+    generators = [torch.default_generator]
+    if device.type == "cuda" and torch.cuda.is_available():
+        generators.append(torch.cuda.default_generators[device.index or 0])
+    if device.type == "mps" and torch.backends.mps.is_available():
+        generators.append(torch.mps._get_default_mps_generator())
+    return generators
+
+
 def wide(dtype: torch.dtype) -> torch.dtype:
     """The precision to compute figures and stitches in: float32 for half precisions and float32, else float64.
 

@@ -227,8 +227,8 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
         ("about = ''\n[modles.digit]\nx = 1", "line 2: the experiment has no key 'modles': did you mean 'models'?"),
         (
             "zzzzzz = 1",
-            "line 1: the experiment has no key 'zzzzzz': there are: name, about, threads, data, models, matchings, "
-            "resources, audit, call, compare, control, functional and 4 more.",
+            "line 1: the experiment has no key 'zzzzzz': there are: name, about, threads, dtype, data, models, "
+            "matchings, resources, audit, call, compare, control and 5 more.",
         ),
         (
             "[models.a]\ntrain = 'x'\ndata = 'y'\n\nepoch = 2",

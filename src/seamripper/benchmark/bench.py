@@ -34,13 +34,16 @@ def bench(
     sampling: str = "positions",
     store: str | os.PathLike[str] | None = None,
     engine: Engine | str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     announce: Callable[[str], None] = lambda _: None,
     watch: Callable[[Standing], None] = lambda _: None,
 ) -> League:
     """Rate measures by tests on the networks of a set; each test runs a study in one store, and reads its results.
 
     `models` is a `BenchSet` or a TOML file. It may be stopped and started again: nothing that was finished is done
-    twice, and what failed is tried again. `sampling` holds for every structural measure in the whole league.
+    twice, and what failed is tried again. `sampling` holds for every structural measure in the whole league. `device`
+    and `dtype` are those of `run`.
     """
     bench_set = as_bench_set(models)
     contestants = choose(measures, sampling=sampling)
@@ -51,7 +54,7 @@ def bench(
     studies = [(test, able, test.experiment(bench_set, able)) for test, able in admitted]
     ratings, every = list[Rating](), list[Row]()
     for test, able, study in studies:
-        run(study, folder, engine=engine, retry_failed=True, announce=announce, watch=watch)
+        run(study, folder, engine=engine, device=device, dtype=dtype, retry_failed=True, announce=announce, watch=watch)
         with Store(folder) as open_store:
             rows: Sequence[Row] = table(open_store, study.name)[1]
             taken = open_store.seconds()

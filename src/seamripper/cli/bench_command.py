@@ -12,6 +12,8 @@ from seamripper.cli.inputs import (
     FOLDER,
     Word,
     WordCommand,
+    asked_device,
+    device_options,
     engine_option,
     json_option,
     quiet_option,
@@ -39,6 +41,7 @@ SOME_FAILED = 1
                                       "measure and shapes, as in the code of that paper.")  # fmt: skip
 @click.option("--store", type=FOLDER, help="Where results are kept (default: runs/NAME-bench).")
 @engine_option
+@device_options
 @click.option("--out", type=FOLDER, help="Where the page and the tables are written (default: the store).")
 @quiet_option
 @json_option
@@ -53,7 +56,7 @@ def command(models: Path, out: Path | None, quiet: bool, as_json: bool, **option
 
     options["engine"] = registry_of("engines").make(options["engine"])
     with standing(quiet=quiet or as_json) as watch:
-        league = bench(models, **options, announce=announce, watch=watch)
+        league = bench(models, **options, **asked_device(), announce=announce, watch=watch)
     paths = save(league, out)
     if as_json:
         print_json({**league.as_record(), "files": [str(path) for path in paths.values()]})

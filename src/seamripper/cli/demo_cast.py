@@ -47,11 +47,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Cast:
-    """The networks of the demo: trained on `n` images, once, and kept in a folder."""
+    """The networks of the demo: trained on `n` images in float32, once, and kept in a folder; where they compute."""
 
     folder: Path
     n: int
     watch: Watcher = nobody
+    device: str | None = None
+    dtype: str | None = None
 
     def receivers(self, cut: str) -> tuple[sr.Split, sr.Split]:
         """Digit of seed 0, and its control: Digit of a seed that no sender has."""
@@ -93,7 +95,9 @@ class Cast:
 
     def network(self, kind: str, seed: int) -> sr.Model:
         """The network of a kind and seed, trained now if it is not there."""
-        return sr.train(NETWORK, self._images(kind), seed=seed, out=self._path(kind, seed), watch=self.watch)
+        out = self._path(kind, seed)
+        sr.train(NETWORK, self._images(kind), seed=seed, device=self.device, out=out, watch=self.watch)
+        return sr.load(out, device=self.device, dtype=self.dtype)
 
     def _path(self, kind: str, seed: int) -> Path:
         # The name holds the data: after another --n, or digits in place of MNIST, a new network is trained.

@@ -13,7 +13,7 @@ import click
 
 import seamripper as sr
 from seamripper.cli.demo_cast import NETWORK, SAME, Candidate, Cast
-from seamripper.cli.inputs import FOLDER, json_option
+from seamripper.cli.inputs import FOLDER, asked_device, device_options, json_option
 from seamripper.cli.output import print_json, print_table, print_written, progress, save_report
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class Judged:
               help="The folder for the networks and the report.")  # fmt: skip
 @click.option("--n", type=click.IntRange(min=100), default=10_000, show_default=True, help="Training samples.")
 @click.option("--cut", default="layer2", show_default=True)
+@device_options
 @json_option
 def command(out: Path, n: int, cut: str, as_json: bool) -> None:
     """Train small networks on real MNIST, stitch each into a network that knows the digit, and judge the result.
@@ -98,7 +99,7 @@ def command(out: Path, n: int, cut: str, as_json: bool) -> None:
     test, conflict = (sr.load_data(f"mnist/{kind}", "test", n=TEST) for kind in ("correlated", "digit"))
     started = time.time()
     with progress(quiet=as_json) as watch, _one_thread():
-        cast = Cast(out, n, watch)
+        cast = Cast(out, n, watch, **asked_device())
         cast.train_all()
         digit, other = cast.receivers(cut)
         # The controls are the same for every sender of one architecture.

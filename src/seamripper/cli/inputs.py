@@ -167,7 +167,7 @@ def _ask(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
 
 
 def device_options(command: F) -> F:
-    """The options `--device` and `--dtype`, which `load_model` reads: a command need not hand them on."""
+    """The options `--device` and `--dtype`, which `load_model` and `asked_device` read."""
     device = click.option("--device", expose_value=False, callback=_ask, metavar="auto|cpu|cuda[:k]|mps",
                           help="Where the models compute; auto: the best there is (default: the CPU).")  # fmt: skip
     kinds = click.Choice(["float64", "float32", "bfloat16", "float16"])
@@ -224,10 +224,15 @@ methods_option = click.option("--methods", type=OutputPath(".json"),
 # ---- models and data
 
 
+def asked_device() -> dict[str, Any]:
+    """The device and the precision that the command was given: see `device_options`."""
+    asked = click.get_current_context().meta.get(_ASKED, {})
+    return {"device": asked.get("device"), "dtype": asked.get("dtype")}
+
+
 def load_model(text: str) -> sr.Model:
     """The model on the device and in the precision that the command was given: see `device_options`."""
-    asked = click.get_current_context().meta.get(_ASKED, {})
-    return sr.load(text, device=asked.get("device"), dtype=asked.get("dtype"))
+    return sr.load(text, **asked_device())
 
 
 def model_at(text: str, role: str) -> tuple[sr.Model, str]:

@@ -35,7 +35,7 @@ def command(study: Path, store: Path | None, engine: str, as_json: bool) -> None
     runs_on = registry_of("engines").make(engine)
     if experiment.resources.gpus:
         # What cannot be had is found here, and not by waiting for it.
-        runs_on.require(Terms(str(folder), experiment.threads, experiment.resources.gpus))
+        runs_on.require(Terms.on(None, str(folder), experiment.threads, experiment.resources.gpus))
     for sentence in planned.damage:
         announce(sentence)
     if as_json:

@@ -11,6 +11,8 @@ import click
 from seamripper.cli.inputs import (
     FILE,
     WordCommand,
+    asked_device,
+    device_options,
     engine_option,
     json_option,
     quiet_option,
@@ -34,6 +36,7 @@ SOME_FAILED = 1
               help="quick: minutes on two cores. night: more seeds and images. paper: the authors' sizes.")  # fmt: skip
 @store_option
 @engine_option
+@device_options
 @click.option("--docs", type=FILE,
               help="Also write a Markdown page to this file, figures beside it (needs matplotlib).")  # fmt: skip
 @click.option("--measured", type=FILE,
@@ -58,7 +61,7 @@ def command(word: str, docs: Path | None, measured: Path | None, quiet: bool, as
         _print_plan(paper, items, options["profile"])
     with standing(quiet=silent) as watch:
         listener = Listener(announce, watch, *(() if silent else (_print_report,)))
-        reproduction = reproduce(paper, items, **options, listener=listener)
+        reproduction = reproduce(paper, items, **options, **asked_device(), listener=listener)
     paths = save(reproduction)
     if docs is not None:
         save_docs(reproduction, docs)

@@ -11,6 +11,8 @@ import click
 import seamripper as sr
 from seamripper.cli.inputs import (
     WordCommand,
+    asked_device,
+    device_options,
     engine_option,
     json_option,
     log_option,
@@ -34,6 +36,7 @@ SOME_FAILED = 1
 @study_argument
 @store_option
 @engine_option
+@device_options
 @retry_option
 @click.option("--shard", help="I/N: run part I of N, counted from 0, for machines that share the folder.")
 @log_option
@@ -49,7 +52,7 @@ def command(study: Path, store: Path | None, *, quiet: bool, as_json: bool, **op
     choices["engine"] = registry_of("engines").make(options["engine"])
     loggers = chosen_loggers(options["logs"])
     with standing(quiet=quiet or as_json) as watch:
-        summary = sr.run(experiment, store, **choices, announce=announce, watch=watch)
+        summary = sr.run(experiment, store, **choices, **asked_device(), announce=announce, watch=watch)
     if as_json:
         print_json(summary.as_record())
     elif not quiet:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import seamripper as sr
-from seamripper.cli.inputs import SEED, OutputPath, Word, WordCommand, json_option
+from seamripper.cli.inputs import SEED, OutputPath, Word, WordCommand, asked_device, device_options, json_option
 from seamripper.cli.output import print_json, print_table, progress
 
 
@@ -23,6 +23,7 @@ from seamripper.cli.output import print_json, print_table, progress
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--n", type=click.IntRange(min=2), help="Train on this many samples (default: all).")
 @click.option("--again", is_flag=True, help="Train again even if the checkpoint exists.")
+@device_options
 @json_option
 def command(model: str, data: str, training: str | None, out: Path, as_json: bool, **options: Any) -> None:
     """Train MODEL of the zoo (zoo:resnet18, zoo:resnet18?width=0.25 …), with Smith's settings by default.
@@ -36,7 +37,7 @@ def command(model: str, data: str, training: str | None, out: Path, as_json: boo
     how = training_for(architecture, training)
     samples, seed = sr.load_data(data, "train", n=options["n"]), options["seed"]
     with progress(quiet=as_json) as watch:
-        choices = {"training": how, "seed": seed, "out": out, "resume": not options["again"]}
+        choices = {"training": how, "seed": seed, "out": out, "resume": not options["again"], **asked_device()}
         trained = sr.train(architecture, samples, **choices, watch=watch)
     test = sr.load_data(data, "test")
     outputs = predict(trained.module, test)

@@ -126,8 +126,8 @@ def _rebuild(model: Model, seed: int) -> nn.Module | None:
     if {name: t.shape for name, t in old.items()} != {name: t.shape for name, t in new.items()}:
         return None
     for name, tensor in new.items():
-        tensor.data = tensor.data.to(old[name])
-    return built.eval().requires_grad_(False)
+        tensor.data = tensor.data.to(old[name].dtype)
+    return built.to(model.device).eval().requires_grad_(False)
 
 
 def _reset(module: nn.Module) -> tuple[str, ...]:

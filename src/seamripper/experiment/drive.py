@@ -87,6 +87,8 @@ def run(
     store: str | os.PathLike[str] | None = None,
     *,
     engine: Engine | str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     shard: str | None = None,
     retry_failed: bool = False,
     announce: Callable[[str], None] = lambda _: None,
@@ -97,8 +99,13 @@ def run(
     It may be stopped or killed at any moment and started again: nothing that was finished is done twice. A second run
     on the same store shares the work. `shard` runs only a part of the work, "0/4" the first of four, on machines that
     share only the folder. If a job fails, its error is kept as its result and the other jobs go on.
+
+    `device` is where the jobs compute (`cpu`, `cuda`, `cuda:1`, `mps`, `auto`): with `cuda`, each worker has a GPU of
+    its own, or the share of one that the study's `resources.gpus` says. `dtype` takes the place of the study's.
     """
     experiment = as_experiment(experiment)
+    if dtype is not None:
+        experiment = Experiment(**{**dict(experiment), "dtype": dtype})
     engine = engines.make(engine or "local")
     require(retry_failed, bool, "retry_failed", error=ExperimentError)
     for name, function in (("announce", announce), ("watch", watch)):
@@ -119,7 +126,9 @@ def run(
             planned = replace(planned, failed=frozenset())
         open_store.remember(experiment.name, experiment.model_dump(mode="json", exclude={"folder"}), graph)
         # Another shard may need what helps this one.
-        summary = _Driver(planned, open_store, engine, announce, watch, keep_helpers=part is not None).run()
+        resources = str(open_store.folder.resolve()), experiment.threads, experiment.resources.gpus
+        terms = Terms.on(device, *resources)
+        summary = _Driver(planned, open_store, engine, terms, announce, watch, keep_helpers=part is not None).run()
         _remove_helpers(open_store, graph)
         return summary
 
@@ -144,6 +153,7 @@ class _Driver:
     planned: Plan
     store: Store
     engine: Engine
+    terms: Terms
     announce: Callable[[str], None]
     watch: Callable[[Standing], None]
     keep_helpers: bool
@@ -160,8 +170,6 @@ class _Driver:
     elsewhere: int = 0
 
     def __post_init__(self) -> None:
-        experiment = self.planned.experiment
-        self.terms = Terms(str(self.store.folder.resolve()), experiment.threads, experiment.resources.gpus)
         self.graph, self.pace = self.planned.graph, self.planned.pace
         self.users = self.graph.users()
         self.done = set(self.planned.done)
@@ -182,6 +190,8 @@ class _Driver:
         self.engine.require(self.terms)
         experiment = self.planned.experiment
         made_with = {**provenance(experiment.folder), "engine": self.engine.name, "threads": self.terms.threads}
+        if self.terms.device is not None:
+            made_with["device"] = self.terms.device
         self.store.runs.begin(experiment.name, made_with)
         with contextlib.ExitStack() as stack:
             stack.callback(self._end)

@@ -74,10 +74,12 @@ class Expansion:
         """The networks that a word means. Their trainings become jobs."""
         network, seeds = self.experiment.network(word)
         name = word.partition("/")[0]
+        precision = {} if self.experiment.dtype is None else {"dtype": str(self.experiment.dtype)}
         if network.load is not None:
             fingerprint = self.identities.loaded_model(network.load)["fingerprint"]
             at = {"load": self.identities.absolute_name(network.load), "said": network.load}
-            return [Net(name, None, {"loaded": fingerprint}, network.load, (), {f"model:{fingerprint}": at})]
+            ref = {"loaded": fingerprint, **precision}
+            return [Net(name, None, ref, network.load, (), {f"model:{fingerprint}": at})]
         known = self.identities.network(network)
         assert network.data is not None
         fit, test = self.data_set(network.data, "train", network.n), self.data_set(network.data, "test", None)
@@ -95,7 +97,7 @@ class Expansion:
             job = Job("train", content, labels, (), {**fit.where, **test.where})
             # By its name too: a network that goes by two names is trained once, and listed under both.
             self.trained.setdefault(f"{job.key} {name}", job)
-            ref = {"trained": job.key}
+            ref = {"trained": job.key, **precision}
             nets.append(Net(name, seed, ref, known["architecture"], (job.key,), {}, network.data))
         return nets
 

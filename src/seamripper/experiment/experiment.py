@@ -14,7 +14,7 @@ from seamripper._doors import require, require_path
 from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
 from seamripper.experiment.parts.base import Part, parts
-from seamripper.experiment.tables import Data, Network, Table, Word
+from seamripper.experiment.tables import Data, Network, Precision, Table, Word
 from seamripper.experiment.toml import Where, ordinal, place_of, read_toml
 
 _Name = Annotated[str, Field(pattern=r"^[^/]+$")]
@@ -41,6 +41,8 @@ class Experiment(Table):
     name: Annotated[str, Field(pattern=r"^[\w][\w .-]*$")]
     about: str = ""
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
+    dtype: Precision | None = None
+    """The precision that models compute in, by default their own. Networks of the study are trained in float32."""
     data: Word | Data | None = None
     models: Mapping[_Name, Network] = {}
     matchings: Mapping[Word, Word] = {}

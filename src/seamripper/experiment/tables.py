@@ -17,6 +17,7 @@ Words = tuple[Word, ...]
 Some = Annotated[Words, Field(min_length=1)]
 Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
+Precision = Literal["float64", "float32", "bfloat16", "float16"]
 Value = str | bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float
 """Whole numbers as TOML has them, of 64 bits: larger ones would fit into no column of a table."""
 
@@ -42,6 +43,7 @@ class Study(Protocol):
 
     name: str
     threads: int
+    dtype: Precision | None
     models: Mapping[str, Network]
     matchings: Mapping[str, str]
 

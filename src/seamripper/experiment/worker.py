@@ -118,9 +118,20 @@ class Worker:
         return _get_or_make(self._data, fingerprint, load, _DATA)
 
     def model(self, which: Mapping[str, str]) -> Model:
-        """The model that a content names: `trained` by a job of the store, or `loaded`, by its fingerprint."""
+        """The model that a content names: `trained` by a job of the store, or `loaded`, by its fingerprint.
+
+        It computes on the worker's device, and in the precision `dtype` if the content names one.
+        """
 
         def load() -> Model:
+            from seamripper._devices import as_dtype
+
+            model = own_precision()
+            if "dtype" in which:
+                model.module.to(as_dtype(which["dtype"]))
+            return model
+
+        def own_precision() -> Model:
             from seamripper.models import load
 
             # By a name that says nothing of the machine: records of the same result are the same everywhere.
@@ -136,7 +147,7 @@ class Worker:
                 )
             return replace(model, source=at["said"])
 
-        return _get_or_make(self._models, next(iter(which.values())), load, _MODELS)
+        return _get_or_make(self._models, _name(which), load, _MODELS)
 
     def half(self, which: Mapping[str, str], cut: str, samples: Samples) -> Split:
         """The model, cut for inputs like the samples."""
@@ -147,7 +158,7 @@ class Worker:
             model = self.model(which)
             return split(model, cut, model.example(2, input=model.present(samples).shape))
 
-        name = f"{next(iter(which.values()))} {cut} {samples.shape}"
+        name = f"{_name(which)} {cut} {samples.shape}"
         return _get_or_make(self._halves, name, make, _HALVES)
 
     def answers(self, which: Mapping[str, str], half: Split, samples: Samples) -> Tensor:
@@ -158,7 +169,7 @@ class Worker:
 
             return answers_of(half, samples)
 
-        return _get_or_make(self._answers, f"{next(iter(which.values()))} {samples.fingerprint}", run, _ANSWERS)
+        return _get_or_make(self._answers, f"{_name(which)} {samples.fingerprint}", run, _ANSWERS)
 
     def detector(self, which: Mapping[str, str], half: Split, fit: Samples, test: Samples, word: str) -> DetectorAtCut:
         """The detector that a word of the audit `distribution` means, at a model's cut: the same for every sender."""
@@ -170,7 +181,7 @@ class Worker:
             assert isinstance(audit, Distribution)
             return audit.at_cut(half, fit, test)
 
-        names = (next(iter(which.values())), half.cut.name, fit.fingerprint, test.fingerprint, word)
+        names = (_name(which), half.cut.name, fit.fingerprint, test.fingerprint, word)
         return _get_or_make(self._detectors, " ".join(names), make, _DETECTORS)
 
     def matching(self, record: Mapping[str, Any]) -> Matching:
@@ -219,6 +230,11 @@ class Worker:
 
     def _where(self, what: str, name: str) -> Any:
         return self.where[f"{what}:{name}"]
+
+
+def _name(which: Mapping[str, str]) -> str:
+    """The name of a model among those that are kept."""
+    return " ".join(which.values())
 
 
 def _get_or_make(cache: OrderedDict[str, T], name: str, make: Callable[[], T], most: int) -> T:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import as_dtype, device_of, move
 from seamripper._files import load_tensors, read_record, save_tensors, understood
 from seamripper._options import changed_options
 from seamripper.errors import CheckpointError, ModelError, SeamripperError
@@ -77,7 +78,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Model:
         about = {"architecture": architecture.spec, **training}
         shape = None if shape is None else tuple(shape)
         tensors, _ = load_tensors(path, kind=KIND)
-        module = architecture.build(seed=0)
+        module = architecture.build(seed=0).to(as_dtype(about.get("dtype", "float32")))
     load_weights(module, tensors, origin=str(path))
     check_finite(module, origin=str(path))
     return Model(module.eval(), str(path), input=shape, classes=classes, record=about, wants=wants)
@@ -144,7 +145,7 @@ def load_state(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, 
         if record["job"] != job:
             return State()
         weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-        load_weights(module, weights, origin=str(path))
+        load_weights(module, move(weights, device_of(module)), origin=str(path))
         losses, seconds = [float(loss) for loss in record["losses"]], float(record["seconds"])
     except (SeamripperError, KeyError, TypeError, ValueError):
         # Nothing is lost by starting anew but time; a torn or foreign file must not end the run.
@@ -158,5 +159,7 @@ def load_state(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, 
 
 
 def _in_layout_of(parameter: Tensor, value: Tensor) -> Tensor:
-    """`value` in the memory layout of its parameter (a step counter, which has none, as it is)."""
-    return torch.empty_like(parameter).copy_(value) if value.shape == parameter.shape else value
+    """`value` on the device and in the memory layout of its parameter (a step counter, which has none, as it is)."""
+    if value.shape != parameter.shape:
+        return value
+    return torch.empty_like(parameter).copy_(move(value, parameter.device))

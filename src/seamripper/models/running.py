@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import MAIN_MEMORY, generators_of
 from seamripper.data.samples import Inputs
 from seamripper.errors import ModelError
 
@@ -47,8 +48,10 @@ def _first(values: Iterable[Any]) -> Any:
 
 
 @contextlib.contextmanager
-def use_seed(seed: int) -> Iterator[None]:
+def use_seed(seed: int, device: torch.device = MAIN_MEMORY) -> Iterator[None]:
     """Within, PyTorch's random numbers come from `seed`; after, the global generator goes on where it was.
+
+    So do those of a `device` on which a module draws them. No other device is reseeded.
 
     >>> before = torch.get_rng_state()
     >>> with use_seed(0):
@@ -57,10 +60,16 @@ def use_seed(seed: int) -> Iterator[None]:
     >>> bool((torch.get_rng_state() == before).all())
     True
     """
-    with torch.random.fork_rng(devices=[]):
-        # The CPU's generator alone: torch.manual_seed would also reseed every GPU, which is not forked here.
-        torch.default_generator.manual_seed(seed)
+    generators = generators_of(device)
+    before = [generator.get_state() for generator in generators]
+    try:
+        # Not torch.manual_seed, which would reseed every GPU.
+        for generator in generators:
+            generator.manual_seed(seed)
         yield
+    finally:
+        for generator, state in zip(generators, before, strict=True):
+            generator.set_state(state)
 
 
 def derive_seed(*parts: int) -> int:

@@ -12,6 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import (
+    MAIN_MEMORY,
+    as_device,
+    as_dtype,
+    device_of,
+    dtype_of,
+    generators_of,
+    move,
+    to_memory,
+    widen,
+)
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import read_record, understood
 from seamripper._progress import Progress, Watcher, nobody
@@ -42,6 +53,8 @@ def train(
     *,
     training: Training | str | None = None,
     seed: int = 0,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     watch: Watcher = nobody,
@@ -51,6 +64,9 @@ def train(
     Everything random comes from `seed`: the weights, the order of the samples in epoch e (from seed and e),
     and dropout. The global generator is left as it was. The same build of torch with the same number of
     threads gives the same bits.
+
+    `device` is where it is trained and computes from then on, `dtype` the precision of its weights, in training too;
+    without them, float32 on the CPU.
 
     With `out`, the model is saved there (.safetensors) and, after every epoch, the training itself beside it, as
     OUT.partial.safetensors. A run that was killed goes on from there and ends with the very same weights. A partial
@@ -75,11 +91,13 @@ def train(
     require_for_networks(training)
     check_samples(architecture, samples)
     seed = check_seed(seed)
-    task = _Task(architecture, samples, training, seed)
+    task = _Task(architecture, samples, training, seed, as_device(device or MAIN_MEMORY), _precision(dtype))
     path = None if out is None else require_name(out)
     partial = None if path is None else path.with_suffix(".partial.safetensors")
     if path is not None and resume and path.exists():
-        return _finished_model(path, task.job)
+        finished = _finished_model(path, task.job)
+        finished.module.to(task.device)
+        return finished
     if partial is not None and not resume:
         partial.unlink(missing_ok=True)
     module, state = _run(task, partial, watch)
@@ -88,7 +106,7 @@ def train(
         architecture.spec if path is None else str(path),
         input=samples.shape,
         classes=architecture.classes,
-        record={**task.job, **_circumstances(samples, state)},
+        record={**task.job, **_circumstances(task, state)},
         wants=InputContract.of_training(samples),
     )
     if path is not None and partial is not None:
@@ -102,6 +120,17 @@ def training_for(architecture: Architecture, training: Training | str | None = N
     usual = "autoencoder" if architecture.reconstructs else "smith"
     word = usual if training is None else training
     return Training.make(f"{usual}{word}" if isinstance(word, str) and word.startswith("?") else word)
+
+
+def _precision(dtype: str | torch.dtype | None) -> torch.dtype:
+    """The precision to train in; float16 is refused, as gradients underflow in it."""
+    precision = as_dtype(dtype or torch.float32)
+    if precision == torch.float16:
+        raise ModelError(
+            "Expected dtype of a training to be float32, float64 or bfloat16, but got float16, in which gradients "
+            "underflow. Train in float32, and load the model in float16: load(FILE, dtype='float16')."
+        )
+    return precision
 
 
 def require_for_networks(training: Training) -> None:
@@ -128,13 +157,22 @@ def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:
     """
     modes = {part: part.training for part in module.modules()}
     module.eval()
+    shown = _shown(samples, module)
     try:
         # Not inference_mode: its tensors may not be trained on later, and these are handed out.
         with torch.no_grad():
-            return torch.cat([answer_of(module, inputs) for inputs, _ in samples.batches(batch)])
+            return torch.cat([to_memory(answer_of(module, inputs)) for inputs, _ in shown.batches(batch)])
     finally:
         for part, mode in modes.items():
             part.training = mode
+
+
+def _shown(samples: Samples, module: nn.Module) -> Samples:
+    """The samples as a module is shown them that has no input contract: on its device, in its precision."""
+    device, dtype = device_of(module), dtype_of(module)
+    return samples.in_view(
+        samples.dtype if dtype == torch.float32 else dtype, device=None if device == MAIN_MEMORY else device
+    )
 
 
 @dataclass(frozen=True)
@@ -145,6 +183,8 @@ class _Task:
     samples: Samples
     training: Training
     seed: int
+    device: torch.device
+    dtype: torch.dtype
 
     @property
     def job(self) -> dict[str, Any]:
@@ -154,6 +194,8 @@ class _Task:
             "data_fingerprint": self.samples.fingerprint,
             "seed": self.seed,
             "recipe": self.training.as_record(),
+            # As records were before there was a choice.
+            **({} if self.dtype == torch.float32 else {"dtype": str(self.dtype).removeprefix("torch.")}),
         }
 
 
@@ -161,9 +203,10 @@ def _run(task: _Task, partial: Path | None, watch: Watcher) -> tuple[nn.Module, 
     """All epochs, or those that `partial` says are left."""
     module = task.architecture.build(task.seed)
     check_runs(module, task.architecture, task.samples)
+    module.to(task.device, task.dtype)
     job = task.job
     # Put back at the end: a trained and a loaded model agree to the bit.
-    with use_layout(module), use_seed(task.seed):
+    with use_layout(module), use_seed(task.seed, task.device):
         optimiser = task.training.build(module.parameters())
         state = State() if partial is None else load_state(partial, module, optimiser, job)
         for epoch in range(len(state.losses), task.training.length):
@@ -179,14 +222,16 @@ def _epoch(task: _Task, module: nn.Module, optimiser: torch.optim.Optimizer, epo
     """One pass over the samples; the mean loss over them."""
     training, n = task.training, len(task.samples)
     # Reseeded at every epoch, so that dropout after a resume is what it would have been.
-    torch.default_generator.manual_seed(derive_seed(task.seed, epoch, 0))
+    for generator in generators_of(task.device):
+        generator.manual_seed(derive_seed(task.seed, epoch, 0))
     batches = shuffled_batches(n, training.batch, seed=derive_seed(task.seed, epoch, 1))
     steps, total = training.epochs * len(batches), 0.0
     last = (epoch + 1) * len(batches)
     module.train()
+    shown = _shown(task.samples, module)
     for step, index in enumerate(batches, epoch * len(batches) + 1):
         training.set_rate(optimiser, step - 1, steps)
-        loss = _loss(task, module, index)
+        loss = _loss(task, module, shown, index)
         if training.l1:
             loss = loss + training.penalty(module)
         optimiser.zero_grad(set_to_none=True)
@@ -207,23 +252,24 @@ def _epoch(task: _Task, module: nn.Module, optimiser: torch.optim.Optimizer, epo
     return total / n
 
 
-def _loss(task: _Task, module: nn.Module, index: Tensor) -> Tensor:
-    inputs = task.samples.batch(index)
+def _loss(task: _Task, module: nn.Module, shown: Samples, index: Tensor) -> Tensor:
+    inputs = shown.batch(index)
     assert isinstance(inputs, Tensor)  # check_samples saw to it.
-    output = answer_of(module, inputs.contiguous(memory_format=layout_of(module)))
+    output = widen(answer_of(module, inputs.contiguous(memory_format=layout_of(module))))
     if task.architecture.reconstructs:
-        return nn.functional.mse_loss(output, inputs)
-    return nn.functional.cross_entropy(output, task.samples.labels[index])
+        return nn.functional.mse_loss(output, widen(inputs))
+    return nn.functional.cross_entropy(output, move(shown.labels[index], output.device))
 
 
-def _circumstances(samples: Samples, state: State) -> dict[str, Any]:
+def _circumstances(task: _Task, state: State) -> dict[str, Any]:
     """What a record keeps beside the job: names, course and surroundings."""
     return {
-        "data": samples.name,
-        "n": len(samples),
+        "data": task.samples.name,
+        "n": len(task.samples),
         "losses": list(state.losses),
         "seconds": state.seconds,
         "threads": torch.get_num_threads(),
+        **({} if task.device == MAIN_MEMORY else {"device": str(task.device)}),
         "versions": versions(),
     }
 
@@ -236,7 +282,7 @@ def _finished_model(path: Path, job: dict[str, Any]) -> Model:
     if isinstance(held.get("recipe"), dict):
         # An option that trainings did not have yet was at what is now its default.
         held["recipe"] = Training().as_record() | held["recipe"]
-    differing = [key for key, value in job.items() if held.get(key) != value]
+    differing = [key for key in {**job, "dtype": None} if held.get(key) != job.get(key)]
     if differing:
         raise FileError(
             f"{path} already holds something other than this training (what differs: {', '.join(differing)}). Give "

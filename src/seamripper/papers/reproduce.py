@@ -142,13 +142,15 @@ def reproduce(
     profile: str = "quick",
     store: str | os.PathLike[str] | None = None,
     engine: Engine | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
     retry_failed: bool = False,
     listener: Listener = Listener(),  # noqa: B008
 ) -> Reproduction:
     """Run the items one after the other in one store, and read them. It may be stopped and started again.
 
     Jobs that items share are done once. An item whose data or weights are not to be had here is reported as such, and
-    does not stop the others.
+    does not stop the others. `device` and `dtype` are those of `run`.
     """
     if profile not in PROFILES:
         raise ExperimentError(f"Expected profile to be one of {', '.join(PROFILES)}, but got {profile!r}.")
@@ -162,6 +164,8 @@ def reproduce(
                 paper.experiment(item, profile),
                 folder,
                 engine=engine,
+                device=device,
+                dtype=dtype,
                 retry_failed=retry_failed,
                 announce=listener.announce,
                 watch=listener.watch,

@@ -14,16 +14,31 @@ from seamripper.registry import Registry
 
 @dataclass(frozen=True)
 class Terms:
-    """What workers are to know: the store's folder, how many threads a job computes with, and what share of a GPU."""
+    """What workers are to know: the store's folder, how many threads a job computes with, and where.
+
+    `device` is where the models of a worker compute; with `gpus`, a share of a GPU for each worker, it is the GPU that
+    this worker sees.
+    """
 
     store: str
     threads: int = 1
     gpus: float = 0.0
+    device: str | None = None
 
-    @property
-    def device(self) -> str | None:
-        """Where the models of a worker compute: on the GPU that it sees, if jobs ask for one."""
-        return "cuda" if self.gpus else None
+    @classmethod
+    def on(cls, device: str | None, store: str, threads: int, gpus: float) -> Terms:
+        """The terms where a run is asked for a device: `cuda` gives each worker a GPU, or the share that `gpus` says.
+
+        >>> Terms.on("cuda", "runs", 1, 0.0).gpus, Terms.on("cpu", "runs", 1, 0.5).gpus
+        (1.0, 0.0)
+        """
+        if device == "auto":
+            from seamripper._devices import usable_devices
+
+            device = usable_devices()[0].type
+        if device == "cuda" or (device is None and gpus):
+            return cls(store, threads, gpus or 1.0, "cuda")
+        return cls(store, threads, 0.0, device)
 
 
 class Engine(abc.ABC):

@@ -56,15 +56,19 @@ class Local(Engine):
         self._numbers = itertools.count(1)
 
     def require(self, terms: Terms) -> None:
-        """Without a GPU, a job that asks for one is refused."""
+        """Without a GPU, a job that asks for one is refused; so is any device that is not here."""
+        if terms.device is not None and not terms.gpus:
+            from seamripper._devices import as_device
+
+            as_device(terms.device)
         if terms.gpus:
             import torch
 
             gpus = torch.cuda.device_count()
             if not gpus or terms.gpus > gpus:
                 raise ExperimentError(
-                    f"A job of this experiment asks for {terms.gpus:g} GPU, and this machine has {gpus}. Set "
-                    "`resources.gpus` to 0, or run it where there are some: --engine 'ray?address=HOST:PORT'."
+                    f"A job of this experiment asks for {terms.gpus:g} GPU, and this machine has {gpus}. Run it "
+                    "with --device cpu, or where there are some: --engine 'ray?address=HOST:PORT'."
                 )
 
     def begin(self, terms: Terms) -> None:
@@ -142,13 +146,17 @@ class Local(Engine):
         return worker
 
     def _device(self, number: int) -> dict[str, str]:
-        """Which GPU a worker sees: several share one where each asks for a part."""
-        if not self.terms.gpus:
+        """Which GPU a worker sees, of those that this process sees: several share one where each asks for a part."""
+        share = self.terms.gpus
+        if not share:
             return {}
-        if self.terms.gpus < 1:
-            return {"CUDA_VISIBLE_DEVICES": str(int(number * self.terms.gpus))}
-        count = int(self.terms.gpus)
-        return {"CUDA_VISIBLE_DEVICES": ",".join(str(number * count + k) for k in range(count))}
+        import torch
+
+        given = os.environ.get("CUDA_VISIBLE_DEVICES")
+        visible = given.split(",") if given else [str(k) for k in range(torch.cuda.device_count())]
+        first, count = int(number * share) if share < 1 else number * int(share), max(1, int(share))
+        # Where more workers are asked for than there are GPUs, they begin again with the first.
+        return {"CUDA_VISIBLE_DEVICES": ",".join(visible[(first + k) % len(visible)] for k in range(count))}
 
     def _replace_worker(self, worker: _WorkerProcess) -> list[Result]:
         """Start another worker in the place of one that has died; what came of the job of that one."""

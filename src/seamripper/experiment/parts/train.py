@@ -36,7 +36,7 @@ class TrainPart(Part):
         samples, test = worker.samples(content["data"]), worker.samples(content["test"])
         out = worker.work(worker.key) / "model.safetensors"
         training = Training(**content["training"])
-        model = train(architecture, samples, training=training, seed=content["seed"], out=out)
+        model = train(architecture, samples, training=training, seed=content["seed"], device=worker.device, out=out)
         # The same weights must be the same file, whenever and wherever they were made.
         record = {name: value for name, value in model.record.items() if name not in _CIRCUMSTANCES}
         model = dataclasses.replace(model, record=record)
