@@ -71,7 +71,12 @@ def _command(words: list[str]) -> tuple[BaseException | None, int]:
     return None, 0
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.given)
+SLOW = [pytest.mark.slow]
+EACH = [pytest.param(row, id=row.given, marks=SLOW if "timm:" in row.given else ()) for row in ROWS]
+"""To import timm takes three seconds."""
+
+
+@pytest.mark.parametrize("row", EACH)
 def test_a_sentence_that_says_what_to_do(
     row: Row, here: Path, names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

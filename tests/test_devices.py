@@ -181,7 +181,7 @@ def test_cuts_activations_and_a_saved_match(device: torch.device, tmp_path) -> N
     torch.testing.assert_close(again(inputs), _devices.to_memory(match(inputs)), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("sampling", ["positions", "pool"])
+@pytest.mark.parametrize("sampling", [pytest.param("positions", marks=pytest.mark.slow), "pool"])
 def test_compare_gives_the_same_matrices(device: torch.device, sampling: str) -> None:
     from seamripper.comparing import Rule
 

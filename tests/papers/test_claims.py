@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from seamripper.experiment import (
 )
 from seamripper.experiment.identity import Identities
 from seamripper.figures import Lines, Sheet, describe
-from seamripper.papers import COUNTS, Claim, Gate, Item, Paper, Range, Results, Select, Units, papers
+from seamripper.papers import COUNTS, Claim, Item, Paper, Range, Results, Select, Units, papers
 from seamripper.papers.checks import CHECKS
 from seamripper.papers.decisions import decide
 from seamripper.papers.items import ItemReading
@@ -41,12 +41,28 @@ PROFILES = ("quick", "paper")
 """A night asks what the quick profile does, of more seeds."""
 SMITH = papers["smith2025"]
 ITEMS = {item.name: item for item in SMITH.items}
-CLAIMS = [(item, claim, profile) for paper in ALL for item in paper.items for claim in item.claims
-          for profile in PROFILES if claim.clauses(profile)]  # fmt: skip
 YES, NO, OPEN = "reproduced", "not reproduced", "not decided at this size"
-each_claim = pytest.mark.parametrize(
-    ("item", "claim", "profile"), CLAIMS, ids=[f"{i.name}-{p}-{c.says[:40]}" for i, c, p in CLAIMS]
-)
+SETS = [(item, profile) for paper in ALL for item in paper.items for profile in PROFILES
+        if any(claim.clauses(profile) for claim in item.claims)]  # fmt: skip
+
+
+def each_claim(test: Callable[[Item, Claim, str], None]) -> Callable[[Item, str], None]:
+    """The test of a claim as one of all claims of an item in a profile: a failure names the claim."""
+
+    @pytest.mark.parametrize(("item", "profile"), SETS, ids=[f"{i.name}-{p}" for i, p in SETS])
+    def of_item(item: Item, profile: str) -> None:
+        for claim in item.claims:
+            if claim.clauses(profile):
+                try:
+                    test(item, claim, profile)
+                except BaseException as e:
+                    e.add_note(f"The claim: {claim.says}")
+                    raise
+
+    of_item.__name__, of_item.__doc__ = test.__name__, test.__doc__
+    return of_item
+
+
 each_item = pytest.mark.parametrize("name", ITEMS)
 each_profile = pytest.mark.parametrize("profile", PROFILES)
 
@@ -83,12 +99,9 @@ def test_a_claim_is_left_open_where_intervals_do_not_decide(item: Item, claim: C
         assert status(item, claim, profile, "one seed") == OPEN
 
 
-GATES = [(item, claim, gate) for paper in ALL for item in paper.items for claim in item.claims for gate in claim.gates]
-
-
-@pytest.mark.parametrize(("item", "claim", "gate"), GATES, ids=[f"{i.name}-{g.says[:40]}" for i, _, g in GATES])
-def test_a_claim_is_not_testable_in_a_world_in_which_a_gate_fails(item: Item, claim: Claim, gate: Gate) -> None:
-    for profile in (profile for profile in PROFILES if claim.clauses(profile)):
+@each_claim
+def test_a_claim_is_not_testable_in_a_world_in_which_a_gate_fails(item: Item, claim: Claim, profile: str) -> None:
+    for gate in claim.gates:
         alone = replace(claim, gates=(gate,))
         decided = decide(alone, Results(planted_rows(alone, "gates fail", profile)), item.names, profile)
         assert decided
