@@ -21,7 +21,7 @@ import time
 import torch
 
 from seamripper.comparing import Rule, Sums
-from seamripper.comparing.compare import Prepared
+from seamripper.comparing.compare import PreparedPass
 from seamripper.comparing.request import SLICE, Request
 from seamripper.data.samples import Samples
 from seamripper.measures import measures
@@ -38,7 +38,7 @@ def main() -> None:
     models = [load(f"{spec}&seed={seed}") for seed in (0, 1)]
     names = [name for name in measures if measures.make(name).claims.needs == "moments"]
     rule = Rule(folds=options.folds, batch=options.batch, sampling=options.sampling)
-    prepared = Prepared.of(Request(*models, samples, measures=names, rule=rule))
+    prepared = PreparedPass.of(Request(*models, samples, measures=names, rule=rule))
     prepared.require_memory(print)
     sums = Sums(prepared.plan)
     plain = ours = 0.0

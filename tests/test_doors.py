@@ -12,7 +12,7 @@ from torch import nn
 
 import seamripper as sr
 from seamripper.audits.audit import MATCHING, matching_of
-from seamripper.comparing import Prepared, Request, Rule
+from seamripper.comparing import PreparedPass, Request, Rule
 from seamripper.controls import Case
 from seamripper.cut.many import heads
 from seamripper.experiment import Local, Ray
@@ -96,9 +96,9 @@ def test_audits_controls_and_interventions_by_one_word(audited: sr.Audited, half
 def test_a_rule_by_its_word(net: nn.Module) -> None:
     fit = samples(60)
     for word, rule in (("pool", Rule("pool", batch=6)), ("pool?folds=3&interval=false", None)):
-        made = Prepared.of(Request(net, net, fit, rule=word)).plan.rule
+        made = PreparedPass.of(Request(net, net, fit, rule=word)).plan.rule
         assert made == (rule or Rule("pool", batch=10, folds=3, interval=False))
-    assert Prepared.of(Request(net, net, fit)).plan.rule == Rule(batch=6)
+    assert PreparedPass.of(Request(net, net, fit)).plan.rule == Rule(batch=6)
 
 
 def test_measures_and_cuts_by_one_word(net: nn.Module) -> None:

@@ -111,13 +111,13 @@ def _tensors_in(name: str, value: Any, depth: int = 4) -> Iterator[tuple[str, Te
 
 def _quantised_weights(module: nn.Module) -> dict[str, Tensor]:
     """The weights and biases of quantised layers, which are held in an object of the backend's own."""
-    found = {}
+    tensors = {}
     for name, part in module.named_modules():
         unpack = getattr(vars(part).get("_packed_params"), "unpack", None)
         for k, tensor in enumerate(unpack() if unpack is not None else ()):
             if isinstance(tensor, Tensor):
-                found[f"{name}.unpacked[{k}]".removeprefix(".")] = tensor
-    return found
+                tensors[f"{name}.unpacked[{k}]".removeprefix(".")] = tensor
+    return tensors
 
 
 def fingerprints_of(module: nn.Module) -> dict[str, str]:

@@ -19,7 +19,11 @@ def nearest(word: str, known: Iterable[str], *, n: int = 3) -> tuple[str, ...]:
     return tuple(difflib.get_close_matches(word, list(known), n=n, cutoff=0.5))
 
 
-def did_you_mean(word: str, known: Sequence[str], *, shown: int = 12) -> str:
+_LISTED = 12
+"""Names that a message lists."""
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown word: the nearest right ones, or a list of what exists.
 
     >>> did_you_mean("mnst", ["mnist", "cifar10"])
@@ -28,8 +32,8 @@ def did_you_mean(word: str, known: Sequence[str], *, shown: int = 12) -> str:
     close = nearest(word, known)
     if close:
         return f"did you mean {word_list(close, last='or')}?"
-    more = f" and {len(known) - shown} more" if len(known) > shown else ""
-    return f"there are: {', '.join(known[:shown])}{more}."
+    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return f"there are: {', '.join(known[:_LISTED])}{more}."
 
 
 def word_list(words: Iterable[str], *, last: str = "and") -> str:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from seamripper._progress import Progress
 from seamripper.audits import audit
-from seamripper.controls.base import Tally
+from seamripper.controls.base import StitchTally
 from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.models.running import use_seed
@@ -83,7 +83,7 @@ def test_a_stopped_audit_goes_on_where_it_was(tmp_path: Path) -> None:
     def watch(now: Progress) -> None:
         if now.task == "task matching" and now.done == now.total:
             trained.append(now.task)
-        if now.task == Tally.task and now.done == 4 and not (tmp_path / "go on").exists():
+        if now.task == StitchTally.task and now.done == 4 and not (tmp_path / "go on").exists():
             raise StopError
 
     with pytest.raises(StopError):
@@ -101,6 +101,6 @@ def test_a_stopped_audit_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_how_much_there_is_to_do_is_told_before_and_during() -> None:
     told: list[Progress] = []
     audit(network(0), network(1), images(60), images(40, first_id=50_000), **FEW, watch=told.append)
-    stitches = [(now.done, now.total) for now in told if now.task == Tally.task]
+    stitches = [(now.done, now.total) for now in told if now.task == StitchTally.task]
     assert stitches == [(done, 6) for done in range(7)]
-    assert told[0].task == Tally.task
+    assert told[0].task == StitchTally.task

@@ -13,7 +13,7 @@ import torch
 import seamripper as sr
 from seamripper._files import load_tensors, save_tensors
 from seamripper._progress import Progress
-from seamripper.comparing import Prepared, Request, Rule, Sums
+from seamripper.comparing import PreparedPass, Request, Rule, Sums
 from seamripper.comparing.accumulate import lanes_of
 from seamripper.errors import DataError, MeasureError
 from seamripper.models import Architecture
@@ -24,15 +24,15 @@ CUTS = ["layer1", "layer2", "layer3"]
 
 
 @functools.cache
-def prepared(rule: Rule = RULE, n: int = 100) -> Prepared:
+def prepared(rule: Rule = RULE, n: int = 100) -> PreparedPass:
     """Cut once for all tests: a comparison before its pass keeps nothing of the passes that are made with it."""
     pixels = torch.randn(n, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     samples = sr.Samples("noise", pixels, torch.arange(n) % 4, torch.arange(n), classes=4)
     nets = [Architecture.parse("resnet18?width=0.125&stem=3x3&classes=4").build(seed=seed) for seed in (0, 1)]
-    return Prepared.of(Request(*nets, samples, measures=ASKED, sender_cuts=CUTS, receiver_cuts=CUTS[:2], rule=rule))
+    return PreparedPass.of(Request(*nets, samples, measures=ASKED, sender_cuts=CUTS, receiver_cuts=CUTS[:2], rule=rule))
 
 
-def by_files(ready: Prepared, parts: int, folder: Path) -> Sums:
+def by_files(ready: PreparedPass, parts: int, folder: Path) -> Sums:
     """Each part added up apart and written to a file; then all are read and merged."""
     for part in range(parts):
         sums = Sums(ready.plan)

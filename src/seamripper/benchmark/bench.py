@@ -71,7 +71,7 @@ def bench(
         tuple(ratings),
         folder,
         _seconds_per_pair(every, taken),
-        _unrated(contestants, ratings, every),
+        _why_unrated(contestants, ratings, every),
         tuple(dict.fromkeys(str(row["error"]) for row in every if row.get("state") == "failed")),
     )
 
@@ -89,7 +89,7 @@ def _seconds_per_pair(rows: Iterable[Row], taken: Mapping[str, float]) -> dict[s
     }
 
 
-def _unrated(contestants: Sequence[Contestant], ratings: Iterable[Rating], rows: Sequence[Row]) -> dict[str, str]:
+def _why_unrated(contestants: Sequence[Contestant], ratings: Iterable[Rating], rows: Sequence[Row]) -> dict[str, str]:
     """The measures that no test could rate, each with the first reason that its rows give."""
     rated = {rating.measure for rating in ratings}
     reasons: dict[str, str] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from seamripper.benchmark.base import BenchTest, Rating, family_ratings
 from seamripper.benchmark.bench_set import BenchSet, samples_of
 from seamripper.benchmark.contestants import Contestant
-from seamripper.benchmark.scores import Row, Scores, cuts_of, families_of
+from seamripper.benchmark.scores import Row, StudyScores, cuts_of, families_of
 from seamripper.benchmark.statistics import identification
 from seamripper.benchmark.study_parts import Meeting, compare_parts, functional_parts
 from seamripper.experiment import Experiment
@@ -44,7 +44,7 @@ class IdentificationTest(BenchTest):
 
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """The share within networks, and between networks of each family that has several seeds."""
-        scores, data = Scores(rows), samples_of(bench_set.data).name
+        scores, data = StudyScores(rows), samples_of(bench_set.data).name
         families = families_of(list(scores.compared_cuts))
         for contestant in contestants:
             grids = {

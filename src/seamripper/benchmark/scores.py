@@ -26,7 +26,7 @@ def net_of(row: Row, role: str) -> Net:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class StudyScores:
     """The rows of a study that have a value, indexed when they are first looked up."""
 
     rows: Sequence[Row]

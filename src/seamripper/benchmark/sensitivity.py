@@ -13,7 +13,7 @@ import numpy as np
 from seamripper.benchmark.base import BenchTest, Rating, family_ratings, rating_of
 from seamripper.benchmark.bench_set import BenchSet
 from seamripper.benchmark.contestants import Contestant
-from seamripper.benchmark.scores import Net, Row, Scores, families_of
+from seamripper.benchmark.scores import Net, Row, StudyScores, families_of
 from seamripper.benchmark.statistics import KENDALL, SPEARMAN, Array, Points, ding, sensitivity
 from seamripper.benchmark.study_parts import probe_parts
 from seamripper.errors import ExperimentError
@@ -66,7 +66,7 @@ class SensitivityTest(BenchTest):
 
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """Both correlations on each family, and Ding's own beside them."""
-        scores = Scores(rows)
+        scores = StudyScores(rows)
         families = families_of(list(scores.probed_cuts))
         for contestant in contestants:
             points = {family: [_points(scores, contestant, net) for net in nets] for family, nets in families.items()}
@@ -76,7 +76,7 @@ class SensitivityTest(BenchTest):
                 yield from family_ratings(self.label, name, contestant.label, statistics)
             for family, networks in points.items():
                 cuts = dict.fromkeys(cut for network in networks for cut in network)
-                pooled = [_pooled([network[cut] for network in networks if cut in network]) for cut in cuts]
+                pooled = [_pool_points([network[cut] for network in networks if cut in network]) for cut in cuts]
                 for name, (statistic, p) in ding(pooled, len(networks), note=DING).items():
                     if not math.isnan(statistic.value):
                         yield rating_of(statistic, self.label, f"ding {name}", family, contestant.label, p=p)
@@ -91,7 +91,7 @@ def halvings(width: int) -> tuple[int, ...]:
     return tuple(width >> k for k in range(1, width.bit_length()))
 
 
-def _points(scores: Scores, contestant: Contestant, net: Net) -> dict[str, Points]:
+def _points(scores: StudyScores, contestant: Contestant, net: Net) -> dict[str, Points]:
     """For each cut and rank: the accuracy that is lost, and the distance."""
     return {
         cut: {
@@ -105,6 +105,6 @@ def _points(scores: Scores, contestant: Contestant, net: Net) -> dict[str, Point
     }
 
 
-def _pooled(networks: Sequence[Points]) -> tuple[Array, Array]:
+def _pool_points(networks: Sequence[Points]) -> tuple[Array, Array]:
     pairs = np.array([pair for points in networks for pair in points.values()], dtype=float).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]

@@ -14,7 +14,7 @@ from seamripper.audits.rule import DIFFERENT, SAME
 from seamripper.benchmark.base import ALL, BenchTest, Rating, rating_of
 from seamripper.benchmark.bench_set import BenchSet, samples_of
 from seamripper.benchmark.contestants import CONFLICT, MATCHINGS, RULE, Contestant
-from seamripper.benchmark.scores import Net, Row, Scores, net_of
+from seamripper.benchmark.scores import Net, Row, StudyScores, net_of
 from seamripper.benchmark.statistics import PairScores, separation
 from seamripper.benchmark.study_parts import Meeting, audit_parts, compare_parts, conflict_parts, stitch_parts
 from seamripper.errors import ExperimentError
@@ -66,7 +66,7 @@ class ShortcutTest(BenchTest):
 
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """The AUROC where the cues agree, and where they do not."""
-        scores, agree = Scores(rows), samples_of(bench_set.data).name
+        scores, agree = StudyScores(rows), samples_of(bench_set.data).name
         for contestant in contestants:
             conditions = {AGREE: _values(scores, contestant, agree, with_set=False)}
             if bench_set.conflict is not None:
@@ -116,7 +116,7 @@ def _common_cuts(bench_set: BenchSet, families: Sequence[str]) -> tuple[str, ...
     return common
 
 
-def _values(scores: Scores, contestant: Contestant, data: str, *, with_set: bool) -> Values:
+def _values(scores: StudyScores, contestant: Contestant, data: str, *, with_set: bool) -> Values:
     """The score of each pair at each cut under a condition; pairs of one and the same network are left out."""
     if contestant.kind == "structural" or (contestant.kind == "functional" and not with_set):
         cells = scores.cells(contestant, data).items()

@@ -11,7 +11,7 @@ import numpy as np
 from seamripper.benchmark.base import BenchTest, Rating, family_ratings, rating_of
 from seamripper.benchmark.bench_set import BenchSet, samples_of
 from seamripper.benchmark.contestants import Contestant
-from seamripper.benchmark.scores import Net, Row, Scores, cuts_of, families_of
+from seamripper.benchmark.scores import Net, Row, StudyScores, cuts_of, families_of
 from seamripper.benchmark.statistics import KENDALL, SPEARMAN, Array, ding, specificity
 from seamripper.benchmark.study_parts import Meeting, compare_parts, functional_parts, probe_parts
 from seamripper.experiment import Experiment
@@ -48,7 +48,7 @@ class SpecificityTest(BenchTest):
 
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """Both correlations on each family, and Ding's own beside them."""
-        scores, data = Scores(rows), samples_of(bench_set.data).name
+        scores, data = StudyScores(rows), samples_of(bench_set.data).name
         families = families_of(list(scores.probed_cuts))
         for contestant in contestants:
             rated = {}
@@ -67,7 +67,7 @@ class SpecificityTest(BenchTest):
                 yield from family_ratings(self.label, name, contestant.label, statistics)
 
 
-def _accuracies(scores: Scores, nets: Sequence[Net], cuts: Sequence[str], figure: str) -> Array:
+def _accuracies(scores: StudyScores, nets: Sequence[Net], cuts: Sequence[str], figure: str) -> Array:
     return np.array([[scores.accuracy(net, cut, figure=figure) for cut in cuts] for net in nets])
 
 

@@ -1,13 +1,15 @@
 """Comparing: every measure between all cuts of two models, from one pass over the data.
 
-`compare` does it all and gives a `Comparison`. To do it in steps: `Prepared.of(Request(...))` cuts the models and plans
-the pass, `Prepared.add_to` makes the pass, or a part of it, into `Sums`, and `Prepared.comparison` makes their values.
+`compare` does it all and gives a `Comparison`. To do it in steps: `PreparedPass.of(Request(...))` cuts the models and
+plans the pass, `PreparedPass.add_to` makes the pass, or a part of it, into `Sums`, and `PreparedPass.comparison` makes
+their values.
+
 `diff` compares two checkpoints of one architecture, layer by layer, and gives a `Difference`. `StreamingScore` adds a
 measure up batch by batch, inside a loop of your own; `streaming_metric` makes a `torchmetrics.Metric` of it.
 """
 
 from seamripper.comparing.approximations import Approximation, Representation, direct_functional
-from seamripper.comparing.compare import Prepared, compare
+from seamripper.comparing.compare import PreparedPass, compare
 from seamripper.comparing.comparison import Comparison, Matrix
 from seamripper.comparing.diff import diff
 from seamripper.comparing.difference import CutDifference, Difference, LayerDifference
@@ -27,7 +29,7 @@ __all__ = [
     "Matrix",
     "Measured",
     "Pairing",
-    "Prepared",
+    "PreparedPass",
     "Representation",
     "Request",
     "Rule",

@@ -22,7 +22,7 @@ _SHOWN = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class TracedNetwork:
     """A frozen model, two inputs of it, and the flow of values between its layers."""
 
     model: Model
@@ -30,7 +30,7 @@ class Network:
     flow: Flow
 
     @classmethod
-    def of(cls, model: Model, samples: Samples, role: str) -> Network:
+    def of(cls, model: Model, samples: Samples, role: str) -> TracedNetwork:
         """A frozen copy of the model, watched on the first samples."""
         example = first_of(model.present(samples).batch(slice(0, 2)), 2)
         module = frozen_copy(model.module)
@@ -78,7 +78,7 @@ class Alignment:
     unaligned: Mapping[str, str]
 
     @classmethod
-    def of(cls, base: Network, changed: Network) -> Alignment:
+    def of(cls, base: TracedNetwork, changed: TracedNetwork) -> Alignment:
         """Align by names; a changed model that is wrapped in another has one more name before each."""
         ours, theirs = base.flow, changed.flow
         prefix = wrapper_prefix(ours.spots, theirs.spots)

@@ -48,7 +48,7 @@ def compare(request: Request) -> Comparison:
     `seamripper.data.padding`). `samples` may be any data (see `seamripper.data.yours`): what is not in memory is read
     as it is passed over, once, and held nowhere. Only stitching and a null take it into memory first.
     """
-    prepared = Prepared.of(request)
+    prepared = PreparedPass.of(request)
     prepared.require_memory(request.announce)
     seconds: dict[str, float] = {}
     sums = Sums(prepared.plan)
@@ -58,7 +58,7 @@ def compare(request: Request) -> Comparison:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedPass:
     """A comparison before its pass. The pass may be made in parts, which are merged: see `add_to`."""
 
     request: Request
@@ -69,7 +69,7 @@ class Prepared:
     plan: PassPlan
 
     @classmethod
-    def of(cls, request: Request) -> Prepared:
+    def of(cls, request: Request) -> PreparedPass:
         """Cut both models and plan the pass."""
         measures, words = requested_measures(request.measures)
         samples = request.samples

@@ -132,14 +132,14 @@ class Comparison(WithMethods):
 
     def rows(self) -> list[Row]:
         """One row per measure and pair of cuts; where there is no score, `reason` says why."""
-        found: list[Row] = []
+        rows: list[Row] = []
         for label, matrix in self.matrices.items():
             for sender, scores in zip(self.senders, matrix.scores, strict=True):
                 for receiver, score in zip(self.receivers, scores, strict=True):
                     cell: Row = {"measure": label, "sender": sender, "receiver": receiver}
                     why = {"reason": self._why(label, sender, receiver)} if score is None else {}
-                    found.append({**cell, "direction": matrix.direction, **(score.as_row() if score else why)})
-        return found
+                    rows.append({**cell, "direction": matrix.direction, **(score.as_row() if score else why)})
+        return rows
 
     def method(self) -> dict[str, Any]:
         """All that decides the scores."""

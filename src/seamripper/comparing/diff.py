@@ -20,7 +20,7 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.activations import first_bad
 from seamripper.activations.collect import require_finite
 from seamripper.activations.sampling import rows_of
-from seamripper.comparing.alignment import AlignedLayer, Alignment, Network
+from seamripper.comparing.alignment import AlignedLayer, Alignment, TracedNetwork
 from seamripper.comparing.difference import CutDifference, Difference, LayerDifference
 from seamripper.comparing.functional import fit_and_held_out
 from seamripper.comparing.request import SLICE, as_rule
@@ -77,7 +77,7 @@ def diff(
     models = with_contracts(as_model(base, "base"), as_model(changed, "changed"))
     _require(samples, tolerance, null, watch)
     samples = trim(samples)
-    ours, theirs = (Network.of(m, samples, role) for m, role in zip(models, ("base", "changed"), strict=True))
+    ours, theirs = (TracedNetwork.of(m, samples, role) for m, role in zip(models, ("base", "changed"), strict=True))
     cut_places = heads(ours.model, names, ours.example).cuts
     alignment = Alignment.of(ours, theirs)
     numbers = {layer.base.edge: k for k, layer in enumerate(alignment.layers)}
@@ -146,8 +146,8 @@ class _Seen:
 
 
 def _observe(
-    base: Network,
-    changed: Network,
+    base: TracedNetwork,
+    changed: TracedNetwork,
     layers: Sequence[AlignedLayer],
     at_cuts: frozenset[int],
     samples: Samples,
@@ -225,7 +225,7 @@ def _answers(seen: _Seen, samples: Samples) -> tuple[Functional | None, str]:
 # ---- at the cuts
 
 
-class _Front(Head):
+class _ChangedFront(Head):
     """The changed model up to a cut, its activations in the base's precision."""
 
     computes: ClassVar[bool] = False
@@ -252,7 +252,7 @@ class _AtCuts:
     """Compares the two at the cuts of the base: by CKA, and by what the base makes of the changed activations."""
 
     def __init__(
-        self, base: Network, changed: Network, samples: Samples, seen: _Seen, null: int, *, readable: bool
+        self, base: TracedNetwork, changed: TracedNetwork, samples: Samples, seen: _Seen, null: int, *, readable: bool
     ) -> None:
         self.base, self.changed, self.seen, self.null, self.readable = base, changed, seen, null, readable
         self.fit, self.held_out = fit_and_held_out(samples, as_rule(None, len(samples)))
@@ -275,29 +275,31 @@ class _AtCuts:
             return {}
         questions: dict[str, Callable[[], Estimate | Functional]] = {"cka": lambda: self._cka(k)}
         if self.readable and not layer.misfit:
-            questions["spliced"] = lambda: self._stitched(cut, layer, "identity")
+            questions["spliced"] = lambda: self._joined_result(cut, layer, "identity")
         if self.readable:
-            questions["stitched"] = lambda: self._stitched(cut, layer, "auto")
+            questions["stitched"] = lambda: self._joined_result(cut, layer, "auto")
         return questions
 
     def _cka(self, k: int) -> Estimate:
         x, y = map(torch.cat, self.seen.rows[k])
         return score("linear_cka", Pair.of(x, y), sampling="pool", null=self.null)
 
-    def _stitched(self, cut: Cut, layer: AlignedLayer, stitch: str) -> Functional:
+    def _joined_result(self, cut: Cut, layer: AlignedLayer, stitch: str) -> Functional:
         """The changed model's front and the base's back, joined by the stitch that direct matching finds."""
         receiver = split(self.base.model, cut.name, self.base.example)
         with torch.no_grad():
             dtype = receiver.head(self.base.example).dtype
         shape = layer.changed.shape
-        front = _Front(self.changed.module, layer.changed, dtype).eval()
+        front = _ChangedFront(self.changed.module, layer.changed, dtype).eval()
         place = Cut(cut.name, shape[1:], LAYOUTS[len(shape)])
         sender = Split(self.changed.model, place, front, _NoBack().eval(), "hooks", self.changed.example)
         joined = match(sender, receiver, self.fit, stitch=stitch, matching="direct", held_out=self.held_out)
         return evaluate(joined, self.held_out, receiver=self.own)
 
 
-def _record(base: Network, changed: Network, samples: Samples, at_cuts: _AtCuts, null: int) -> dict[str, Any]:
+def _record(
+    base: TracedNetwork, changed: TracedNetwork, samples: Samples, at_cuts: _AtCuts, null: int
+) -> dict[str, Any]:
     models = {
         role: {"source": network.model.source, "fingerprint": network.model.fingerprint}
         for role, network in (("base", base), ("changed", changed))

@@ -166,16 +166,16 @@ class Difference(WithMethods):
 
     def rows(self) -> list[Row]:
         """The relative error of every layer; at each cut CKA, and what the base makes of it; at last the answers."""
-        found: list[Row] = [
+        rows: list[Row] = [
             {"place": layer.name, "figure": "relative error", **layer.error.as_row(), "note": layer.note or None}
             for layer in self.layers
         ]
         for cut in self.cuts:
             if cut.cka is not None:
-                found.append({"place": cut.name, "figure": "linear_cka", **cut.cka.as_row()})
+                rows.append({"place": cut.name, "figure": "linear_cka", **cut.cka.as_row()})
             for name, joined in (("spliced", cut.spliced), ("stitched", cut.stitched)):
-                found += [_named(row, cut.name, f"{name} ") for row in (joined.rows() if joined else ())]
-        return found + [_named(row, "answers") for row in (self.answers.rows() if self.answers else ())]
+                rows += [_named(row, cut.name, f"{name} ") for row in (joined.rows() if joined else ())]
+        return rows + [_named(row, "answers") for row in (self.answers.rows() if self.answers else ())]
 
     def method(self) -> dict[str, Any]:
         """All that decides the figures."""

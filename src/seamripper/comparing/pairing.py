@@ -75,7 +75,7 @@ def pair_activations(
     places = len(a) // len(x)
     mask = _mask(x, y)
     fold_of = (torch.arange(len(x)) % FOLDS).repeat_interleave(places)
-    single = _drawn(x.ids, places, mask)
+    single = _drawn_rows(x.ids, places, mask)
     every = slice(None) if mask is None else mask.flatten()
     paired = Pair.of(a[every], b[every], fold_of=fold_of[every], places=places if mask is None else None)
     return Pairing(paired, Pair.of(a[single], b[single]), sampling)
@@ -84,10 +84,10 @@ def pair_activations(
 def drawn_rows(activations: Activations) -> Tensor:
     """One row per sample, at a position of it that is drawn by its id."""
     rows = rows_of(activations.values, activations.cut.layout, "positions")
-    return rows[_drawn(activations.ids, len(rows) // len(activations), activations.counting_tokens())]
+    return rows[_drawn_rows(activations.ids, len(rows) // len(activations), activations.counting_tokens())]
 
 
-def _drawn(ids: Tensor, places: int, mask: Tensor | None) -> Tensor:
+def _drawn_rows(ids: Tensor, places: int, mask: Tensor | None) -> Tensor:
     """Which rows are drawn, one of each sample, where a sample has so many places."""
     ids = ids if int(ids.min()) >= 0 else torch.arange(len(ids))
     return torch.arange(len(ids)) * places + draw_positions(ids, (places, 1), seed=0, mask=mask)

@@ -99,11 +99,11 @@ class SampleRows:
             return
         self._last = int(here.kthvalue(self.keep).values)
         if len(here) >= self.keep + max(self.keep // 4, _SPARE):
-            kept = self._kept()
+            kept = self._rows_to_keep()
             self._rows = defaultdict(list, {key: [torch.cat(rows)[kept]] for key, rows in self._rows.items()})
             self._fold_of, self._places = [torch.cat(self._fold_of)[kept]], [here[kept]]
 
-    def _kept(self) -> Tensor:
+    def _rows_to_keep(self) -> Tensor:
         """Which of the rows that are there are kept, in their order."""
         return torch.cat(self._places).argsort(stable=True)[: self.keep]
 
@@ -205,7 +205,7 @@ class SampleRows:
         if key not in self._sides:
             if not self._rows[key]:
                 raise MeasureError("This measure needs rows, and none were kept: `keep` was 0.")
-            kept = self._kept()
+            kept = self._rows_to_keep()
             rows, fold_of = torch.cat(self._rows[key])[kept], torch.cat(self._fold_of)[kept]
             self._sides[key] = Side.of(rows, fold_of=fold_of, grain=self._grains[key[0]])
         return self._sides[key]

@@ -86,7 +86,7 @@ class StreamingScore:
 
         Both are vectors (n, d), tokens (n, t, d) or maps (n, c, h, w). The `mask` (n, t) says which tokens count.
         """
-        x, y = (_checked(values, name) for values, name in ((x, "x"), (y, "y")))
+        x, y = (_require_rows(values, name) for values, name in ((x, "x"), (y, "y")))
         if len(x) != len(y):
             raise MeasureError(f"Expected as many samples in x as in y, but got {len(x)} and {len(y)}.")
         mask = None if mask is None else to_memory(mask.detach()).bool()
@@ -175,7 +175,7 @@ class StreamingScore:
         return PassPlan.of(cuts[:1], cuts[1:], [self.measure], Rule(**rule), padded=padded)
 
 
-def _checked(values: Tensor, name: str) -> Tensor:
+def _require_rows(values: Tensor, name: str) -> Tensor:
     require(values, Tensor, name, error=MeasureError, advice="torch.as_tensor(rows) makes one from an array.")
     if values.dim() not in LAYOUTS or not values.is_floating_point() or len(values) == 0:
         raise MeasureError(

@@ -58,7 +58,7 @@ class Case:
     common: the receiver stitched into itself is the same for every sender."""
     fronts: Fronts = field(default_factory=Fronts, repr=False)
     """What the networks' fronts have shown, for all seeds, controls and audits: no input is computed twice."""
-    tally: Tally = field(default_factory=lambda: Tally(), repr=False)
+    tally: StitchTally = field(default_factory=lambda: StitchTally(), repr=False)
     """How many stitches were found and scored, of how many."""
     pieces: Pieces | None = field(default=None, repr=False)
     """Where stitches are kept as soon as they are found; None keeps them nowhere."""
@@ -132,7 +132,7 @@ class Case:
         key = self._key(counterpart)
         if key not in self.memo:
             sender = self.fronts.keep(counterpart.sender)
-            stitched = self._stitched(key, replace(counterpart, sender=sender))
+            stitched = self._match_of(key, replace(counterpart, sender=sender))
             native = self._native_answers(Paired.of(counterpart.test).receiver)
             self.memo[key] = evaluate(stitched, counterpart.test, receiver=native, watch=self.watch), stitched
             if sender.front not in {half.front for half in (self.sender, self.receiver, *self.others)}:
@@ -141,7 +141,7 @@ class Case:
         self.tally.add(key, self.watch)
         return self.memo[key]
 
-    def _stitched(self, key: str, counterpart: Counterpart) -> Match:
+    def _match_of(self, key: str, counterpart: Counterpart) -> Match:
         """The match of a counterpart: one that an audit has kept before it was stopped, or a new one."""
         # Where statistics adapt, a match has networks of its own.
         pieces = self.pieces if self.freeze == "all" else None
@@ -188,7 +188,7 @@ def _identity(half: Split) -> tuple[str, ...]:
     return weights, str(half.model.module), shows
 
 
-class Tally:
+class StitchTally:
     """Counts the stitches of an audit, which take most of its time, for whoever watches."""
 
     task = "stitches of the audit"

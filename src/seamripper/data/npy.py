@@ -13,7 +13,7 @@ import torch
 from seamripper._arrays import open_array
 from seamripper._words import shape_text
 from seamripper.data.items import Reader
-from seamripper.data.row_files import RowFile, Table
+from seamripper.data.row_files import RowFile, RowTable
 from seamripper.data.yours import blocks
 from seamripper.errors import DataError
 
@@ -42,7 +42,7 @@ class Npy(RowFile):
         if (self.black is None) != (self.white is None):
             raise DataError("Expected both black and white, the ends of the range of pictures, or neither.")
 
-    def open(self, path: Path) -> Table:
+    def open(self, path: Path) -> RowTable:
         """The array, which stays on disk."""
         array = open_array(path, mapped=True)
         if array.ndim < 2:
@@ -60,7 +60,7 @@ class Npy(RowFile):
 
         ends = None if self.black is None or self.white is None else (self.black, self.white)
         view = {"mean": self.mean, "std": self.std, "range": ends}
-        return Table(len(array), read, None if labels is None else int(labels.max()) + 1, view)
+        return RowTable(len(array), read, None if labels is None else int(labels.max()) + 1, view)
 
     def _labels(self, n: int) -> torch.Tensor:
         """The labels of all rows, which are few bytes each."""

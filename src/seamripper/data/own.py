@@ -33,10 +33,10 @@ def own_data(word: str, split: str, options: dict[str, Any]) -> Samples | Stream
     keywords = {**literals(written), **options}
     if "split" in inspect.signature(function).parameters:
         keywords["split"] = split
-    return _returned(path, head, lambda: function(**keywords))
+    return _samples_of(path, head, lambda: function(**keywords))
 
 
-def _returned(path: Path, word: str, call: Callable[[], Any]) -> Samples | Stream:
+def _samples_of(path: Path, word: str, call: Callable[[], Any]) -> Samples | Stream:
     def guarded() -> Any:
         with running(path, f"{word} failed", error=DataError):
             return call()

@@ -14,7 +14,7 @@ import numpy as np
 from seamripper._words import need
 from seamripper.data.columns import LabelNumbers, label_column, require_column
 from seamripper.data.items import Reader
-from seamripper.data.row_files import RowFile, Table
+from seamripper.data.row_files import RowFile, RowTable
 from seamripper.data.stream import Rows
 from seamripper.data.tokens import Tokenizer
 from seamripper.errors import DataError
@@ -42,15 +42,15 @@ class Parquet(RowFile):
     mean: float = 0.0
     std: float = 1.0
 
-    def open(self, path: Path) -> Table:
+    def open(self, path: Path) -> RowTable:
         """The files, of which only the labels are read."""
         parquet = need("pyarrow.parquet", extra="tables", what="A Parquet file")
         who = f"{self.name}:{self.path}"
         files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         if not files:
             raise DataError(f"{path} has no files with the ending .parquet.")
-        metadata = [_opened(parquet, file).metadata for file in files]
-        names = list(_opened(parquet, files[0]).schema_arrow.names)
+        metadata = [_parquet_file(parquet, file).metadata for file in files]
+        names = list(_parquet_file(parquet, files[0]).schema_arrow.names)
         labels = label_column(names, self.labels, who)
         if self.column is not None:
             require_column(self.column, names, who)
@@ -67,10 +67,10 @@ class Parquet(RowFile):
 
         view = {"mean": self.mean, "std": self.std, **({"tokenizer": tokenizer.source} if tokenizer else {})}
         n = sum(part.num_rows for part in metadata)
-        return Table(n, read, None if numbers is None else numbers.classes, view)
+        return RowTable(n, read, None if numbers is None else numbers.classes, view)
 
 
-def _opened(parquet: ModuleType, file: Path) -> Any:
+def _parquet_file(parquet: ModuleType, file: Path) -> Any:
     try:
         return parquet.ParquetFile(file)
     except (OSError, ValueError) as e:
@@ -79,7 +79,7 @@ def _opened(parquet: ModuleType, file: Path) -> Any:
 
 def _batches(parquet: ModuleType, files: list[Path], columns: list[str]) -> Iterator[Any]:
     for file in files:
-        yield from _opened(parquet, file).iter_batches(_AT_ONCE, columns=columns)
+        yield from _parquet_file(parquet, file).iter_batches(_AT_ONCE, columns=columns)
 
 
 def _values(parquet: ModuleType, files: list[Path], column: str) -> Iterator[Any]:

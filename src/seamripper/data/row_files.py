@@ -26,7 +26,7 @@ _SALT = 0x7E57
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RowTable:
     """An opened file: how many rows it has, how to read all of them, and what is known of its samples."""
 
     n: int
@@ -37,13 +37,13 @@ class Table:
 
 @dataclass(frozen=True)
 class RowFile(DataSet):
-    """A file with one row per sample. A leaf opens it as a `Table`."""
+    """A file with one row per sample. A leaf opens it as a `RowTable`."""
 
     takes: ClassVar[str] = "path"
     path: str
 
     @abc.abstractmethod
-    def open(self, path: Path) -> Table:
+    def open(self, path: Path) -> RowTable:
         """The file as a table; nothing of it is held."""
 
     def load(self, split: str, *, n: int | None, seed: int) -> Samples:
@@ -67,7 +67,7 @@ class RowFile(DataSet):
             raise DataError(f"{name} has no rows in its {split} split, of {table.n} rows in all. Give more rows.")
         ids = mine.nonzero().flatten()
         view = {**table.view, "source": name, **({"ready": True} if self.ready else {})}
-        return Stream(name, lambda: _chosen(table.read(), mine), ids=ids, classes=table.classes, view=view)
+        return Stream(name, lambda: _marked_rows(table.read(), mine), ids=ids, classes=table.classes, view=view)
 
 
 def rows_held_out(n: int) -> Tensor:
@@ -79,7 +79,7 @@ def rows_held_out(n: int) -> Tensor:
     return hash_ids(torch.arange(n), seed=_SALT) % 5 == 0
 
 
-def _chosen(parts: Iterator[Rows], mine: Tensor) -> Iterator[Rows]:
+def _marked_rows(parts: Iterator[Rows], mine: Tensor) -> Iterator[Rows]:
     """The rows that are marked (n) as mine."""
     start = 0
     for inputs, labels in parts:

@@ -129,9 +129,9 @@ class Stream:
             return self._smallest(n, seed, limit)
         drawn = torch.zeros(len(self.ids), dtype=torch.bool)
         drawn[torch.randperm(len(self.ids), generator=torch.Generator().manual_seed(seed))[:n]] = True
-        return join_samples(list(self._within(limit, self._marked(drawn))))
+        return join_samples(list(self._within(limit, self._marked_samples(drawn))))
 
-    def _marked(self, wanted: Tensor) -> Iterator[Samples]:
+    def _marked_samples(self, wanted: Tensor) -> Iterator[Samples]:
         """The samples that are marked (n) as wanted."""
         start = 0
         for chunk in self.chunks(256):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from seamripper.data.columns import LabelNumbers, label_column, require_column
-from seamripper.data.row_files import RowFile, Table
+from seamripper.data.row_files import RowFile, RowTable
 from seamripper.data.stream import Rows
 from seamripper.data.tokens import Tokenizer
 from seamripper.errors import DataError
@@ -40,7 +40,7 @@ class TextFile(RowFile):
     column: str | None = None
     labels: str | None = None
 
-    def open(self, path: Path) -> Table:
+    def open(self, path: Path) -> RowTable:
         """The file, read once to count its rows and to number its labels."""
         who = f"{self.name}:{self.path}"
         if self.tokenizer is None:
@@ -74,7 +74,7 @@ class TextFile(RowFile):
                 yield tokenizer([row[column] for row in part]), known
 
         view = {"tokenizer": tokenizer.source}
-        return Table(n, read, None if numbers is None else numbers.classes, view)
+        return RowTable(n, read, None if numbers is None else numbers.classes, view)
 
     def _columns(
         self, reader: Callable[[Path], Iterator[dict[str, Any]]], path: Path, who: str

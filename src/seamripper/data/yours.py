@@ -94,7 +94,7 @@ def stream_of(
     if unknown:
         known = "name, batched, inputs, labels, tokenizer, tokens, classes, mean, std, range and ready"
         raise DataError(f"Your own data has no option {word_list(sorted(unknown))}; there are {known}.")
-    source = _Source.of(value)
+    source = _GivenData.of(value)
     called = source.name if name is None else name
     made = None
     if tokenizer is not None:
@@ -111,7 +111,7 @@ def stream_of(
     return Stream(called, read, ids=ids, once=source.once, classes=classes, view=facts)
 
 
-class _Source:
+class _GivenData:
     """What a value is read by: its items, whether they are batches, how many samples there are."""
 
     def __init__(
@@ -128,7 +128,7 @@ class _Source:
         self.name = _name_of(value if called is None else called)
 
     @classmethod
-    def of(cls, value: Any) -> _Source:
+    def of(cls, value: Any) -> _GivenData:
         if isinstance(value, DataLoader):
             return _loader(value)
         if _hugging_face(value):
@@ -164,13 +164,13 @@ def _readable(value: object) -> bool:
     return isinstance(value, (Iterable, Dataset)) or inspect.isfunction(value) or inspect.ismethod(value)
 
 
-def _loader(loader: DataLoader[Any]) -> _Source:
+def _loader(loader: DataLoader[Any]) -> _GivenData:
     """A DataLoader as it is, with its workers; its number of samples is known if torch's own samplers draw them."""
     ids, batched = None, loader.batch_sampler is not None
     if not isinstance(loader.dataset, IterableDataset) and type(loader.batch_sampler) is BatchSampler:
         n = len(loader.sampler)  # type: ignore[arg-type]
         ids = torch.arange(n - n % loader.batch_size if loader.drop_last and loader.batch_size else n)
-    return _Source(loader, lambda: loader, ids=ids, batched=batched, called=loader.dataset)
+    return _GivenData(loader, lambda: loader, ids=ids, batched=batched, called=loader.dataset)
 
 
 def _hugging_face(value: object) -> bool:
@@ -178,23 +178,23 @@ def _hugging_face(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == "datasets"
 
 
-def _hugging_face_source(value: Any) -> _Source:
+def _hugging_face_source(value: Any) -> _GivenData:
     if isinstance(value, Mapping):
         raise DataError(f"This has the splits {word_list(value)}. Give one of them: data[{next(iter(value))!r}].")
     ids = torch.arange(len(value)) if hasattr(value, "__len__") else None
-    return _Source(value, lambda: value.iter(batch_size=_BLOCK), ids=ids, batched=True)
+    return _GivenData(value, lambda: value.iter(batch_size=_BLOCK), ids=ids, batched=True)
 
 
-def _function(function: Callable[[], Any]) -> _Source:
+def _function(function: Callable[[], Any]) -> _GivenData:
     """What a function returns; a generator is made anew for each pass."""
     first: Any = function()
     require_readable(first, function)
-    inner = _Source.of(first)
+    inner = _GivenData.of(first)
     if not inner.once:
         inner.name = _name_of(function)
         return inner
     waiting = [first]
-    return _Source(function, lambda: waiting.pop() if waiting else function(), batched=inner.batched)
+    return _GivenData(function, lambda: waiting.pop() if waiting else function(), batched=inner.batched)
 
 
 def require_readable(value: object, function: object) -> None:

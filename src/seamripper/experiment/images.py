@@ -157,7 +157,7 @@ def judge_images(
         "variety": Estimate(made.spread / real.spread, n=len(paired), unit="images"),
     }
     if itself is not None:
-        missed = sum(_missed(a, b, own) for a, b in zip(itself, _images(own), strict=True)) / len(own)
+        missed = sum(_squared_error(a, b, own) for a, b in zip(itself, _images(own), strict=True)) / len(own)
         figures["reconstructs"] = Estimate(1 - missed / real.spread, n=len(own), unit="images")
     if test is not own:
         figures["nearest_input"] = mean(_inputs_apart(test, own.shape, known))
@@ -183,7 +183,7 @@ def _judge_batches(batches: Iterable[Tensor], judge: nn.Module, own: Samples, kn
     return _Judgements(named, confidence, apart, contrast, spread)
 
 
-def _missed(made: Tensor, real: Tensor, own: Samples) -> float:
+def _squared_error(made: Tensor, real: Tensor, own: Samples) -> float:
     """The squared distance of images from those that they were made of, summed."""
     return float((lightness(made, own) - lightness(real, own)).square().sum())
 

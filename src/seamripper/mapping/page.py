@@ -65,7 +65,7 @@ def story(verdict: IndexVerdict) -> Story:
         f"{record['documents']:,} documents; maps fitted on {record['fit']:,}, chosen on {record['choice']:,}, tested "
         f"on {record['test']:,}; {record['metric']} distance"
     )
-    return Story("map", about, headline, (_rule(verdict), _found(verdict), _choice(verdict)))
+    return Story("map", about, headline, (_rule(verdict), _results_section(verdict), _choice(verdict)))
 
 
 def rule_words(verdict: IndexVerdict) -> str:
@@ -96,7 +96,7 @@ def _rule(verdict: IndexVerdict) -> Section:
     return Section("rule", "The rule", rule_words(verdict), (Sheet("Conditions", columns, rows),))
 
 
-def _found(verdict: IndexVerdict) -> Section:
+def _results_section(verdict: IndexVerdict) -> Section:
     tests = list(verdict.tests.values())
     lines = []
     for part, words in PARTS.items():

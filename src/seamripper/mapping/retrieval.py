@@ -91,21 +91,21 @@ class _Running:
         self.numbers = numbers.gather(1, order)
 
 
-def own_retrieval(found: Search) -> Retrieval:
+def own_retrieval(ours: Search) -> Retrieval:
     """How often a query finds its own document."""
-    reciprocal = torch.where(found.rank <= DEPTHS[-1], 1 / found.rank, 0.0)
-    depths = _depths(found)
-    return Retrieval({k: share((found.rank <= k).double()) for k in depths}, share(reciprocal))
+    reciprocal = torch.where(ours.rank <= DEPTHS[-1], 1 / ours.rank, 0.0)
+    depths = _depths(ours)
+    return Retrieval({k: share((ours.rank <= k).double()) for k in depths}, share(reciprocal))
 
 
-def same_results(found: Search, truth: Search) -> Retrieval:
+def same_results(ours: Search, truth: Search) -> Retrieval:
     """How much of what `truth` finds is found: shares of its k nearest, and the rank of its nearest; own left out."""
-    hits = found.nearest == truth.nearest[:, :1]
+    hits = ours.nearest == truth.nearest[:, :1]
     ranks = torch.where(hits.any(1), hits.int().argmax(1) + 1, torch.inf)
-    return Retrieval({k: share(overlap(found, truth, k)) for k in _depths(found)}, share(1 / ranks))
+    return Retrieval({k: share(overlap(ours, truth, k)) for k in _depths(ours)}, share(1 / ranks))
 
 
-def overlap(found: Search, truth: Search, k: int) -> Tensor:
+def overlap(ours: Search, truth: Search, k: int) -> Tensor:
     """Of each query: the share of the k nearest documents that two searches have in common.
 
     >>> a, b = (Search(torch.tensor([numbers]), torch.ones(1)) for numbers in ([4, 2, 7], [2, 4, 9]))
@@ -114,12 +114,12 @@ def overlap(found: Search, truth: Search, k: int) -> Tensor:
     """
     # Query by query of one place at a time: all at once would be n × k × k.
     theirs = truth.nearest[:, :k]
-    return sum((theirs == found.nearest[:, place, None]).any(1).double() for place in range(k)) / k  # type: ignore
+    return sum((theirs == ours.nearest[:, place, None]).any(1).double() for place in range(k)) / k  # type: ignore
 
 
-def _depths(found: Search) -> list[int]:
+def _depths(ours: Search) -> list[int]:
     """The k for which there are more documents than k."""
-    return [k for k in DEPTHS if k <= found.nearest.shape[1]]
+    return [k for k in DEPTHS if k <= ours.nearest.shape[1]]
 
 
 def share(values: Tensor) -> Estimate:

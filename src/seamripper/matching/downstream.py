@@ -65,8 +65,8 @@ class Downstream(Matching):
         figures |= self._residuals(fit, "in_sample")
         if problem.held_out is not None:
             figures |= self._residuals(_Errors(problem, behind, problem.held_out), "held_out")
-        found = replace(trained, figures={**figures, **trained.figures})
-        return found if self.then == "nothing" else self._then_task(problem, found)
+        downstream = replace(trained, figures={**figures, **trained.figures})
+        return downstream if self.then == "nothing" else self._then_task(problem, downstream)
 
     def _residuals(self, samples: _Errors, where: str) -> dict[str, float]:
         """The error over all samples: its mean over the layers, and that of each of them."""
@@ -102,9 +102,9 @@ class _Errors:
 
     def errors(self, index: Tensor) -> list[Tensor]:
         """For each layer Σ|h − h*|² over these samples, relative to what Σ|h*|² is of as many on average."""
-        made = self._counted(self._run(self._carry(index), index), index)
+        made = self._without_padding(self._run(self._carry(index), index), index)
         with torch.no_grad():
-            own = self._counted(self._run(self._native.values[index], index), index)
+            own = self._without_padding(self._run(self._native.values[index], index), index)
         pairs = zip(made, own, self._sizes, strict=True)
         return [(widen(h) - widen(native)).square().sum() / (len(index) * size) for h, native, size in pairs]
 
@@ -123,11 +123,11 @@ class _Errors:
         """Σ|h*|² of each layer per sample; 1 for a layer that is zero on all of them, where nothing can be relative."""
         totals = [0.0] * len(self.behind.cuts)
         for index in torch.arange(self._n).split(256):  # type: ignore[no-untyped-call]
-            values = self._counted(self._run(self._native.values[index], index), index)
+            values = self._without_padding(self._run(self._native.values[index], index), index)
             totals = [total + float(in_float64(h).square().sum()) for total, h in zip(totals, values, strict=True)]
         return [total / self._n or 1.0 for total in totals]
 
-    def _counted(self, values: Sequence[Tensor], index: Tensor) -> list[Tensor]:
+    def _without_padding(self, values: Sequence[Tensor], index: Tensor) -> list[Tensor]:
         """The values without tokens that are padding."""
         if self._mask is None:
             return list(values)

@@ -167,7 +167,7 @@ def _variants(need: str) -> list[Measure]:
 
 
 @dataclass(frozen=True)
-class Difference(Measure):
+class SideDifference(Measure):
     """|f(x) − f(y)|. It says that the sides differ in f; that they agree in f does not make them alike."""
 
     @abc.abstractmethod

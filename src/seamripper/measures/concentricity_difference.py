@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from seamripper.errors import MeasureError
 from seamripper.measures.alignment import ROUNDING
-from seamripper.measures.base import Claims, Difference
+from seamripper.measures.base import Claims, SideDifference
 from seamripper.measures.distances import directions
 from seamripper.measures.pair import Side
 
 
 @dataclass(frozen=True)
-class ConcentricityDifference(Difference):
+class ConcentricityDifference(SideDifference):
     """The difference in concentricity, which is the mean cosine of a row with the mean row (Wang et al. 2022).
 
     Not defined where the mean row is zero, as it is for centred rows. Rows of zeros have no cosine and are left out

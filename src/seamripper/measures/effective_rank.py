@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from seamripper.errors import MeasureError
-from seamripper.measures.base import SHAPE, Claims, Difference, constant
+from seamripper.measures.base import SHAPE, Claims, SideDifference, constant
 from seamripper.measures.pair import Side
 
 
@@ -32,7 +32,7 @@ def effective_rank(side: Side) -> float:
 
 
 @dataclass(frozen=True)
-class EffectiveRank(Difference):
+class EffectiveRank(SideDifference):
     """The difference of the two effective ranks; `sides` gives the figures themselves.
 
     σ are the singular values of the centred rows (Roy & Vetterli 2007). With fewer samples than columns both come out

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from seamripper.measures.base import Claims, Difference
+from seamripper.measures.base import Claims, SideDifference
 from seamripper.measures.pair import Side
 
 
 @dataclass(frozen=True)
-class MagnitudeDifference(Difference):
+class MagnitudeDifference(SideDifference):
     """The difference in magnitude, which is the length of the mean row (Wang et al. 2022).
 
     In the units of the activations. It is the length of the mean, not the mean of the lengths, as in ReSi (Klabunde

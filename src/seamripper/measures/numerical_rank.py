@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from seamripper.errors import MeasureError
-from seamripper.measures.base import SHAPE, Claims, Difference, constant
+from seamripper.measures.base import SHAPE, Claims, SideDifference, constant
 from seamripper.measures.pair import Side
 
 THRESHOLD = 1e-3
@@ -29,7 +29,7 @@ def numerical_rank(side: Side, *, threshold: float = THRESHOLD) -> int:
 
 
 @dataclass(frozen=True)
-class NumericalRank(Difference):
+class NumericalRank(SideDifference):
     """The difference of the two numerical ranks; `sides` gives the ranks themselves.
 
     A rank is the number of singular values of the covariance above `threshold` times the largest (Smith et al. 2025).

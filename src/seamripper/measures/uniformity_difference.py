@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from seamripper.errors import MeasureError
-from seamripper.measures.base import Claims, Difference, Transformation
+from seamripper.measures.base import Claims, SideDifference, Transformation
 from seamripper.measures.distances import blocks, directions, square_distances
 from seamripper.measures.pair import Side
 
@@ -20,7 +20,7 @@ _TURNS = frozenset[Transformation]({"orthogonal", "permutation"})
 
 
 @dataclass(frozen=True)
-class UniformityDifference(Difference):
+class UniformityDifference(SideDifference):
     """The difference in uniformity u, a mean over pairs of rows (Wang & Isola 2020).
 
     u is 0 where all rows are one, and lower the more evenly they are spread. By default, as in that paper, rows are

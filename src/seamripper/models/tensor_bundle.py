@@ -51,7 +51,7 @@ def _tensor(name: str, entry: dict[int, int | memoryview], data: bytes) -> Tenso
         raise CheckpointError(
             f"Expected {4 * math.prod(sizes):,} bytes for {name} {tuple(sizes)}, but got {len(raw):,}."
         )
-    if int.from_bytes(_bytes(entry[_SUM]), "little") != _masked(crc32c(raw)):
+    if int.from_bytes(_bytes(entry[_SUM]), "little") != _mask_checksum(crc32c(raw)):
         raise CheckpointError(f"The numbers of {name} are not those that were written: their checksum differs.")
     return torch.from_numpy(np.frombuffer(raw, "<f4").reshape(sizes).copy())
 
@@ -153,6 +153,6 @@ def _castagnoli() -> list[int]:
     return table
 
 
-def _masked(crc: int) -> int:
+def _mask_checksum(crc: int) -> int:
     """As TensorFlow stores checksums of bytes that may hold checksums."""
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -19,7 +19,7 @@ from seamripper.experiment.tables import Count, Pairs, Seed, Some, Study, Words
 from seamripper.figures import Grid, Section
 
 if TYPE_CHECKING:
-    from seamripper.comparing import Prepared
+    from seamripper.comparing import PreparedPass
     from seamripper.experiment.worker import Worker
 
 _RULE = ("sampling", "batch", "folds", "keep", "interval", "exact", "seed", "parts", "null")
@@ -219,9 +219,9 @@ class PassPart(Part):
         return float(content["n"] / content["parts"])
 
 
-def _prepare(content: Mapping[str, Any], worker: Worker) -> Prepared:
+def _prepare(content: Mapping[str, Any], worker: Worker) -> PreparedPass:
     """The comparison that a content describes, before its pass."""
-    from seamripper.comparing import Prepared, Request, Rule
+    from seamripper.comparing import PreparedPass, Request, Rule
 
     request = Request(
         worker.model(content["sender"]),
@@ -233,7 +233,7 @@ def _prepare(content: Mapping[str, Any], worker: Worker) -> Prepared:
         rule=Rule(**content["rule"]),
         null=content.get("null", 0),
     )
-    return Prepared.of(request)
+    return PreparedPass.of(request)
 
 
 # ---- sections
