@@ -59,6 +59,7 @@ SIZES = {
     "compared": Size("CKA on {} test images", 1_000, None),
     "stitch": Size("stitches trained with {}", "task?lr=0.03&epochs=8&batch=64&schedule=cosine",
         "task?lr=0.001&epochs=20&batch=256&schedule=cosine"),
+    "mixing": Size("audits with {}", "mixing?n=300", "mixing"),
     "kernels": Size("kernels of {} positions", (1, 3, 5), (1, 3, 5, 7, 9)),
 }  # fmt: skip
 
