@@ -13,7 +13,7 @@ import matplotlib.colors
 import numpy as np
 import pytest
 
-from seamripper.estimate import Estimate
+from seamripper.estimate import Estimate, over_seeds
 from seamripper.figures import (
     Figure,
     Grid,
@@ -29,13 +29,15 @@ from seamripper.figures import (
     describe,
     document,
     fragment,
+    numbers_of,
     plot,
     png,
     scene,
     standalone,
+    twins,
 )
-from seamripper.figures.colours import LINES, ROLES, ink, shade
-from seamripper.figures.scene import label
+from seamripper.figures.colours import KINDS, LINES, ROLES, hue, ink, shade
+from seamripper.figures.marks import NARROW, WIDE, label
 
 EVIL = "<script>\"'&$x^{"
 NAN = Estimate(math.nan)
@@ -73,7 +75,7 @@ def test_svg_is_well_formed_and_escapes_every_name(name: str) -> None:
     image = ElementTree.fromstring(f"<div>{text}</div>").find("svg")
     assert image is not None
     assert "<script" not in text + document(figure)
-    assert image.get("role") == "img"
+    assert image.get("role") == ("group" if name == "grid" else "img"), "what can be reached is in no image"
     assert image.get("aria-label") == describe(figure)
     assert "nan" not in text
     alone = ElementTree.fromstring(document(figure).encode())
@@ -112,8 +114,8 @@ def test_every_role_has_a_look() -> None:
 
 
 def test_every_mark_tells_its_value_interval_and_n() -> None:
-    marks = ElementTree.fromstring(f"<div>{fragment(LINE)}</div>").findall("svg/circle")
-    told = [mark.get("data-told") for mark in marks]
+    marks = parsed(fragment(LINE))[0].findall("circle")
+    told = [mark.get("data-told") for mark in marks if mark.get("data-told")]
     assert f"{EVIL}, a: 0.5 [0.4, 0.6], n = 3 stitch seeds" in told
     assert "alone, b: 0.7 [0.23, 1]" in told
     assert len(told) == 5
@@ -124,22 +126,114 @@ def test_every_mark_tells_its_value_interval_and_n() -> None:
 
 
 def parsed(text: str) -> tuple[ElementTree.Element, ElementTree.Element]:
-    """The figure, and its legend."""
-    image, legend = ElementTree.fromstring(f"<div>{text}</div>")
+    """The figure as it is in a wide place, and its legend: lines have that in a narrow place alone."""
+    image, *_, legend = ElementTree.fromstring(f"<div>{text}</div>")
     return image, legend
 
 
-def test_a_band_is_drawn_where_there_are_intervals_also_of_a_baseline() -> None:
-    image, _ = parsed(fragment(LINE))
-    assert len(image.findall("polygon")) == 2
-    assert [line.get("stroke-dasharray") for line in image.findall("polyline")] == [None, "7 5"]
-    whole = Lines("one", ("a",), (Series("alone", (Estimate(0.5, 0.23, 1.0),), dashed=True),), "accuracy")
-    image, _ = parsed(fragment(whole))
-    (band,) = image.findall("polygon")
-    ends = [tuple(map(float, corner.split(","))) for corner in band.get("points", "").split()]
-    assert max(x for x, _ in ends) - min(x for x, _ in ends) > 500, "through the whole of the picture"
-    (line,) = image.findall("polyline")
-    assert len(line.get("points", "").split()) == 2
+def seeds(*values: float) -> Estimate:
+    return over_seeds({f"seed {k}": value for k, value in enumerate(values)})
+
+
+def test_seeds_are_dots_and_intervals_stand_beside_each_other_and_no_band_is_drawn() -> None:
+    few = (Series("a", (seeds(0.5, 0.7), seeds(0.6, 0.9))), Series("b", (seeds(0.5, 0.6), seeds(0.7, 0.8))))
+    alone = Series("alone", (Estimate(0.7, 0.2, 0.9), Estimate(0.8, 0.7, 0.9)), dashed=True)
+    marks = scene(Lines("t", ("x", "y"), (*few, alone), "accuracy")).marks
+    assert {mark.role for mark in marks}.isdisjoint({"band"})
+    assert "a, x: seed 1 0.7" in [mark.hover for mark in marks if mark.role == "unit"]
+    assert len([mark for mark in marks if mark.role == "unit"]) == 8
+    bars = [mark.points for mark in marks if mark.role == "whisker"]
+    assert len(bars) == 6, "a baseline has its interval, too"
+    assert len({x for (x, _), _ in bars}) == 6, "no interval hides another"
+    many = scene(Lines("t", ("x", "y"), (Series("a", (seeds(*range(40)),) * 2),), "accuracy")).marks
+    assert [mark for mark in many if mark.role == "unit"] == [], "of many units the interval says enough"
+
+
+def test_lines_are_named_at_their_ends_where_there_is_room_and_names_do_not_overlap() -> None:
+    series = tuple(Series(f"line {k}", (Estimate(0.1), Estimate(0.9 + 0.001 * k))) for k in range(6))
+    wide, narrow = (scene(Lines("t", ("x", "y"), series, "accuracy"), width) for width in (WIDE, NARROW))
+    heights = sorted(mark.points[0][1] for mark in wide.marks if mark.text.startswith("line "))
+    assert len(heights) == 6
+    assert all(b - a > 12 for a, b in itertools.pairwise(heights))
+    assert wide.legend == ()
+    assert [name for name, _ in narrow.legend] == [one.name for one in series]
+    for drawn in (wide, narrow):
+        ends = [x for mark in drawn.marks for x, _ in mark.points]
+        assert 0 <= min(ends) < max(ends) <= drawn.width
+
+
+def test_one_place_alone_is_a_dot_plot() -> None:
+    lines = (
+        Series("a", (seeds(0.5, 0.7),), colour="#123456"),
+        Series("alone", (Estimate(0.8, 0.7, 0.9),), dashed=True),
+    )
+    marks = scene(Lines("t", ("layer2",), lines, "accuracy")).marks
+    assert "accuracy, cut layer2" in [mark.text for mark in marks]
+    assert {mark.colour for mark in marks if mark.role in ("dot", "unit")} == {"#123456"}
+    assert [mark.hover for mark in marks if mark.role == "band"] == ["alone: 0.8 [0.7, 0.9]"]
+    assert not [mark for mark in marks if mark.shape == "polyline"]
+
+
+def test_twins_share_their_axis() -> None:
+    low, high = (Lines("t", ("x", "y"), (Series("a", (Estimate(v), Estimate(v + 1))),), "rank") for v in (1.0, 50.0))
+    assert {figure.bounds for figure in twins([low, high])} == {(0.0, 53.5)}
+    strips = [Strip("t", (("a", (Estimate(v),)),), None, "rank") for v in (1.0, 50.0)]
+    assert len({figure.bounds for figure in twins(strips)}) == 1
+    bins = [Histogram("t", edges, {"a": (1,)}, "energy") for edges in ((0.0, 1.0), (-3.0, 5.0))]
+    assert {figure.bounds for figure in twins(bins)} == {(-3.0, 5.0)}
+
+
+def test_colours_do_not_run_out_and_controls_have_none_of_them() -> None:
+    colours = [hue(k) for k in range(100)]
+    assert len(set(colours)) == 100
+    assert tuple(colours[: len(LINES)]) == LINES
+    assert not set(KINDS.values()) & set(colours)
+
+
+def test_a_strip_says_what_is_known_of_its_rows() -> None:
+    groups = (("self", (Estimate(0.9),)), ("random_sender", (Estimate(0.2),)))
+    kinds, colours = {"self": "the same", "random_sender": "nothing"}, {"self": "ink", "": "#123456"}
+    drawn = scene(Strip("t", groups, Estimate(0.5), "accuracy", kinds=kinds, colours=colours))
+    assert [mark.text for mark in drawn.marks if mark.role == "kind"] == ["the same", "nothing"]
+    assert [name for name, _ in drawn.legend] == ["observed", "the same", "nothing"]
+    assert [mark.colour for mark in drawn.marks if mark.role == "observed"] == ["#123456"]
+    image, _ = parsed(fragment(Strip("t", groups, None, "accuracy", kinds=kinds, colours=colours)) + "<ul/>")
+    assert "fill:var(--ink)" in [dot.get("style") for dot in image.findall("circle")], "a colour of the page's ground"
+
+
+def test_a_matrix_has_titles_of_its_axes_one_tab_stop_and_digits_that_fit() -> None:
+    texts = [mark.text for mark in scene(GRID).marks]
+    assert {"sender's cuts", "receiver's cuts"} <= set(texts)
+    cells = list(ElementTree.fromstring(fragment(GRID)).iter("g"))
+    assert [cell.get("tabindex") for cell in cells] == ["0", "-1", "-1", "-1"]
+    names = tuple(f"block {k}" for k in range(30))
+    rows = tuple(tuple(Estimate(value) for value in (0.25, -1234.5, *[0.5] * 28)) for _ in names)
+    drawn = [mark for mark in scene(Grid("t", names, names, rows, (0.0, 1.0))).marks if mark.role in ("cell", "same")]
+    assert [mark.text for mark in drawn[:3]] == [".25", "", ".50"], "a cell of 24 pixels has room for three signs"
+    wide = Grid("t", ("a",), ("b", "c"), ((Estimate(0.25), Estimate(-1234.5)),), (0.0, 1.0))
+    assert [mark.text for mark in scene(wide).marks if mark.role == "cell"] == [".25", ""]
+
+
+def test_maps_of_listening_speak_of_following_and_frame_nothing() -> None:
+    grid = Grid("t", ("1", "2"), ("1", "2"), ((Estimate(0.1), Estimate(0.2)),) * 2, (0.0, 1.0), "share")
+    assert "1, ignored → followed" in [mark.text for mark in scene(grid).marks]
+    assert not [mark for mark in scene(grid).marks if mark.role == "same"]
+
+
+def test_no_text_is_smaller_than_11_pixels() -> None:
+    assert min(role.font for role in ROLES.values() if role.font) >= 11
+    for name, figure in DRAWN.items():
+        for width in (WIDE, NARROW):
+            assert not scene(figure, width).fits or scene(figure, width).width == width, name
+
+
+def test_the_numbers_of_a_figure_are_a_table() -> None:
+    columns, rows = numbers_of(Lines("t", ("x",), (Series("a", (seeds(0.5, 0.7),)),), "accuracy"))
+    assert columns == ("line", "cut", "unit", "value", "low", "high", "n")
+    assert [row[2:4] for row in rows] == [("mean", 0.6), ("seed 0", 0.5), ("seed 1", 0.7)]
+    assert numbers_of(GRID)[1][1] == ("a", EVIL, None, None, None, None)
+    assert numbers_of(BINS) == (("from", "to", "native", "stitched"), [(0.0, 1.0, 3, 0), (1.0, 2.0, 1, 4)])
+    assert [row[0] for row in numbers_of(STRIP)[1]] == ["observed", "self", "self", EVIL, "alone"]
 
 
 def test_the_baseline_of_a_strip_has_its_interval_and_tells_it() -> None:
@@ -155,22 +249,13 @@ def test_the_baseline_of_a_strip_has_its_interval_and_tells_it() -> None:
 
 def test_every_legend_has_the_marks_that_are_drawn() -> None:
     image, legend = parsed(fragment(LINE))
-    lines = [mark.find("svg/line") for mark in legend]
+    lines = [mark.find("svg/line[@class='series']") for mark in legend]
     assert [line.get("stroke-dasharray") for line in lines] == [None, "7 5", None]  # type: ignore[union-attr]
     assert [line.get("stroke") for line in lines[:2]] == [line.get("stroke") for line in image.findall("polyline")]  # type: ignore[union-attr]
     assert [len(mark.findall("svg/circle")) for mark in legend] == [1, 1, 1]
-    assert [len(mark.findall("svg/rect[@class='band']")) for mark in legend] == [1, 1, 0]
+    assert [len(mark.findall("svg/line[@class='whisker']")) for mark in legend] == [1, 1, 0]
     _, legend = parsed(fragment(BINS))
     assert [len(mark.findall("svg/rect[@class='bin']")) for mark in legend] == [1] * len(BINS.counts)
-
-
-def test_series_at_one_place_alone_do_not_hide_each_other() -> None:
-    pair = Lines("one", ("a",), tuple(Series(name, (Estimate(0.5, 0.4, 0.6),)) for name in "ab"), "accuracy")
-    image, legend = parsed(fragment(pair))
-    first, second = (float(dot.get("cx", "")) for dot in image.findall("circle"))
-    assert second - first > 20
-    assert len(image.findall("line[@class='bar']")) == 2, "their intervals are bars"
-    assert [len(mark.findall("svg/line")) for mark in legend] == [1, 1], "a bar, and no line that is not drawn"
 
 
 @pytest.mark.parametrize("figure", [*DRAWN.values(), Sheet("t", ("a",), ((1,),))])

@@ -36,13 +36,13 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return f"there are: {', '.join(known[:_LISTED])}{more}."
 
 
-def word_list(words: Iterable[str], *, last: str = "and") -> str:
-    """Quoted words in a sentence.
+def word_list(words: Iterable[str], *, last: str = "and", quote: str = "'") -> str:
+    """Words in a sentence, quoted if they are no sentence of their own.
 
-    >>> word_list(["a", "b", "c"])
-    "'a', 'b' and 'c'"
+    >>> word_list(["a", "b", "c"]), word_list(["a", "b"], quote="")
+    ("'a', 'b' and 'c'", 'a and b')
     """
-    quoted = [f"'{word}'" for word in words]
+    quoted = [f"{quote}{word}{quote}" for word in words]
     if len(quoted) < 2:
         return "".join(quoted)
     return f"{', '.join(quoted[:-1])} {last} {quoted[-1]}"

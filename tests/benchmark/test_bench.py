@@ -96,7 +96,7 @@ def test_the_league_is_saved_in_four_forms(ran: tuple[BenchSet, Path], own_measu
     html = paths["league.html"].read_text()
     assert "By mean rank over 2 columns (identification), " in html
     assert "<script src" not in html
-    assert html.count('<figure class="strip">') == 2
+    assert html.count('<figure class="strip"') == 2
 
 
 # ---- leagues without a run

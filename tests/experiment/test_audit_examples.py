@@ -256,6 +256,8 @@ def test_the_section_shows_the_looks_the_pairs_and_where_each_listens(bench: Ben
     result = Result(job.key, "audit", "done", json.loads(json.dumps(found.record)), found.tensors, job.labels)
 
     class Results:
+        models = ("colour", "digit")
+
         def of(self, kind: str) -> list[Result]:
             return [result] if kind == "audit" else []
 
@@ -270,6 +272,11 @@ def test_the_section_shows_the_looks_the_pairs_and_where_each_listens(bench: Ben
     assert [name for name, _ in images.rows] == ["an input", "another", "their mixture"]
     pairs = found.record["verdicts"]["mixing"]["figures"]["pairs"]
     assert all(len(pictures) == len(pairs) for _, pictures in images.rows)
+    test = sr.load_data("digits/correlated", "test", n=300)
+    true = dict(zip(test.ids.tolist(), test.labels.tolist(), strict=True))
+    wanted = [f"true {true[pair['a']]}, named {pair['answers'][0]}" for pair in pairs]
+    assert [picture.caption for picture in images.rows[0][1]] == wanted
+    assert (receiver.direction, stitched.direction) == ("share", "share"), "they show who is followed, and no likeness"
     apart = [pair["receiver"] != pair["stitched"] for pair in pairs]
     assert [picture.apart for picture in images.rows[2][1]] == apart
     assert receiver.title.startswith("Where the receiver listens")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from planted_paper import hostile as hostile_paper
@@ -27,6 +30,14 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+
+
+SMALLEST = """return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().width &&
+    [...e.childNodes].some(c => c.nodeType === 3 && c.textContent.trim())).map(e => {
+        const svg = e.ownerSVGElement, scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+        return [scale * parseFloat(getComputedStyle(e).fontSize), e.textContent.slice(0, 40)];
+    }).sort((a, b) => a[0] - b[0])[0]"""
+"""The size in pixels of the smallest text that is seen, and that text."""
 
 
 @pytest.fixture(scope="module")
@@ -127,11 +138,11 @@ def test_the_sections_stand_in_the_order_of_the_story(browser: webdriver.Chrome,
     names = [section.get_attribute("id") for section in all_of(browser, "main > section")]
     assert names == [
         *("judgements", "accuracy", "rank", "matrices", "distribution", "controls", "conflict", "mixing"),
-        *("losses", "pictures", "table", "provenance"),
+        *("losses", "pictures", "table", "methods", "provenance"),
     ]
     assert len(all_of(browser, "#conflict img")) == 12
     assert all(image.get_attribute("naturalWidth") == "28" for image in all_of(browser, "#conflict img"))
-    assert len(all_of(browser, "#accuracy polyline[stroke-dasharray]")) == 1
+    assert len(all_of(browser, "#accuracy .wide polyline[stroke-dasharray]")) == 2, "one for each matching"
     rows = [[row.text for row in figure.find_elements(By.CSS_SELECTOR, ".row .name")]
             for figure in all_of(browser, "#pictures figure")]  # fmt: skip
     assert rows == [["input", "sender itself", "receiver itself", "stitched"], ["input", "stitched"]]
@@ -144,7 +155,7 @@ def test_hovering_tells_value_n_and_interval(browser: webdriver.Chrome, study: P
     assert told.startswith("layer1 × layer1: linear_cka 0.")
     assert " [" in told
     assert "n = " in told
-    assert "n = 2 pairs of training seeds" in hovered(browser, all_of(browser, "#accuracy circle")[0])
+    assert "n = 2 pairs of training seeds" in hovered(browser, one(browser, "#accuracy .wide circle.dot"))
     ActionChains(browser).move_to_element(one(browser, "#matrices h2")).perform()
     assert not one(browser, "#told").is_displayed()
 
@@ -172,7 +183,7 @@ def test_measure_and_pair_can_be_switched(browser: webdriver.Chrome, study: Path
     opened(browser, study)
 
     def seen() -> list[str]:
-        return [one.text for one in all_of(browser, "#matrices figure:not([hidden]) figcaption")]
+        return [one.text.removesuffix(" #") for one in all_of(browser, "#matrices figure:not([hidden]) figcaption")]
 
     assert seen() == ["linear_cka: colour/0 → digit/0", "opd: colour/0 → digit/0"]
     one(browser, "select[data-tag=measure]").send_keys("opd")
@@ -184,8 +195,8 @@ def test_measure_and_pair_can_be_switched(browser: webdriver.Chrome, study: Path
 
 def test_every_legend_shows_its_marks_and_a_baseline_its_interval(browser: webdriver.Chrome, study: Path) -> None:
     opened(browser, study)
-    entries = all_of(browser, ".legend li")
-    assert len(entries) > 12
+    entries = [entry for entry in all_of(browser, ".legend li") if entry.is_displayed()]
+    assert len(entries) > 8
     marks = browser.execute_script(
         "return arguments[0].map(e => [...e.querySelectorAll('svg.mark > *')].map(m => {"
         "const box = m.getBoundingClientRect(), style = getComputedStyle(m);"
@@ -196,11 +207,68 @@ def test_every_legend_shows_its_marks_and_a_baseline_its_interval(browser: webdr
         assert shapes, f"{entry.text} has no mark"
         assert all(size > 5 for size, *_ in shapes), entry.text
     dashed = [entry.text for entry, shapes in zip(entries, marks, strict=True) if any(s[3] != "none" for s in shapes)]
-    assert {"digit alone", "native", "chance", "receiver alone"} == set(dashed)
-    band = one(browser, "#controls rect.band[data-told^='receiver alone']")
+    assert {"native", "chance", "receiver alone"} == set(dashed)
+    band = one(browser, "#controls .wide rect.band[data-told^='receiver alone']")
     assert band.size["width"] > 3
     assert hovered(browser, band).startswith("receiver alone: 0.9")
     assert "n = 150 samples" in hovered(browser, band)
+
+
+def test_a_matrix_is_one_tab_stop_and_arrows_lead_through_it(browser: webdriver.Chrome, study: Path) -> None:
+    opened(browser, study)
+    matrices = all_of(browser, "#matrices figure svg")
+    stops = [len(matrix.find_elements(By.CSS_SELECTOR, "[tabindex='0']")) for matrix in matrices]
+    assert stops == [1] * len(matrices)
+    first = one(browser, "#matrices figure:not([hidden]) g[tabindex='0']")
+    browser.execute_script("arguments[0].focus()", first)
+    ActionChains(browser).send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_DOWN).perform()
+    assert browser.switch_to.active_element.get_attribute("data-pair") == "0-2-1", "the last row is the end"
+    assert one(browser, "#told").text.startswith("layer3 × layer2")
+    assert len(all_of(browser, "#matrices figure:not([hidden]) [tabindex='0']")) == 2
+
+
+def test_what_was_chosen_stands_in_the_address(browser: webdriver.Chrome, study: Path) -> None:
+    path = opened(browser, study)
+    one(browser, "select[data-tag=measure]").send_keys("opd")
+    box = one(browser, "#table [data-filter]")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
+    box.send_keys("audit margin")
+    rows = [row for row in all_of(browser, "#table tbody tr") if row.is_displayed()]
+    assert len(rows) == 2
+    assert one(browser, "#table .count").text.startswith("2 of ")
+    one(browser, "nav a[href='#rank']").click()
+    address = str(browser.current_url)
+    assert address.startswith(f"{path.resolve().as_uri()}#rank?")
+    browser.get("about:blank")
+    browser.get(address)
+    assert one(browser, "select[data-tag=measure]").get_attribute("value") == "opd"
+    assert len([row for row in all_of(browser, "#table tbody tr") if row.is_displayed()]) == 2
+    assert abs(one(browser, "#rank").rect["y"] - browser.execute_script("return scrollY")) < 200
+    assert one(browser, "nav").rect["y"] == browser.execute_script("return scrollY"), "the contents stay in sight"
+    anchors = [figure.get_attribute("id") for figure in all_of(browser, "main figure")]
+    assert all(anchors)
+    assert len(set(anchors)) == len(anchors)
+
+
+def test_a_figure_is_saved_as_svg_png_and_csv(browser: webdriver.Chrome, study: Path, tmp_path: Path) -> None:
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    opened(browser, study)
+    figure = one(browser, "#accuracy figure")
+    name = figure.get_attribute("id")
+    browser.execute_script("arguments[0].querySelector('details').open = true", figure)
+    for kind in ("svg", "png", "csv"):
+        browser.execute_script("arguments[0].querySelector(`[data-save=${arguments[1]}]`).click()", figure, kind)
+        end = time.monotonic() + 60
+        while not (tmp_path / f"{name}.{kind}").exists():
+            assert time.monotonic() < end, f"no {kind}"
+            time.sleep(0.05)
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    drawn = ElementTree.parse(tmp_path / f"{name}.svg").getroot()
+    assert "Accuracy by cut, into digit on digits/correlated, direct" in "".join(drawn.itertext())
+    lines = (tmp_path / f"{name}.csv").read_text().splitlines()
+    assert lines[0] == "line,cut,unit,value,low,high,n"
+    assert lines[2].startswith("colour,layer1,seed 0 → 1,0.")
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
 def test_tables_sort(browser: webdriver.Chrome, study: Path) -> None:
@@ -249,6 +317,8 @@ def test_it_fits_a_phone_and_both_grounds(browser: webdriver.Chrome, study: Path
     try:
         wide = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
         assert wide[0] <= wide[1] == 390, "nothing makes the page scroll sideways"
+        small = browser.execute_script(SMALLEST)
+        assert small[0] >= 11, small
         grounds = set()
         for ground in ("light", "dark"):
             media = {"features": [{"name": "prefers-color-scheme", "value": ground}]}
@@ -263,17 +333,18 @@ def test_it_fits_a_phone_and_both_grounds(browser: webdriver.Chrome, study: Path
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_it_prints_every_matrix(browser: webdriver.Chrome, study: Path) -> None:
+def test_what_is_shown_is_printed_on_few_sheets_without_the_long_table(browser: webdriver.Chrome, study: Path) -> None:
     opened(browser, study)
-    assert len([f for f in all_of(browser, "#matrices figure") if f.is_displayed()]) == 2
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        assert len([f for f in all_of(browser, "#matrices figure") if f.is_displayed()]) == 4
+        assert len([f for f in all_of(browser, "#matrices figure") if f.is_displayed()]) == 2
         assert not one(browser, "nav").is_displayed()
-        pdf = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+        assert not one(browser, "#table").is_displayed()
+        pdf = b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert len(pdf) > 50_000
+    assert 4 <= len(re.findall(rb"/Type\s*/Page[^s]", pdf)) <= 12
 
 
 def test_every_figure_has_a_text_alternative(browser: webdriver.Chrome, study: Path) -> None:
@@ -340,7 +411,7 @@ def test_a_reproduction_opens_without_an_error_or_a_request_and_runs_no_name(
     assert rows[0][3] == "reproduced"
     assert not one(browser, "#table-1 svg").is_displayed(), "tables and figures of items are folded"
     one(browser, "#table-1 details.folded > summary").click()
-    assert len(all_of(browser, "#table-1 polyline")) == 2
-    told = hovered(browser, all_of(browser, "#table-1 circle")[0])
+    assert len(all_of(browser, "#table-1 .wide polyline")) == 2
+    told = hovered(browser, one(browser, "#table-1 .wide circle.dot"))
     assert "mean over 3 seeds" in told
     assert all(image.get_attribute("naturalWidth") == "2" for image in all_of(browser, "#table-1 img"))

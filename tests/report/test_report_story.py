@@ -19,7 +19,7 @@ from seamripper.estimate import Estimate, mean_over
 from seamripper.experiment.parts.base import over
 from seamripper.experiment.parts.compare import score_of
 from seamripper.experiment.reading import Reading
-from seamripper.figures import Grid, Histogram, Lines, Pictures, Sheet, Strip
+from seamripper.figures import Grid, Histogram, Lines, Pictures, Sheet, Strip, hue
 from seamripper.report import figures, page, report
 from seamripper.report.story import story_of
 from seamripper.report.verdict import headline
@@ -66,11 +66,14 @@ def test_bands_of_frequencies_are_in_their_order(reading: Reading) -> None:
 
 
 def test_accuracy_by_cut_is_the_mean_over_training_seeds(reading: Reading) -> None:
-    (figure,) = next(one for one in story_of(reading).sections if one.name == "accuracy").figures
+    figure, fast = next(one for one in story_of(reading).sections if one.name == "accuracy").figures
     assert isinstance(figure, Lines)
+    assert isinstance(fast, Lines)
+    assert [one.title.rpartition(", ")[2] for one in (figure, fast)] == ["direct", "fast"], "one for each matching"
+    assert figure.bounds == fast.bounds, "on one axis"
     assert figure.places == ("layer1", "layer2")
-    names = [one.name for one in figure.series]
-    assert names == ["colour, direct", "colour, fast", "digit, direct", "digit, fast", "digit alone"]
+    assert [one.name for one in figure.series] == ["colour", "digit", "digit alone"]
+    assert [one.colour for one in figure.series] == [hue(0), hue(1), hue(1)], "a model has one colour"
     mine = [
         one.record["result"]["top1"]["value"]
         for one in reading.of("stitch")
@@ -80,8 +83,107 @@ def test_accuracy_by_cut_is_the_mean_over_training_seeds(reading: Reading) -> No
     point = figure.series[0].points[0]
     assert point.value == pytest.approx(sum(mine) / 2)
     assert (point.n, point.unit) == (2, "pairs of training seeds")
+    assert point.values == pytest.approx({"seed 0 → 1": mine[0], "seed 1 → 0": mine[1]})
     assert 0 <= point.low <= point.value <= point.high <= 1
     assert figure.series[-1].dashed
+
+
+def test_a_model_has_its_colour_in_every_figure(reading: Reading) -> None:
+    figures = [figure for _, figure in story_of(reading).figures]
+    strips = [figure.colours[""] for figure in figures if isinstance(figure, Strip) and figure.observed is not None]
+    assert set(strips) == {hue(reading.models.index("colour"))}
+    lines = [s for figure in figures if isinstance(figure, Lines) for s in figure.series if s.name.startswith("colour")]
+    assert len(lines) > 3
+    assert {line.colour for line in lines} == {hue(reading.models.index("colour"))}
+
+
+def test_controls_show_what_is_known_of_them(reading: Reading) -> None:
+    strip = next(figure for section, figure in story_of(reading).figures if section == "controls")
+    assert isinstance(strip, Strip)
+    kinds = {"self": "the same information", "other_seed": "the same information"}
+    kinds |= {"random_sender": "has learnt nothing", "clustered_noise": "has learnt nothing"}
+    assert strip.kinds == kinds
+    assert strip.colours["self"] == strip.colours["other_seed"] != strip.colours["random_sender"]
+
+
+# ---- the scorecard
+
+
+def test_every_pair_has_one_verdict_with_its_tone_and_the_figure_that_decided(reading: Reading) -> None:
+    (row,) = headline(reading).pairs
+    judgement = reading.of("audit")[0].record["judgement"]
+    assert row.pair == "colour → digit"
+    assert row.answer == judgement["conclusion"] == "different information"
+    assert row.answer.tone == "bad"
+    assert row.estimate.value == judgement["figures"]["agreement"]["value"]
+    assert row.figure == "agreement with the receiver, conflict set, at layer2"
+    pairs = ("colour", 0, "digit", 0), ("colour", 1, "digit", 0), ("digit", 1, "digit", 0)
+    colour, digit = headline(audits_of(reading, *pairs, conclusion="same information")).pairs
+    assert (colour.how, colour.answer.tone, digit.how) == ("both audits", "good", "")
+    audit = audits_of(reading, pairs[0]).results[0]
+    torn = replace(reading, results=(audit, *audits_of(reading, *pairs[:2], conclusion="same information").results))
+    (row,) = headline(torn).pairs
+    assert row.how == "2 of 3 audits; different information in 1"
+    assert row.answer.tone == "open", "audits that disagree decide nothing"
+
+
+def test_the_scorecard_has_every_audit_with_reason_p_and_why_not(reading: Reading) -> None:
+    (audit,) = reading.of("audit")
+    record = json.loads(json.dumps(audit.record))
+    record["skipped"] = {"symmetry": "There is no stitch back.", "other_seed": "There are no others."}
+    record["verdicts"].pop("symmetry", None)
+    story = story_of(replace(reading, results=(replace(audit, record=record),)))
+    card, reasons, _ = story.sections[0].figures
+    assert isinstance(card, Sheet)
+    assert isinstance(reasons, Sheet)
+    answers = dict(zip(card.columns, card.rows[0], strict=True))
+    assert answers["conflict"] == record["verdicts"]["conflict"]["answer"] == "no"
+    assert answers["conflict"].tone == "bad"
+    assert (answers["symmetry"], answers["symmetry"].tone) == ("not done", "none")
+    assert "other_seed" not in answers, "a control is no audit"
+    if answers["distribution"] == "yes":
+        assert answers["distribution"].tone == "bad", "stitched activations that can be told apart speak against it"
+    told = {row[1]: row for row in reasons.rows}
+    assert told["judgement"][-1] == record["judgement"]["experiment"]
+    assert told["margin"][3] == record["verdicts"]["margin"]["sentence"]
+    assert told["margin"][5] == record["verdicts"]["margin"]["p"] is not None
+    assert told["symmetry"][2:4] == ("not done", "There is no stitch back.")
+    assert told["the control other_seed"][3] == "There are no others."
+
+
+# ---- what every report ends with
+
+
+def test_the_table_begins_with_results_and_ends_with_training(reading: Reading) -> None:
+    table = next(figure for section, figure in story_of(reading).figures if section == "table")
+    assert isinstance(table, Sheet)
+    kinds = [row[0] for row in table.rows]
+    assert kinds[0] != "train"
+    assert kinds.index("train") == len(kinds) - kinds.count("train")
+
+
+def test_methods_and_citations_name_what_was_done(reading: Reading) -> None:
+    story = story_of(reading)
+    methods = next(section for section in story.sections if section.name == "methods")
+    assert "colour on digits/colour (seeds 0 and 1)" in methods.text
+    assert "fitted on 300 samples of digits/correlated and scored on 150 others" in methods.text
+    assert "with the controls self, other_seed, random_sender and clustered_noise" in methods.text
+    assert [line for line in methods.code.splitlines() if line.startswith("@")] == [
+        "@software{seamripper,",
+        "@inproceedings{bansal2021,",
+        "@inproceedings{smith2025,",
+    ]
+    bare = next(s for s in story_of(only(reading, "compare")).sections if s.name == "methods")
+    assert "smith2025" not in bare.code
+    assert "Layers were compared by linear_cka and opd on 150 samples" in bare.text
+
+
+def test_data_is_named(reading: Reading) -> None:
+    sheets = [figure for section, figure in story_of(reading).figures if section == "provenance"]
+    data = next(sheet for sheet in sheets if sheet.title == "Data")
+    assert isinstance(data, Sheet)
+    assert data.columns == ("name", "as", "fingerprint")
+    assert {"digits/correlated", "digits/digit", "digits/colour"} <= {row[0] for row in data.rows}
 
 
 def test_the_headline_is_of_the_audits(reading: Reading) -> None:
@@ -379,7 +481,7 @@ def test_a_report_reads_no_model_and_needs_torch_for_tensors_alone(study: Path, 
 
 def test_a_record_that_a_section_cannot_be_made_of_gets_a_sentence(reading: Reading) -> None:
     damaged = replace(reading.of("audit")[0], record={"verdicts": {}})
-    with pytest.raises(StoreError, match=r"The part 'audit' cannot report on its results: KeyError: 'record'\. "):
+    with pytest.raises(StoreError, match=r"The part 'audit' cannot report on its results: KeyError: 'skipped'\. "):
         story_of(replace(reading, results=(damaged,)))
 
 

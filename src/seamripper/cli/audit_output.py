@@ -23,7 +23,7 @@ _OF_A_SET = ("weight", "stability", "control", "kept", "nothing", "agreement", "
 
 def show_audited(audited: sr.Audited) -> None:
     """All of an audit, the judgement last."""
-    from seamripper.experiment.parts.audit import setting
+    from seamripper.experiment.parts.audit_judgements import setting
 
     record = audited.record
     title = " → ".join(f"{record[role]['source']}@{record[role]['cut']['name']}" for role in ("sender", "receiver"))
@@ -96,7 +96,7 @@ def _show_looks(verdict: sr.Verdict) -> None:
 
 
 def _show_judgement(audited: sr.Audited) -> None:
-    from seamripper.experiment.parts.audit import FIGURES, sorted_figures
+    from seamripper.experiment.parts.audit_judgements import FIGURES, sorted_figures
 
     judgement = audited.judgement
     print()

@@ -67,6 +67,12 @@ class Reading:
                 damage={tensor: f"{tensor[:12]} is gone" for tensor in names if not store.tensors.has(tensor)},
             )
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the senders and receivers, in the order in which they are met."""
+        roles = ("sender", "receiver")
+        return tuple(dict.fromkeys(str(r.labels[role]) for r in self.results for role in roles if role in r.labels))
+
     def of(self, kind: str) -> list[Result]:
         """The results of one kind that were done."""
         return [result for result in self.results if result.kind == kind and result.state == "done"]

@@ -55,6 +55,10 @@ class Result:
 class StudyResults(Protocol):
     """The results of a study so far, as its parts read them to report on them: a `Reading` is one."""
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the senders and receivers, in the order in which they are met."""
+
     def of(self, kind: str) -> list[Result]:
         """The results of one kind that were done."""
 

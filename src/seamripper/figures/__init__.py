@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from seamripper.figures.colours import KINDS, hue
+from seamripper.figures.marks import Mark
 from seamripper.figures.paper import plot
-from seamripper.figures.scene import Mark, Scene, scene, standalone
+from seamripper.figures.scene import Scene, scene, standalone
 from seamripper.figures.svg import document, fragment, style
 from seamripper.figures.values import (
+    Answer,
     Figure,
     Grid,
     Histogram,
@@ -20,10 +23,14 @@ from seamripper.figures.values import (
     Words,
     curves,
     describe,
+    numbers_of,
     png,
+    twins,
 )
 
 __all__ = [
+    "KINDS",
+    "Answer",
     "Figure",
     "Grid",
     "Histogram",
@@ -42,9 +49,12 @@ __all__ = [
     "describe",
     "document",
     "fragment",
+    "hue",
+    "numbers_of",
     "plot",
     "png",
     "scene",
     "standalone",
     "style",
+    "twins",
 ]

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import colorsys
 from dataclasses import dataclass
 
-LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f")
+LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito 2008, without black and yellow, which vanish on one ground or the other."""
+KINDS = {"same": "ink", "nothing": "faint", "broken": "#8c6d31", "probe": "#7f7f7f"}
+"""The colours of controls, by what is known of them: none that a model has."""
+
+
+def hue(number: int) -> str:
+    """The colour of the model, or the line, of this number: those of `LINES` first, then others without end.
+
+    >>> hue(0), len({hue(number) for number in range(200)})
+    ('#0072b2', 200)
+    """
+    if number < len(LINES):
+        return LINES[number]
+    # Steps of the golden ratio never meet, and three tones tell neighbours apart.
+    parts = colorsys.hls_to_rgb(0.618034 * number % 1, (0.42, 0.55, 0.48)[number % 3], (0.75, 0.45, 0.6)[number % 3])
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+
 
 _CIVIDIS = (
     (0, 34, 78), (8, 51, 112), (53, 69, 108), (79, 87, 108), (102, 105, 112), (125, 124, 120), (148, 142, 119),
@@ -57,11 +74,13 @@ ROLES = {
     "title": Role(font=12, fill="ink"),
     "axis": Role(font=12, fill="faint"),
     "tick": Role(font=11, fill="ink"),
-    "value": Role(font=10),
+    "kind": Role(font=11, fill="faint"),
+    "value": Role(font=11),
     "rule": Role(width=1, edge="rule"),
     "series": Role(width=2),
-    "bar": Role(width=1.5),
+    "leader": Role(width=1, opacity=0.6),
     "whisker": Role(width=1.5, opacity=0.6),
+    "unit": Role(opacity=0.55, radius=2.5),
     "observed": Role(width=3),
     "base": Role(width=1, edge="faint", dash=True),
     "band": Role(opacity=0.18),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from seamripper._words import need
 from seamripper.figures.colours import GROUND, ROLES
-from seamripper.figures.scene import Mark, label, scene, standalone
+from seamripper.figures.marks import Mark, label
+from seamripper.figures.scene import scene, standalone
 from seamripper.figures.values import Figure
 
 if TYPE_CHECKING:

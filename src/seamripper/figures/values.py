@@ -6,9 +6,9 @@ import itertools
 import math
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +34,14 @@ class Interval(Protocol):
     def has_interval(self) -> bool:
         """Whether both ends are known."""
 
+    @property
+    def n(self) -> int | None:
+        """How many units it rests on, if that is known."""
+
+    @property
+    def values(self) -> Mapping[Any, float]:
+        """The value of each unit (a training seed, say), if they are known."""
+
     def describe(self) -> str:
         """The value in words, with its interval, n and note."""
 
@@ -45,11 +53,16 @@ class Series:
     name: str
     points: tuple[Interval, ...]
     dashed: bool = False
+    colour: str = ""
+    """The colour of its model; without one, that of its place among the lines."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines over named places (cuts), with bands: accuracy by cut, rank by cut, losses."""
+    """Lines over named places (cuts), with intervals: accuracy by cut, rank by cut, losses.
+
+    At one place alone it is drawn as a `Strip`.
+    """
 
     title: str
     places: tuple[str, ...]
@@ -91,6 +104,7 @@ class Histogram:
     counts: Mapping[str, tuple[int, ...]]
     x: str
     caption: str = ""
+    bounds: tuple[float, float] | None = None
     kind: Literal["histogram"] = "histogram"
 
 
@@ -105,6 +119,10 @@ class Strip:
     baselines: Mapping[str, Interval] = field(default_factory=dict)
     caption: str = ""
     bounds: tuple[float, float] | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """What is known of the group of a name, in words."""
+    colours: Mapping[str, str] = field(default_factory=dict)
+    """The colour of the group of a name; "" is the observed value."""
     kind: Literal["strip"] = "strip"
 
 
@@ -151,6 +169,22 @@ class Pictures:
     kind: Literal["pictures"] = "pictures"
 
 
+class Answer(str):
+    """A short answer in a table, coloured by its tone: good, bad, open or none.
+
+    >>> Answer("yes", "good"), Answer("yes", "good").tone
+    ('yes', 'good')
+    """
+
+    tone: str
+
+    def __new__(cls, text: str, tone: str) -> Answer:
+        """The text with a tone."""
+        answer = super().__new__(cls, text)
+        answer.tone = tone
+        return answer
+
+
 @dataclass(frozen=True)
 class Sheet:
     """A table that can be sorted."""
@@ -193,6 +227,8 @@ class Section:
     and 75."""
     folded: bool = False
     """Whether its figures are shown only when asked for."""
+    code: str = ""
+    """Lines below its text that are shown as they are."""
 
 
 _STRETCHES = 50
@@ -208,12 +244,21 @@ class _Mean:
     low: float = math.nan
     high: float = math.nan
     has_interval: bool = False
+    n: int | None = None
+    values: Mapping[Any, float] = field(default_factory=dict)
 
     def describe(self) -> str:
         return f"{self.value:.3g}{self.note}"
 
 
-def curves(title: str, values: Mapping[str, Sequence[float]], *, x: str = "step", y: str = "loss") -> Lines:
+def curves(
+    title: str,
+    values: Mapping[str, Sequence[float]],
+    *,
+    x: str = "step",
+    y: str = "loss",
+    colours: Mapping[str, str] | None = None,
+) -> Lines:
     """Curves over steps: of long ones, means over equal stretches of steps; on a log scale if the values need it."""
     longest = max(map(len, values.values()))
     size = -(-longest // _STRETCHES)
@@ -222,7 +267,7 @@ def curves(title: str, values: Mapping[str, Sequence[float]], *, x: str = "step"
     series = []
     for name, steps in values.items():
         points = [_Mean(_mean(steps[start : start + size]), note) for start in range(0, longest, size)]
-        series.append(Series(name, tuple(points)))
+        series.append(Series(name, tuple(points), colour=(colours or {}).get(name, "")))
     known = [point.value for line in series for point in line.points if math.isfinite(point.value)]
     log = bool(known) and min(known) > 0 and max(known) > 30 * min(known)
     return Lines(title, places, tuple(series), y, x, log=log)
@@ -231,6 +276,78 @@ def curves(title: str, values: Mapping[str, Sequence[float]], *, x: str = "step"
 def _mean(values: Sequence[float]) -> float:
     known = [value for value in values if math.isfinite(value)]
     return math.fsum(known) / len(known) if known else math.nan
+
+
+def bounds_of(points: Iterable[Interval], *, log: bool = False) -> tuple[float, float]:
+    """Ends of an axis that has room for these values, their intervals and those of their units."""
+    ends = ((point.value, point.low, point.high, *point.values.values()) for point in points)
+    values = [value for point in ends for value in point if math.isfinite(value)]
+    if not values:
+        return 0.0, 1.0
+    low, high = min(values), max(values)
+    if log:
+        return low / 1.2, high * 1.2
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 0.05
+    return (max(0.0, low - room) if low >= 0 else low - room), (min(1.0, high + room) if high <= 1 else high + room)
+
+
+def points_of(figure: Lines | Strip) -> list[Interval]:
+    """Every point that is drawn."""
+    if isinstance(figure, Lines):
+        return [point for series in figure.series for point in series.points]
+    observed = [] if figure.observed is None else [figure.observed]
+    return [*observed, *(point for _, group in figure.groups for point in group), *figure.baselines.values()]
+
+
+Twin = TypeVar("Twin", Lines, Strip, Histogram)
+
+
+def twins(figures: Iterable[Twin]) -> tuple[Twin, ...]:
+    """The figures on one axis, so that they can be compared by eye."""
+    known = tuple(figures)
+    edges = [edge for figure in known if isinstance(figure, Histogram) for edge in figure.edges]
+    points = (point for figure in known if not isinstance(figure, Histogram) for point in points_of(figure))
+    bounds = (min(edges), max(edges)) if edges else bounds_of(points)
+    return tuple(replace(figure, bounds=bounds) for figure in known)
+
+
+Rows = list[tuple[Any, ...]]
+
+
+def numbers_of(figure: Figure) -> tuple[tuple[str, ...], Rows]:
+    """What a figure shows, as the columns and rows of a table; none of pictures and words."""
+    ends = "value", "low", "high", "n"
+    rows: Rows = []
+    if isinstance(figure, Lines):
+        for series in figure.series:
+            points = zip(figure.places, series.points, strict=True)
+            rows += [(series.name, place, *row) for place, point in points for row in _units(point)]
+        return ("line", figure.x, "unit", *ends), rows
+    if isinstance(figure, Grid):
+        for name, cells in zip(figure.rows, figure.cells, strict=True):
+            rows += [(name, column, *_row(cell)) for column, cell in zip(figure.columns, cells, strict=True)]
+        return (*figure.axes, *ends), rows
+    if isinstance(figure, Strip):
+        named = [*((name, point) for name, group in figure.groups for point in group), *figure.baselines.items()]
+        named = [*([] if figure.observed is None else [("observed", figure.observed)]), *named]
+        return (figure.x, "unit", *ends), [(name, *row) for name, point in named for row in _units(point)]
+    if isinstance(figure, Histogram):
+        counts = zip(*figure.counts.values(), strict=True)
+        return ("from", "to", *figure.counts), [
+            (*edges, *count) for edges, count in zip(itertools.pairwise(figure.edges), counts, strict=True)
+        ]
+    return (figure.columns, list(figure.rows)) if isinstance(figure, Sheet) else ((), [])
+
+
+def _row(point: Interval) -> tuple[float | int | None, ...]:
+    return *(None if math.isnan(value) else value for value in (point.value, point.low, point.high)), point.n
+
+
+def _units(point: Interval) -> Iterator[tuple[Any, ...]]:
+    """A point, and the units whose mean it is."""
+    yield "mean" if point.values else "", *_row(point)
+    for unit, value in point.values.items():
+        yield str(unit), value, None, None, None
 
 
 def describe(figure: Figure) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from seamripper.experiment.reading import Reading
@@ -19,7 +19,9 @@ _ROWS = 2000
 
 def all_figures(run: Reading) -> Section | None:
     """Every figure with value, interval and n, and every job that failed; None where there is neither."""
-    rows = [row for result in run.results if result.state == "done" for row in _figure_rows(result)]
+    done = [result for result in run.results if result.state == "done"]
+    # What a study is about first; how its networks were trained last.
+    rows = [row for result in sorted(done, key=lambda result: result.kind == "train") for row in _figure_rows(result)]
     failed = [
         (result.kind, _words(result), f"{result.record['error']}: {result.record['message']}")
         for result in run.results
@@ -71,6 +73,7 @@ def provenance(run: Reading) -> Section:
         for role in ("fit", "test", "own", "conflict", "data"):
             if content.get(role):
                 data[content[role]].add(role)
+    names = _data_names(run)
     for result in run.results:
         for name, what in (("sender_seed", "senders"), ("receiver_seed", "receivers"), ("seed", result.kind)):
             if isinstance(result.labels.get(name), int):
@@ -78,11 +81,29 @@ def provenance(run: Reading) -> Section:
     figures = (
         Sheet("Runs", ("started", "took", "host", "engine", "jobs", "git", "command"), tuple(map(_run_row, runs))),
         Sheet("Versions", ("package", "version"), tuple(sorted(_lists(versions)))),
-        Sheet("Data", ("fingerprint", "as"), tuple(_lists(data))),
+        Sheet(
+            "Data", ("name", "as", "fingerprint"), tuple((names.get(key, "?"), how, key) for key, how in _lists(data))
+        ),
         Sheet("Seeds", ("of", "seeds"), tuple(_lists(seeds))),
     )
     text = f"The store {run.folder.name}: {len(run.results)} of {run.asked} results that were asked for are there."
     return Section("provenance", "Provenance", text, figures)
+
+
+def _data_names(run: Reading) -> dict[str, str]:
+    """What each set of samples is called, by its fingerprint: as its records say, else as the study calls it."""
+    names = dict[str, str]()
+    for result in run.results:
+        content, called = run.contents.get(result.key, {}), result.labels.get("data")
+        for role in ("fit", "test", "data") if called else ():
+            if content.get(role):
+                names.setdefault(content[role], str(called))
+    for result in run.results:
+        record = result.record.get("record")
+        sets = record.get("data") if isinstance(record, Mapping) else None
+        for samples in [sets] if sets and "fingerprint" in sets else (sets or {}).values():
+            names[samples["fingerprint"]] = samples["name"]
+    return names
 
 
 def _lists(sets: dict[str, set[Any]]) -> Iterator[tuple[str, str]]:

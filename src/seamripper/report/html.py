@@ -6,6 +6,8 @@ import base64
 import functools
 import math
 import os
+import re
+from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from markupsafe import Markup
 
 from seamripper._files import atomic
 from seamripper.experiment.reading import Reading
-from seamripper.figures import describe, fragment, style
+from seamripper.figures import Answer, describe, fragment, numbers_of, style
 from seamripper.report.story import Story, reading_of, story_of
 
 FILE = "report.html"
@@ -51,8 +53,22 @@ def lay_out(story: Story, made: str, *, incomplete: str | None = None) -> str:
     """A story as a page; `made` says what it was made from, and `incomplete` what is missing in it."""
     css, script = Markup(f"{style()}\n{asset('report.css')}"), Markup(asset("report.js"))
     details = {key: value for section in story.sections for key, value in section.details.items()}
-    facts = {"story": story, "made": made, "incomplete": incomplete, "details": details}
-    return template("report.html").render(**facts, style=css, script=script)
+    anchors = _anchors(story)
+    drawn = {anchors[id(figure)]: figure for _, figure in story.figures if figure.kind not in ("sheet", "pictures")}
+    data = {"details": details, "tables": {anchor: numbers_of(figure) for anchor, figure in drawn.items()}}
+    facts = {"story": story, "made": made, "incomplete": incomplete, "data": data}
+    return template("report.html").render(**facts, anchor=lambda f: anchors[id(f)], style=css, script=script)
+
+
+def _anchors(story: Story) -> dict[int, str]:
+    """What the address of each figure ends with, by the figure's id: its section and title, and a number if need be."""
+    anchors, used = dict[int, str](), Counter[str]()
+    for section, figure in story.figures:
+        words = re.sub(r"[^a-z0-9]+", "-", figure.title.lower()).strip("-")[:60]
+        anchor = f"{section}-{words}"
+        used[anchor] += 1
+        anchors[id(figure)] = anchor if used[anchor] == 1 else f"{anchor}-{used[anchor]}"
+    return anchors
 
 
 @functools.cache
@@ -60,7 +76,7 @@ def template(name: str) -> Template:
     """A template of ours. Whatever its file is called, everything that is not marked as safe is escaped."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(
-        draw=lambda figure: Markup(fragment(figure)), describe=describe, data_url=_data_url, cell=cell
+        draw=lambda figure: Markup(fragment(figure)), describe=describe, data_url=_data_url, answer=_answer
     )
     return environment.from_string(asset(name))
 
@@ -73,6 +89,13 @@ def asset(name: str) -> str:
 
 def _data_url(png: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
+
+
+def _answer(value: Any) -> str:
+    """A value of a table, marked if it is an answer with a tone; whatever is not, the template escapes."""
+    if isinstance(value, Answer):
+        return Markup('<span class="answer {}">{}</span>').format(value.tone, value)
+    return cell(value)
 
 
 def cell(value: Any) -> str:

@@ -11,6 +11,7 @@ from seamripper.experiment import parts
 from seamripper.experiment.reading import Reading
 from seamripper.figures import Figure, Section
 from seamripper.report.appendix import all_figures, provenance
+from seamripper.report.methods import methods
 from seamripper.report.verdict import Headline, headline
 
 
@@ -35,11 +36,11 @@ def reading_of(run: Reading | str | os.PathLike[str], experiment: str | None) ->
 
 
 def story_of(run: Reading) -> Story:
-    """The story of a run: the sections of its parts in the order of their places, then the table and the provenance."""
+    """The story of a run: the sections of its parts in the order of their places, then table, methods, provenance."""
     sections = sorted(_part_sections(run), key=lambda section: section.place)
     table = all_figures(run)
     about = str(run.description.get("about") or "")
-    appendix = (*([table] if table else []), provenance(run))
+    appendix = (*([table] if table else []), methods(run), provenance(run))
     return Story(run.name, about, headline(run), (*sections, *appendix))
 
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from seamripper._words import word_list
 from seamripper.estimate import TELLING, Estimate
-from seamripper.experiment.parts.audit import cues_of
-from seamripper.experiment.parts.base import groups_of, over
+from seamripper.experiment.parts.audit_judgements import PairVerdict, cues_of, pair_verdicts
+from seamripper.experiment.parts.base import by_names, groups_of, over
 from seamripper.experiment.parts.compare import score_of
 from seamripper.experiment.parts.control import accuracy_of
 from seamripper.experiment.reading import Reading
@@ -28,6 +29,8 @@ class Headline:
     verdict: str
     figures: tuple[tuple[str, Estimate], ...]
     doubt: str
+    pairs: tuple[PairVerdict, ...] = ()
+    """A verdict for each pair of names, if there are audits."""
 
 
 def headline(run: Reading) -> Headline:
@@ -44,21 +47,12 @@ def headline(run: Reading) -> Headline:
 # ---- names
 
 
-def _list_of(names: Sequence[str]) -> str:
-    """Names in a sentence.
-
-    >>> _list_of(["“a”"]), _list_of(["“a”", "“b”", "“c”"])
-    ('“a”', '“a”, “b” and “c”')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def _names(results: Sequence[Result], role: str) -> list[str]:
     return list(dict.fromkeys(str(result.labels[role]) for result in results))
 
 
 def _short_list(names: Sequence[str], what: str) -> str:
-    return _list_of(names) if len(names) <= _NAMES else f"{len(names)} {what}"
+    return word_list(names, quote="") if len(names) <= _NAMES else f"{len(names)} {what}"
 
 
 def _receivers(results: Sequence[Result]) -> str:
@@ -73,10 +67,6 @@ def _senders(results: Sequence[Result]) -> str:
         own = [_seeds(result) for result in group if str(result.labels["receiver"]) == name]
         names.append(f"“{name}”{which.get(tuple(sorted({a == b for a, b in own})), '')}")
     return _short_list(names, "senders")
-
-
-def _pair_of_names(result: Result) -> str:
-    return f"{result.labels['sender']} → {result.labels['receiver']}"
 
 
 def _seeds(result: Result) -> tuple[Any, Any]:
@@ -102,7 +92,8 @@ def _of_audits(run: Reading, audits: Sequence[Result]) -> Headline:
         figures.append(("agreement with the receiver where the cues disagree", agreement))
     alone = Estimate.from_record(record["outcomes"][0]["result"]["receiver_here"], note=place)
     figures.append(_best_nothing(record["outcomes"]) or ("accuracy of the receiver alone", alone))
-    return Headline(_same_thing(audits), _conclusions(audits), tuple(figures), _doubt_audits(run, audits))
+    doubt, pairs = _doubt_audits(run, audits), pair_verdicts(audits)
+    return Headline(_same_thing(audits), _conclusions(audits), tuple(figures), doubt, pairs)
 
 
 def _with_note(estimate: Estimate, note: str) -> Estimate:
@@ -131,12 +122,12 @@ def _conclusions(audits: Sequence[Result]) -> str:
         ways[_conclusion(group)].append(way)
     if sum(map(len, ways.values())) == 1:
         return f"{_capital(next(iter(ways)))}."
-    return " ".join(f"{_capital(_list_of(by))}: {conclusion}." for conclusion, by in ways.items())
+    return " ".join(f"{_capital(word_list(by, quote=''))}: {conclusion}." for conclusion, by in ways.items())
 
 
 def _conclusion(audits: Sequence[Result]) -> str:
     """The conclusions, each with the pairs that it is about, by how many audits said what."""
-    by_pair = groups_of(audits, _pair_of_names)
+    by_pair = groups_of(audits, by_names)
     short = len(_names(audits, "receiver")) == 1
     pairs: dict[str, list[str]] = defaultdict(list)
     for pair, group in by_pair.items():
@@ -144,7 +135,7 @@ def _conclusion(audits: Sequence[Result]) -> str:
         pairs[_frequencies(conclusions)].append(f"“{pair.partition(' → ')[0]}”" if short else pair)
     if len(by_pair) == 1:
         return next(iter(pairs))
-    return "; ".join(f"{_list_of(names)}: {conclusion}" for conclusion, names in pairs.items())
+    return "; ".join(f"{word_list(names, quote='')}: {conclusion}" for conclusion, names in pairs.items())
 
 
 def _frequencies(conclusions: Counter[str]) -> str:
@@ -196,13 +187,13 @@ def _disagreement(audits: Sequence[Result]) -> str:
     """Whether audits of one pair of names come to different conclusions, and what else differs between them."""
     torn = {
         pair: group
-        for pair, group in groups_of(audits, _pair_of_names).items()
+        for pair, group in groups_of(audits, by_names).items()
         if len({audit.record["judgement"]["conclusion"] for audit in group}) > 1
     }
     if not torn:
         return ""
     differ = [words for words, of in _DIFFER if any(len(set(map(of, group))) > 1 for group in torn.values())]
-    by = f", depending on {_list_of(differ)}" if differ else " when it is audited again"
+    by = f", depending on {word_list(differ, quote='')}" if differ else " when it is audited again"
     which = f"{_short_list(list(torn), 'pairs')} {'is' if len(torn) == 1 else 'are'}"
     return f"The audits do not agree: {which} judged differently{by}. See the judgements."
 
@@ -224,7 +215,7 @@ def _unfinished_note(run: Reading) -> str:
 
 def _few_networks(results: Sequence[Result]) -> str:
     """What too few trained networks leave open: counted for each pair of names, as each has a verdict of its own."""
-    seeds = {pair: len(set(map(_seeds, group))) for pair, group in groups_of(results, _pair_of_names).items()}
+    seeds = {pair: len(set(map(_seeds, group))) for pair, group in groups_of(results, by_names).items()}
     least = min(seeds.values())
     few = [pair for pair, n in seeds.items() if n == least]
     rests = "Each verdict rests" if len(few) == len(seeds) else f"The verdict on {few[0]} rests"

@@ -14,7 +14,7 @@ from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.result import Result, StudyResults
 from seamripper.experiment.tables import Study, Table
-from seamripper.figures import Section
+from seamripper.figures import Section, hue
 from seamripper.registry import Registry
 
 if TYPE_CHECKING:
@@ -228,19 +228,32 @@ def over(results: Sequence[Result], figure: str) -> Estimate:
     same unit is averaged first.
     """
     roles = ("receiver",) if figure.startswith("receiver") else ("sender", "receiver")
-    units: dict[tuple[Any, ...], list[Estimate]] = defaultdict(list)
+    units: dict[str, list[tuple[Any, Estimate]]] = defaultdict(list)
     for result in results:
         estimate = Estimate.from_record(result.record["result"][figure], note="one seed, interval over samples")
         if not math.isnan(estimate.value):
-            units[tuple(result.labels.get(f"{role}_seed") for role in roles)].append(estimate)
+            seeds = (str(result.labels.get(f"{role}_seed", "")) for role in roles)
+            units[f"seed {' → '.join(seeds)}"].append((result.labels.get("seed"), estimate))
     if not units:
         return Estimate(math.nan)
-    means = [math.fsum(estimate.value for estimate in unit) / len(unit) for unit in units.values()]
+    means = {unit: math.fsum(estimate.value for _, estimate in of) / len(of) for unit, of in units.items()}
     unit = "training seeds" if len(roles) == 1 else "pairs of training seeds"
     if len(means) == 1:
         (estimates,) = units.values()
         if len(estimates) == 1 or len(roles) == 1:
             # Several stitches into one receiver say the same of the receiver alone.
-            return estimates[0]
-        means, unit = [estimate.value for estimate in estimates], "stitch seeds"
+            return estimates[0][1]
+        means = {f"stitch {k + 1}, seed {seed}": estimate.value for k, (seed, estimate) in enumerate(estimates)}
+        unit = "stitch seeds"
     return replace(over_seeds(means, unit).as_share, note="mean and interval over them")
+
+
+def colour_of(results: StudyResults, model: str) -> str:
+    """The colour that a model has in every figure of a report."""
+    names = results.models
+    return hue(names.index(model)) if model in names else ""
+
+
+def by_names(result: Result) -> str:
+    """The pair without its seeds: `colour → digit`."""
+    return f"{result.labels['sender']} → {result.labels['receiver']}"

@@ -9,10 +9,19 @@ from seamripper.errors import ExperimentError, InapplicableError
 from seamripper.estimate import Estimate
 from seamripper.experiment.identity import CONTROLS
 from seamripper.experiment.job import Job
-from seamripper.experiment.parts.base import Output, Part, Row, functional_rows, groups_of, over, training_cost
+from seamripper.experiment.parts.base import (
+    Output,
+    Part,
+    Row,
+    colour_of,
+    functional_rows,
+    groups_of,
+    over,
+    training_cost,
+)
 from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Joining, Pairs, Some, Study
-from seamripper.figures import Section, Strip
+from seamripper.figures import KINDS, Section, Strip, twins
 
 if TYPE_CHECKING:
     from seamripper.experiment.expansion import Expansion, Net
@@ -20,6 +29,30 @@ if TYPE_CHECKING:
 
 _STRIPS = 16
 """Plots that are shown; the table has all figures."""
+KNOWN = {
+    "same": "the same information",
+    "nothing": "has learnt nothing",
+    "broken": "pairing broken: must fail",
+    "probe": "no stitch at all",
+}
+"""What is known of a control, in words."""
+
+
+def colours_of_kinds(known: Mapping[str, str]) -> dict[str, str]:
+    """The colours of controls by name, from what is known of each."""
+    return {name: KINDS[kind] for name, kind in known.items()}
+
+
+def looks_of(results: StudyResults, sender: str, outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """How a strip shows a sender and the outcomes of controls beside it: colours, and what is known of these."""
+    known = known_of(outcomes)
+    colours = {"": colour_of(results, sender), **colours_of_kinds(known)}
+    return {"kinds": {name: KNOWN[kind] for name, kind in known.items()}, "colours": colours}
+
+
+def known_of(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What is known of the controls that these outcomes are of, by their names."""
+    return {outcome["control"]: outcome["known"] for outcome in outcomes if outcome.get("known")}
 
 
 class ControlPart(Joining, Pairs, Part):
@@ -89,14 +122,17 @@ class ControlPart(Joining, Pairs, Part):
         controls = groups_of(results.of(cls.name), way)
         strips = []
         for (pair, cut, matching), stitches in groups_of(results.of("stitch"), way).items():
-            words = groups_of(controls.get((pair, cut, matching), []), lambda control: str(control.labels["control"]))
-            points = {
-                word: tuple(accuracy_of(outcome) for control in jobs for outcome in control.record["outcomes"])
-                for word, jobs in words.items()
-            }
+            outcomes = [
+                {**outcome, "control": control.labels["control"]}
+                for control in controls.get((pair, cut, matching), [])
+                for outcome in control.record["outcomes"]
+            ]
+            names = dict.fromkeys(outcome["control"] for outcome in outcomes)
+            points = tuple((name, tuple(accuracy_of(o) for o in outcomes if o["control"] == name)) for name in names)
+            looks = looks_of(results, str(stitches[0].labels["sender"]), outcomes)
             alone = {"receiver alone": over(stitches, "receiver_here")}
-            title = f"{pair} at {cut}, {matching}"
-            strips += [Strip(title, tuple(points.items()), over(stitches, "top1"), "accuracy", alone)] if points else []
+            title, observed = f"{pair} at {cut}, {matching}", over(stitches, "top1")
+            strips += [Strip(title, points, observed, "accuracy", alone, **looks)] if points else []
         yield from controls_section(strips)
 
 
@@ -134,4 +170,4 @@ def controls_section(strips: Iterable[Strip]) -> Iterator[Section]:
         f"well, the accuracy is no evidence of similarity.{more}"
     )
     if figures:
-        yield Section("controls", "Beside the controls", text, tuple(figures[:_STRIPS]), place=60)
+        yield Section("controls", "Beside the controls", text, twins(figures[:_STRIPS]), place=60)

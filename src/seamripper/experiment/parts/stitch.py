@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from seamripper.estimate import Estimate
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.activations import collect_for
 from seamripper.experiment.parts.base import (
     Output,
     Part,
     Row,
+    colour_of,
     cuts_of,
     figure_row,
     functional_rows,
@@ -27,7 +29,7 @@ from seamripper.experiment.parts.base import (
 from seamripper.experiment.parts.control import control_jobs
 from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Joining, Pairs, Study, Words
-from seamripper.figures import Lines, Section, Series, curves
+from seamripper.figures import Lines, Section, Series, curves, twins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,14 +141,14 @@ class StitchPart(Joining, Pairs, Part):
     def sections(cls, results: StudyResults) -> Iterator[Section]:
         """Accuracy by cut (Smith et al. 2025, Fig. 2b), and the loss curves of the stitches that were trained."""
         stitches = results.of(cls.name)
-        groups = groups_of(stitches, lambda stitch: (stitch.labels["receiver"], stitch.labels["data"]))
-        accuracies = tuple(_accuracies(receiver, data, group) for (receiver, data), group in groups.items())
+        groups = groups_of(stitches, lambda stitch: tuple(stitch.labels[name] for name in _FACETS))
+        accuracies = twins(_accuracies(results, *facet, group) for facet, group in groups.items())
         if accuracies:
             text = (
-                "Accuracy of sender's front, stitch and receiver's back on samples that the stitch was not fitted on. "
-                "The dashed line is the receiver alone on the same samples. Bands are 95 % intervals over seeds where "
-                "there are several, else over samples. A stitch that works is no evidence that both networks use the "
-                "same information."
+                "Accuracy of sender's front, stitch and receiver's back on samples that the stitch was not fitted on, "
+                "one figure for each matching. The dashed line is the receiver alone on the same samples. Intervals of "
+                "95 % are over seeds where there are several, else over samples; small dots are single seeds. A "
+                "stitch that works is no evidence that both networks use the same information."
             )
             yield Section("accuracy", "What the stitched networks can do", text, accuracies, place=20)
         losses = tuple(_losses(results, stitches))
@@ -221,6 +223,10 @@ def _evaluate(
 # ---- sections
 
 
+_FACETS = "receiver", "data", "matching"
+"""What has a figure of its own."""
+
+
 def _line_name(stitches: Sequence[Result]) -> Callable[[Result], str]:
     """How a line is called among those of these stitches: by the sender, and whatever else differs."""
     choices = ("matching", "stitch", "freeze")
@@ -228,27 +234,33 @@ def _line_name(stitches: Sequence[Result]) -> Callable[[Result], str]:
     return lambda stitch: ", ".join(str(stitch.labels[name]) for name in ("sender", *differ))
 
 
-def _accuracies(receiver: str, data: str, stitches: Sequence[Result]) -> Lines:
+def _accuracies(results: StudyResults, receiver: str, data: str, matching: str, stitches: Sequence[Result]) -> Lines:
     """Accuracy by cut: one line for each sender and way, and one for the receiver alone."""
     places, lines = cuts_of(stitches), groups_of(stitches, _line_name(stitches))
 
-    def series(name: str, members: Sequence[Result], figure: str, *, dashed: bool = False) -> Series:
+    def points(members: Sequence[Result], figure: str) -> tuple[Estimate, ...]:
         by_cut = groups_of(members, lambda stitch: stitch.cut)
-        return Series(name, tuple(over(by_cut.get(place, []), figure) for place in places), dashed)
+        return tuple(over(by_cut.get(place, []), figure) for place in places)
 
-    alone = series(f"{receiver} alone", stitches, "receiver_here", dashed=True)
-    senders = [series(name, members, "top1") for name, members in lines.items()]
-    return Lines(f"Accuracy by cut, into {receiver} on {data}", places, (*senders, alone), "accuracy")
+    senders = [Series(name, points(group, "top1"), colour=_colour(results, group[0])) for name, group in lines.items()]
+    colour = colour_of(results, receiver)
+    alone = Series(f"{receiver} alone", points(stitches, "receiver_here"), dashed=True, colour=colour)
+    title = f"Accuracy by cut, into {receiver} on {data}, {matching}"
+    return Lines(title, places, (*senders, alone), "accuracy")
+
+
+def _colour(results: StudyResults, stitch: Result) -> str:
+    return colour_of(results, str(stitch.labels["sender"]))
 
 
 def _losses(results: StudyResults, stitches: Sequence[Result]) -> Iterator[Lines]:
-    """One figure for each cut and receiver, with the first seed of each sender and way."""
-    name_of = _line_name(stitches)
-    for (cut, receiver), group in groups_of(stitches, lambda stitch: (stitch.cut, stitch.labels["receiver"])).items():
-        losses = {}
-        for name, seeds in groups_of(group, name_of).items():
+    """One figure for each cut, receiver and matching, with the first seed of each sender."""
+    facets = groups_of(stitches, lambda stitch: (stitch.cut, stitch.labels["receiver"], stitch.labels["matching"]))
+    for (cut, receiver, matching), group in facets.items():
+        losses, colours = {}, {}
+        for name, seeds in groups_of(group, _line_name(group)).items():
             tensors = results.tensor(seeds[0], "stitch", "stitch") or {}
             if len(tensors.get("curve.loss", ())) > 1:
-                losses[name] = tensors["curve.loss"].tolist()
+                losses[name], colours[name] = tensors["curve.loss"].tolist(), _colour(results, seeds[0])
         if losses:
-            yield curves(f"Loss at {cut}, into {receiver}", losses)
+            yield curves(f"Loss at {cut}, into {receiver}, {matching}", losses, colours=colours)
