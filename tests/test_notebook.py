@@ -26,13 +26,13 @@ from torch import Tensor, nn
 from seamripper._notebook import choice, text_of
 from seamripper.audits import Audited, Verdict, audit
 from seamripper.comparing import Comparison, Matrix, compare
-from seamripper.cut import Split, split
+from seamripper.cut import Split, cuts, split
 from seamripper.data import Samples, load_data
 from seamripper.errors import MeasureError
 from seamripper.estimate import Estimate
 from seamripper.figures import Strip, plot, scene
 from seamripper.figures.colours import shade
-from seamripper.matching import Direct, Match, Task, match
+from seamripper.matching import Direct, Functional, Match, Task, match
 from seamripper.measures import Pair, measures, score
 from seamripper.measures.score import claims_of
 from seamripper.models import Model, Training
@@ -367,6 +367,45 @@ def test_a_comparison_shows_a_table_a_measure_and_no_more_than_four(compared: Co
     assert text_of(compared.score("linear_cka", "first", "out").value) in said
     assert "<script>" in said
     assert page.count("background:rgba") == 4 * 12
+
+
+def test_a_comparison_shows_the_interval_of_every_score(compared: Comparison) -> None:
+    score = compared.score("linear_cka", "first", "out")
+    assert score.has_interval
+    assert text_of(score) in read(compared)
+
+
+def test_cuts_and_a_split_show_themselves(pair: tuple[Split, Split]) -> None:
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+    places = cuts(net, torch.zeros(1, 3, 8, 8))
+    said = read(places)
+    assert f"{len(places)} cuts" in said
+    assert all(cut.name in said for cut in places)
+    assert "4x6x6" in said
+    assert places == tuple(places), "they are a tuple"
+    sender = pair[0]
+    said = read(sender)
+    assert str(sender.cut) in said
+    assert text_of(sender.cut.after) in said
+    assert sender.way in said
+
+
+def test_a_functional_result_shows_its_figures_with_their_intervals() -> None:
+    share = Estimate(0.912345, 0.9, 0.93, 500, "samples")
+    more = {"top5": None, "penalty": share, "relative_accuracy": share, "receiver_own": None, "data": "/home/me/set"}
+    said = read(Functional(top1=share, agreement=share, receiver_here=share, n=500, chance=0.1, **more))
+    assert "A stitched network on set, n = 500" in said
+    assert "receiver here" in said
+    assert "receiver own" not in said, "what was not measured is not shown"
+    assert said.count("0.9123 [0.9, 0.93]") == 5
+
+
+def test_no_folder_of_this_machine_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "net.safetensors"
+    record = {"sender": {"source": str(path)}, "receiver": {"source": f"hf:{tmp_path}/lm?head=causal-lm"}}
+    page = Comparison(("a",), ("b",), {}, record)._repr_html_()
+    assert str(tmp_path) not in page
+    assert "net.safetensors × hf:lm?head=causal-lm" in page
 
 
 def test_the_more_similar_the_darker_whatever_the_direction() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NewType
@@ -18,6 +19,8 @@ Html = NewType("Html", str)
 
 _NAME, _SENTENCE = 200, 1000
 """How many characters of a name and of a sentence are shown, whatever a file says."""
+_FOLDERS = re.compile(r"(?:^|(?<=[:=\s'\"]))/(?:[^/\s?]+/)+")
+"""The folders of an absolute path."""
 _CARD = "border:1px solid rgba(128,128,128,.4);border-radius:4px;padding:.6em .8em;margin:.3em 0;overflow-x:auto"
 _CELL = "text-align:left;vertical-align:top;padding:.15em .8em .15em 0"
 _FIGURE = "padding:.15em .5em"
@@ -42,11 +45,13 @@ def text_of(value: object) -> str:
 
 
 def short(text: str, longest: int = _NAME) -> str:
-    """The text, or only its end if it is long: the end tells layers and files apart.
+    """The text, or only its end if it is long: the end tells layers and files apart. Of absolute paths it has names.
 
-    >>> short("stages.2.blocks.1", 10)
-    '….blocks.1'
+    >>> short("stages.2.blocks.1", 10), short("/home/me/runs/digit-0.safetensors"), short("hf:/data/lm/gpt2?head=lm")
+    ('….blocks.1', 'digit-0.safetensors', 'hf:gpt2?head=lm')
     """
+    # A notebook is sent to others, whom the folders of this machine do not concern.
+    text = _FOLDERS.sub("", text)
     return text if len(text) <= longest else f"…{text[1 - longest :]}"
 
 

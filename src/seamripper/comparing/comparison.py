@@ -227,7 +227,13 @@ class Comparison(WithMethods):
         if calibrated:
             values, direction, corner, low, high = matrix.calibrated, "similarity", "calibrated", 0.0, 1.0
         similar = [[_share(values[i][j], low, high, direction) for j in columns] for i in rows]
-        cells = [(self.senders[i], *(values[i][j] for j in columns)) for i in rows]
+
+        def cell(i: int, j: int) -> object:
+            """A score with its interval, if it has one."""
+            score = matrix.scores[i][j]
+            return values[i][j] if calibrated or score is None or not score.has_interval else score
+
+        cells = [(self.senders[i], *(cell(i, j) for j in columns)) for i in rows]
         return table((corner, *(self.receivers[j] for j in columns)), cells, shades=similar)
 
     def _models_text(self) -> str:

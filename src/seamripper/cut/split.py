@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from seamripper._doors import require
 from seamripper._fingerprint import model_fingerprint
-from seamripper._notebook import short
-from seamripper._words import word_list
+from seamripper._notebook import card, facts, short, table
+from seamripper._words import shape_text, word_list
 from seamripper.cut.by_export import split_by_export
 from seamripper.cut.by_fx import split_by_fx
 from seamripper.cut.by_hooks import HookedHead, split_by_hooks
@@ -54,6 +54,13 @@ class Split:
     def __repr__(self) -> str:
         return f"Split({short(self.model.source, 120)!r} at {short(str(self.cut), 120)!r}, by {self.way})"
 
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("cut", str(self.cut)), ("made by", self.way)]
+        rows += [("parameters before", self.cut.before), ("parameters after", self.cut.after)]
+        rows += [("taken beside the cut", ", ".join(self.context))] if self.context else []
+        rows.append(("classes", self.model.classes))
+        return card(short(self.model.source), facts(rows))
+
     def beside(self, inputs: Inputs) -> Context:
         """What the tail is given of these inputs beside the activations."""
         return context_of(inputs, self.context)
@@ -92,7 +99,20 @@ class Split:
         }
 
 
-def cuts(model: nn.Module | Model | str, example: Inputs | None = None) -> tuple[Cut, ...]:
+class Cuts(tuple[Cut, ...]):
+    """Cuts in the order in which the model reaches them; they display themselves in a notebook."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        columns = ("cut", "shape", "layout", "parameters before", "parameters after", "other names")
+        rows = [
+            (cut.name, shape_text(cut.shape), cut.layout, cut.before, cut.after, ", ".join(cut.aliases)) for cut in self
+        ]
+        return card("1 cut" if len(self) == 1 else f"{len(self)} cuts", table(columns, rows))
+
+
+def cuts(model: nn.Module | Model | str, example: Inputs | None = None) -> Cuts:
     """Every legal cut of the model, in the order in which the model reaches them.
 
     `example` is an input, of any batch size; a `Model` that knows its input shape needs none. One value that several
@@ -108,7 +128,7 @@ def cuts(model: nn.Module | Model | str, example: Inputs | None = None) -> tuple
     """
     known = as_model(model)
     flow = read_flow(frozen_copy(known.module), example_of(known, example))
-    return tuple(flow.cut_at(spot) for spot in flow.legal())
+    return Cuts(flow.cut_at(spot) for spot in flow.legal())
 
 
 def require_cuts(model: nn.Module | Model | str, names: Iterable[str], example: Inputs | None = None) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from seamripper._devices import to_memory, widen
 from seamripper._doors import require, require_function, require_whole
 from seamripper._frames import Row
-from seamripper._notebook import short
+from seamripper._notebook import card as html_card, line, short, table
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
 from seamripper.cards import WithMethods
@@ -126,6 +126,12 @@ class Functional(WithMethods):
         if self.penalty.low <= 0:
             return "The stitched network does as well as the receiver alone, within the interval."
         return f"The stitched network loses {_points(self.penalty)} against the receiver alone."
+
+    def _repr_html_(self) -> str:
+        names = [name for name in FIGURES if getattr(self, name, None) is not None]
+        rows = [(name.replace("_", " "), getattr(self, name)) for name in names]
+        title = f"A stitched network on {short(self.data)}, n = {self.n:,}"
+        return html_card(title, line(self.in_words()), table(("figure", "value, 95 % interval"), rows))
 
     def __repr__(self) -> str:
         figures = f"top1 {self.top1}, penalty {self.penalty}, agreement {self.agreement}"
