@@ -30,7 +30,7 @@ from seamripper.cli.inputs import (
     stitch_option,
 )
 from seamripper.cli.logs import chosen_loggers, log_result
-from seamripper.cli.output import print_json, print_written, progress, save_report
+from seamripper.cli.output import print_json, print_written, progress, save_report, say
 from seamripper.errors import AuditError, FileError, InapplicableError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def command(
     if as_json:
         print_json({**audited.as_record(), "file": file and str(file), "report": report and str(report)})
     elif file is not None:
-        print()
+        say()
         print_written(file, report)
     log_result(loggers, "audit", audited, file, report)
 

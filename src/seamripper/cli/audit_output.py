@@ -7,24 +7,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import seamripper as sr
-from seamripper.cli.output import print_bold, print_table
+from seamripper.cli.output import print_table, print_verdict, say
 
 if TYPE_CHECKING:
     from seamripper.controls import Outcome
 
-_KNOWN = {
-    "same": "the same information",
-    "nothing": "has learnt nothing",
-    "broken": "pairing broken: must fail",
-    "probe": "no stitch at all",
-}
 _OF_A_SET = ("weight", "stability", "control", "kept", "nothing", "agreement", "accuracy")
 
 
 def show_audited(audited: sr.Audited) -> None:
-    """All of an audit, the judgement last."""
+    """All of an audit, the judgement first."""
     from seamripper.experiment.parts.audit_judgements import setting
 
+    _show_judgement(audited)
+    say()
     record = audited.record
     title = " → ".join(f"{record[role]['source']}@{record[role]['cut']['name']}" for role in ("sender", "receiver"))
     columns = ["control", "in the sender's place", "what is known about it", "seeds", "accuracy", "agreement"]
@@ -34,18 +30,18 @@ def show_audited(audited: sr.Audited) -> None:
     if "mixing" in audited.verdicts:
         _show_looks(audited.verdicts["mixing"])
     for line in setting(record):
-        print(line)
+        say(line)
     for verdict in audited.verdicts.values():
-        print(f"\n{verdict.audit}: {verdict.question} {verdict.answer.capitalize()}.\n  {verdict.sentence}")
+        say(f"\n{verdict.audit}: {verdict.question} {verdict.answer.capitalize()}.\n  {verdict.sentence}")
     if audited.skipped:
-        print("\nNot done:")
+        say("\nNot done:")
     for name, why in audited.skipped.items():
-        print(f"  {name}: {why}")
-    _show_judgement(audited)
+        say(f"  {name}: {why}")
 
 
 def _control_rows(audited: sr.Audited) -> list[list[str]]:
     from seamripper.estimate import mean_over
+    from seamripper.experiment.parts.control import KNOWN
 
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in audited.outcomes:
@@ -53,7 +49,7 @@ def _control_rows(audited: sr.Audited) -> list[list[str]]:
     rows = []
     for (name, label), outcomes in groups.items():
         means = [mean_over([getattr(o.result, figure) for o in outcomes]).as_share for figure in ("top1", "agreement")]
-        known = _KNOWN.get(str(outcomes[0].known), "")
+        known = KNOWN.get(str(outcomes[0].known), "")
         words = ["the sender", "itself", "to be judged"] if name == "sender" else [name, label, known]
         rows.append([*words, ", ".join(str(o.seed) for o in outcomes), *map(str, means)])
     return rows
@@ -91,21 +87,20 @@ def _show_looks(verdict: sr.Verdict) -> None:
     title = "Where two inputs are mixed: the share of the answer that the receiver does not name, where it is sure"
     print_table(title, ["mixture", "", *columns], rows, left=2)
     for line in as_text(figures):
-        print(line)
+        say(line)
     _show_skipped(figures["skipped"])
 
 
 def _show_judgement(audited: sr.Audited) -> None:
-    from seamripper.experiment.parts.audit_judgements import FIGURES, sorted_figures
+    from seamripper.experiment.parts.audit_judgements import FIGURES, conclusion_of, sorted_figures
 
     judgement = audited.judgement
-    print()
-    print_bold(judgement.conclusion.upper())
-    print(judgement.reason)
-    print("Based on:")
+    print_verdict(judgement.conclusion.upper(), conclusion_of(judgement.conclusion).tone)
+    say(judgement.reason)
+    say("Based on:")
     for name in sorted_figures(judgement.figures):
-        print(f"  {FIGURES.get(name, name)}: {_figure(judgement.figures[name])}")
-    print(f"What would change this: {judgement.experiment}")
+        say(f"  {FIGURES.get(name, name)}: {_figure(judgement.figures[name])}")
+    say(f"What would change this: {judgement.experiment}")
 
 
 def _figure(figure: Any) -> str:
@@ -129,10 +124,10 @@ def show_identified(title: str, verdicts: Mapping[str, sr.Verdict], skipped: Map
     ]
     print_table(title, columns, rows)
     layers = next(iter(verdicts.values())).figures["layers"]
-    print(f"{layers} layers, rows and columns counted; the intervals treat layers as independent, which they are not")
+    say(f"{layers} layers, rows and columns counted; the intervals treat layers as independent, which they are not")
     _show_skipped(skipped)
 
 
 def _show_skipped(reasons: Mapping[str, str]) -> None:
     for name, why in reasons.items():
-        print(f"– {name}: {why}")
+        say(f"– {name}: {why}")

@@ -19,7 +19,7 @@ from seamripper.cli.inputs import (
     quiet_option,
     registry_of,
 )
-from seamripper.cli.output import announce, print_json, print_table, standing
+from seamripper.cli.output import announce, print_json, print_table, say, standing
 
 if TYPE_CHECKING:
     from seamripper.benchmark import League
@@ -62,7 +62,7 @@ def command(models: Path, out: Path | None, quiet: bool, as_json: bool, **option
         print_json({**league.as_record(), "files": [str(path) for path in paths.values()]})
     elif not quiet:
         _print_league(league)
-        print(f"page: {paths['league.html']}\ntable: {paths['league.csv']}")
+        say(f"page: {paths['league.html']}\ntable: {paths['league.csv']}")
     if league.trouble:
         sys.exit(SOME_FAILED)
 
@@ -75,13 +75,13 @@ def _print_league(league: League) -> None:
         for place, (measure, (mean, _)) in enumerate(league.mean_ranks.items(), 1)
     ]
     print_table(f"{league.name}: {len(rows)} measures", columns, rows, left=2)
-    print(league.caption)
+    say(league.caption)
     for test in league.tests:
-        print(f"{test.label}: {test.about}")
+        say(f"{test.label}: {test.about}")
     for sentence in league.cost_sentences():
-        print(sentence)
+        say(sentence)
     for measure, why in league.unrated.items():
-        print(f"{measure} has no rating: {why}")
+        say(f"{measure} has no rating: {why}")
 
 
 def _cell(league: League, column: tuple[str, str], measure: str) -> str:

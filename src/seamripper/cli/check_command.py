@@ -7,7 +7,7 @@ import sys
 import click
 
 from seamripper.cli.inputs import json_option, registry_of
-from seamripper.cli.output import print_json, print_table
+from seamripper.cli.output import print_json, print_table, say
 
 BROKEN = 1
 """The exit code if the measure breaks a clause."""
@@ -33,6 +33,6 @@ def command(measure: str, as_json: bool) -> None:
     else:
         rows = [[f.clause, "kept" if f.passed else "BROKEN", f.sentence] for f in findings]
         print_table(f"The contract of measures, for {checked.label}", ["clause", "", "what was found"], rows, left=3)
-        print(f"{len(broken)} of {len(findings)} clauses broken" if broken else f"all {len(findings)} clauses kept")
+        say(f"{len(broken)} of {len(findings)} clauses broken" if broken else f"all {len(findings)} clauses kept")
     if broken:
         sys.exit(BROKEN)

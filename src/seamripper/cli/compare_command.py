@@ -35,6 +35,7 @@ from seamripper.cli.output import (
     progress,
     save_methods,
     save_report,
+    say,
 )
 from seamripper.errors import MeasureError
 from seamripper.estimate import LEVEL
@@ -181,7 +182,7 @@ def _require_scores(comparison: sr.Comparison) -> None:
 def _show(comparison: sr.Comparison, labels: list[str]) -> None:
     record, functional = comparison.record, comparison.record.get("functional", {})
     data, rule = record["data"]["name"], record["rule"]
-    print(f"sender {record['sender']['source']}, receiver {record['receiver']['source']}")
+    say(f"sender {record['sender']['source']}, receiver {record['receiver']['source']}")
     for label in labels:
         matrix = comparison[label]
         made = f"{record['n']:,} samples of {data}, sampling {rule['sampling']}{_rows(matrix, record['n'])}, "
@@ -212,20 +213,20 @@ def _show_matrix(title: str, comparison: sr.Comparison, matrix: Matrix) -> None:
     rows = [[name, *map(_cell, row)] for name, row in zip(comparison.senders, matrix.scores, strict=True)]
     print_table(title, [corner, *columns], rows)
     if matrix.null is not None:
-        print(f"score | calibrated, which is 0 where unrelated models score as well; * p ≤ {LEVEL:g}")
+        say(f"score | calibrated, which is 0 where unrelated models score as well; * p ≤ {LEVEL:g}")
     if matrix.null_text:
-        print(matrix.null_text)
+        say(matrix.null_text)
     if not fits:
-        print(f"receiver: {', '.join(f'{k} {name}' for k, name in enumerate(receivers, 1))}")
+        say(f"receiver: {', '.join(f'{k} {name}' for k, name in enumerate(receivers, 1))}")
     cells: dict[str, list[str]] = defaultdict(list)
     for cell, reason in matrix.failed.items():
         cells[reason].append(cell)
     for reason, places in list(cells.items())[:_REASONS]:
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        print(f"– at {places[0]}{more}: {reason}")
+        say(f"– at {places[0]}{more}: {reason}")
     rest = sum(len(names) for names in list(cells.values())[_REASONS:])
     if rest:
-        print(f"– at {rest} more, for other reasons: see --json or --out")
+        say(f"– at {rest} more, for other reasons: see --json or --out")
 
 
 def _cell(score: sr.Estimate | None) -> str:

@@ -14,7 +14,7 @@ import click
 import seamripper as sr
 from seamripper.cli.demo_cast import NETWORK, SAME, Candidate, Cast
 from seamripper.cli.inputs import FOLDER, asked_device, device_options, json_option
-from seamripper.cli.output import print_json, print_table, print_written, progress, save_report
+from seamripper.cli.output import print_json, print_table, print_written, progress, save_report, say
 
 if TYPE_CHECKING:
     from seamripper.experiment.single import Single
@@ -116,8 +116,8 @@ def command(out: Path, n: int, cut: str, as_json: bool) -> None:
     print_table(f"Who knows what Digit knows? Cut at {cut}; [95 % interval]", _COLUMNS, rows, left=len(_COLUMNS))
     for outcome in outcomes:
         if outcome.name in _PRINTED:
-            print(f"\n{outcome.name}: {outcome.conflict}")
-    print(f"\n{summary}")
+            say(f"\n{outcome.name}: {outcome.conflict}")
+    say(f"\n{summary}")
     print_written(None, report)
 
 

@@ -22,7 +22,7 @@ from seamripper.cli.inputs import (
     split_option,
 )
 from seamripper.cli.logs import chosen_loggers, log_result
-from seamripper.cli.output import print_bold, print_json, print_table, print_written, progress, save_methods
+from seamripper.cli.output import print_json, print_table, print_verdict, print_written, progress, save_methods, say
 
 if TYPE_CHECKING:
     from seamripper.comparing import CutDifference, Difference
@@ -87,18 +87,18 @@ def _show(difference: Difference) -> None:
     from seamripper.comparing.difference import brief
 
     record = difference.record
-    print_bold(difference.verdict)
-    print(difference.consequence)
+    print_verdict(difference.verdict, "good" if difference.same else "bad")
+    say(difference.consequence)
     title = f"{record['base']['source']} → {record['changed']['source']}, {record['n']:,} samples of "
     title += f"{record['data']['name']}; agreement and KL on {record['held_out']:,}"
     rows = [[cut.name, brief(cut.error), *_cka(cut), *_answers(cut)] for cut in difference.cuts]
     print_table(title, _COLUMNS, rows)
-    print("CKA | calibrated, which is 0 where unrelated models score as well")
-    print("agreement | KL in nats, with the base: of CHANGED's front and BASE's back, as they are, and with a stitch")
+    say("CKA | calibrated, which is 0 where unrelated models score as well")
+    say("agreement | KL in nats, with the base: of CHANGED's front and BASE's back, as they are, and with a stitch")
     for cut in difference.cuts:
         for reason in cut.failed:
-            print(f"– at {cut.name}: {reason}")
-    print(f"Doubt: {difference.doubt}")
+            say(f"– at {cut.name}: {reason}")
+    say(f"Doubt: {difference.doubt}")
 
 
 def _cka(cut: CutDifference) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from seamripper.cli.inputs import json_option
-from seamripper.cli.output import print_json, print_table
+from seamripper.cli.output import print_json, print_table, say
 
 BROKEN = 1
 """The exit code if the self-test fails."""
@@ -53,14 +53,14 @@ def command(no_test: bool, as_json: bool) -> None:
         print_json({"versions": facts, "devices": devices, "extras": extras, "self_test": test})
     else:
         print_table("Versions", ["", ""], [[name, text or "not installed"] for name, text in facts.items()], left=2)
-        print(f"devices, the best first: {', '.join(devices)}")
+        say(f"devices, the best first: {', '.join(devices)}")
         rows = [[name, found["gives"], ", ".join(found["missing"]) or "installed"] for name, found in extras.items()]
         print_table("Extras", ["extra", "what it gives", "missing"], rows, left=3)
         missing = [name for name, found in extras.items() if found["missing"]]
         if missing:
-            print(f"to install what is missing: pip install 'seamripper[{','.join(missing)}]'")
+            say(f"to install what is missing: pip install 'seamripper[{','.join(missing)}]'")
         if test is not None:
-            print(f"self-test: {test['sentence']} ({test['seconds']:.1f} s)")
+            say(f"self-test: {test['sentence']} ({test['seconds']:.1f} s)")
     if test is not None and not test["passed"]:
         sys.exit(BROKEN)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seamripper.cli.inputs import REGISTRIES, json_option, registry_of
-from seamripper.cli.output import print_json, print_table
+from seamripper.cli.output import print_entries, print_json
 
 if TYPE_CHECKING:
     from seamripper.measures import Measure
@@ -42,8 +42,7 @@ def command(what: str, as_json: bool) -> None:
         return
     facts = _FACTS.get(what, ())
     rows = [[name, *(_in_words(entry[fact]) for fact in facts), entry["about"]] for name, entry in entries.items()]
-    columns = ["name", *facts, "what it is"]
-    print_table(f"{what} (their options: --json)", columns, rows, left=len(columns))
+    print_entries(f"{what} (their options: --json)", ["name", *facts, "what it is"], rows)
     for name, why in broken.items():
         click.echo(f"{name} cannot be used: {why}", err=True)
 

@@ -23,7 +23,7 @@ from seamripper.cli.inputs import (
     split_option,
 )
 from seamripper.cli.logs import chosen_loggers, log_result
-from seamripper.cli.output import print_bold, print_json, print_table, progress, save_methods
+from seamripper.cli.output import print_json, print_table, print_verdict, progress, save_methods, say
 
 if TYPE_CHECKING:
     from seamripper.mapping import IndexVerdict
@@ -89,7 +89,7 @@ def command(
     if as_json:
         print_json({**verdict.as_record(), "report": report and str(report)})
     elif report is not None:
-        print(f"map and report: {report.parent}")
+        say(f"map and report: {report.parent}")
     log_result(loggers, "map", verdict, report)
     if EXIT[verdict.answer]:
         sys.exit(EXIT[verdict.answer])
@@ -106,20 +106,21 @@ def _encoded(
 
 
 def _show(verdict: IndexVerdict) -> None:
-    """One screen: the figures, the maps that were tried, and the verdict."""
+    """One screen: the verdict, the figures, and the maps that were tried."""
     from seamripper.mapping.page import QUERIES, figure_rows, rule_words
 
     record, tests = verdict.record, list(verdict.tests.values())
+    tones = {"keep": "good", "keep with the map": "good", "embed again": "bad", "undecided": "open"}
+    print_verdict(verdict.answer.upper(), tones[verdict.answer])
+    say(verdict.sentence)
+    say()
     title = (
         f"{record['new']['name']} → {record['old']['name']}: {record['documents']:,} documents, maps fitted on "
         f"{record['fit']:,}, chosen on {record['choice']:,}, tested on {record['test']:,}; {record['metric']}"
     )
     print_table(title, ["in the old index", *(QUERIES[test.name] for test in tests)], figure_rows(tests))
     tried = [f"{c.label} {c.recall.value:.3f}" for c in verdict.candidates]
-    print(f"maps, by Recall@10 of the old query's results on the queries that choose: {', '.join(tried)}")
-    print(f"chance for its own document: Recall@10 {record['chance']['10']:.2g}")
-    print()
-    print_bold(verdict.answer.upper())
-    print(verdict.sentence)
-    print(f"Rule: {rule_words(verdict)}")
-    print(f"Strongest reason to doubt: {verdict.doubt}")
+    say(f"maps, by Recall@10 of the old query's results on the queries that choose: {', '.join(tried)}")
+    say(f"chance for its own document: Recall@10 {record['chance']['10']:.2g}")
+    say(f"Rule: {rule_words(verdict)}")
+    say(f"Strongest reason to doubt: {verdict.doubt}")

@@ -10,7 +10,7 @@ import click
 import seamripper as sr
 from seamripper.cli.inputs import Word, WordCommand, json_option, log_option, methods_option
 from seamripper.cli.logs import chosen_loggers, log_result
-from seamripper.cli.output import print_json, print_table
+from seamripper.cli.output import print_json, print_table, say
 
 USUAL = ("linear_cka", "debiased_cka", "opd", "regression_r2", "mutual_knn")
 """One of each kind: alignment of Gram matrices, biased and not; shape; what a linear map finds; neighbours."""
@@ -68,9 +68,9 @@ def command(
     columns = ["measure", "kind", "value", "95 % interval", "n", *(["p", "calibrated"] if null else [])]
     print_table(f"{a} and {b}, sampling: {measured.record['sampling']}", columns, rows, left=2)
     if any(map(_is_difference, scores.values())):
-        print("A difference of 0 says that both sides have the same figure, not that they are alike.")
+        say("A difference of 0 says that both sides have the same figure, not that they are alike.")
     for why in reasons.values():
-        print(why)
+        say(why)
 
 
 def _is_difference(score: sr.Estimate) -> bool:

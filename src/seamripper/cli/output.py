@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -31,6 +33,8 @@ PLAIN_EVERY = 5.0
 """Seconds between two lines of progress where no terminal is looking."""
 PIPE_WIDTH = 160
 """Columns where no terminal is looking: rich would otherwise fold every table to 80."""
+_TABLE_WIDTH = 110
+"""Columns that a table of names, facts and sentences needs."""
 _RUNNING = 8
 """Running jobs that are shown by name."""
 
@@ -52,9 +56,42 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     _console().print(table)
 
 
+def print_entries(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Names, facts and a sentence each: as a table, or one below the other where a table would break words."""
+    if _console().width >= _TABLE_WIDTH:
+        print_table(title, columns, rows, left=len(columns))
+        return
+    print_bold(title)
+    for name, *facts, about in rows:
+        known = ", ".join(f"{column} {fact}" for column, fact in zip(columns[1:], facts, strict=False))
+        say(f"{name} ({known})" if known else name, style="bold")
+        say(f"    {about}")
+
+
 def print_bold(line: str) -> None:
     """A line that stands out on a terminal."""
-    _console().print(line, style="bold", soft_wrap=True)
+    say(line, style="bold")
+
+
+_STYLES = {"good": "bold green", "bad": "bold red", "open": "bold yellow", "none": "bold"}
+
+
+def print_verdict(answer: str, tone: str) -> None:
+    """A verdict, in the colour of its tone (see `seamripper.figures.Answer`) on a terminal that shows colours."""
+    say(answer, style=_STYLES[tone])
+
+
+def say(text: str = "", *, style: str = "") -> None:
+    """Sentences, wrapped between words at the terminal's width; where no terminal is looking, lines stay whole."""
+    console = _console()
+    for line in text.splitlines() or [""]:
+        indent = " " * (len(line) - len(line.lstrip()))
+        wrapped = textwrap.wrap(
+            line, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        for part in (wrapped or [""]) if sys.stdout.isatty() else [line]:
+            # Rich leaves colours out where NO_COLOR is set, or nobody would see them.
+            console.print(part, style=style, soft_wrap=True)
 
 
 def _console() -> Console:
@@ -206,8 +243,18 @@ def _figures(now: Progress) -> list[str]:
 
 def _standing_bar(now: Standing) -> Group:
     row = Table.grid(padding=(0, 2))
-    row.add_row(ProgressBar(total=max(now.total, 1), completed=now.ended, width=40), *_standing_words(now))
+    row.add_row(ProgressBar(total=1, completed=now.share, width=40), *_standing_words(now))
     return Group(row, *(Text(f"  {name}", style="dim") for name in now.running[:_RUNNING]))
+
+
+def _roughly(seconds: float) -> str:
+    """An estimate of a duration, no finer than it is: 10 seconds up to two minutes, minutes from there on.
+
+    >>> _roughly(4), _roughly(73), _roughly(386), _roughly(7300)
+    ('10 s', '1 min 20 s', '7 min', '2 h 2 min')
+    """
+    step = 10 if seconds <= 120 else 60
+    return duration(step * max(1, math.ceil(seconds / step))).removesuffix(" 0 s")
 
 
 def _standing_words(now: Standing) -> list[str]:
@@ -218,5 +265,5 @@ def _standing_words(now: Standing) -> list[str]:
     if now.blocked:
         words.append(f"{now.blocked} wait for a failed one")
     if now.left is not None:
-        words.append(f"about {duration(now.left)} left")
+        words.append(f"about {_roughly(now.left)} left")
     return words

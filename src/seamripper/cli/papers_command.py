@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seamripper.cli.inputs import json_option
-from seamripper.cli.output import duration, print_json, print_table
+from seamripper.cli.output import duration, print_json, print_table, say
 
 if TYPE_CHECKING:
     from seamripper.papers import Item, Paper
@@ -28,10 +28,8 @@ def command(as_json: bool) -> None:
         print_table(f"{paper.name}: {paper.title}", ["item", "covers", "what it shows", *PROFILES], rows, left=3)
     for name, reason in papers.broken.items():
         click.echo(f"{name} cannot be used: {reason}", err=True)
-    print("quick: measured on two cores. night, paper (the authors' sizes): estimated for them by the amount of work.")
-    print(
-        "seamripper reproduce PAPER, or PAPER/ITEM; an item can also be named by any of its figures or tables: fig-2b"
-    )
+    say("quick: measured on two cores. night, paper (the authors' sizes): estimated for them by the amount of work.")
+    say("seamripper reproduce PAPER, or PAPER/ITEM; an item can also be named by any of its figures or tables: fig-2b")
 
 
 def _durations(paper: Paper, items: tuple[Item, ...]) -> list[str]:

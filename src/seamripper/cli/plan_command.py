@@ -9,7 +9,7 @@ import click
 
 import seamripper as sr
 from seamripper.cli.inputs import WordCommand, engine_option, json_option, registry_of, store_option, study_argument
-from seamripper.cli.output import announce, duration, print_json, print_table
+from seamripper.cli.output import announce, duration, print_json, print_table, say
 
 if TYPE_CHECKING:
     from seamripper.experiment import Plan
@@ -51,19 +51,17 @@ def _show(planned: Plan, folder: Path) -> None:
     rows.append(["all", *(str(sum(counts[kind][name] for kind in counts)) for name in columns[1:])])
     print_table(f"{planned.experiment.name}, kept in {folder}", columns, rows)
     if not planned.needed:
-        print(
-            "nothing to run" + (": some have failed, try --retry-failed" if planned.failed else ": all of it is done")
-        )
+        say("nothing to run" + (": some have failed, try --retry-failed" if planned.failed else ": all of it is done"))
         return
     guess = (
         f"; a guess for {', '.join(planned.guessed)}, because no such job was timed yet"
         if planned.guessed
         else ", judged by the jobs timed here"
     )
-    print(f"about {duration(planned.seconds)} of work for one worker{guess}")
+    say(f"about {duration(planned.seconds)} of work for one worker{guess}")
     helpers = sum(counts[kind]["jobs"] for kind in ("activations", "pass") if kind in counts)
     if helpers:
-        print(
+        say(
             f"{helpers} of the jobs compute what others share (activations, parts of a pass); their files are removed "
             "afterwards"
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from seamripper.cli.inputs import FOLDER, OutputPath, json_option, store_argument
-from seamripper.cli.output import announce, print_json
+from seamripper.cli.output import announce, print_json, say
 
 INCOMPLETE = 1
 
@@ -39,9 +39,9 @@ def command(
         sizes = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(file) for file in files]}
         print_json({**sizes, "incomplete": reading.incomplete})
     else:
-        print(f"the report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+        say(f"the report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
         if folder_out is not None:
-            print(f"{len(files)} figures written to {folder_out}")
+            say(f"{len(files)} figures written to {folder_out}")
         if reading.incomplete:
             announce(f"The report is incomplete: {reading.incomplete}")
     if reading.incomplete:

@@ -20,7 +20,7 @@ from seamripper.cli.inputs import (
     retry_option,
     store_option,
 )
-from seamripper.cli.output import announce, duration, print_json, standing
+from seamripper.cli.output import announce, duration, print_json, say, standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,8 +71,8 @@ def command(word: str, docs: Path | None, measured: Path | None, quiet: bool, as
         print_json({**reproduction.as_record(), "files": [str(path) for path in paths]})
     elif not quiet:
         counts = ", ".join(f"{n} {status}" for status, n in reproduction.counts.items())
-        print(f"\n{paper.title}: {counts or 'no claim could be decided'}; {duration(reproduction.seconds)}")
-        print(f"report: {paths[0]}\ntext: {paths[1]}")
+        say(f"\n{paper.title}: {counts or 'no claim could be decided'}; {duration(reproduction.seconds)}")
+        say(f"report: {paths[0]}\ntext: {paths[1]}")
     if any(report.trouble for report in reproduction.reports):
         sys.exit(SOME_FAILED)
 
@@ -83,16 +83,16 @@ def _print_plan(paper: Paper, items: Sequence[Item], profile: str) -> None:
     known = [seconds for seconds in times.values() if seconds is not None]
     words = ", ".join(f"{name} {'unknown' if s is None else duration(s)}" for name, s in times.items())
     whole = f"about {duration(sum(known))} on two cores, estimated from the quick profile's minutes: " if known else ""
-    print(f"{paper.name}, profile {profile}: {whole}{words}.")
+    say(f"{paper.name}, profile {profile}: {whole}{words}.")
 
 
 def _print_report(report: ItemReport) -> None:
     """An item's claims, one line each, as soon as it ends."""
     item = report.item
-    print(f"\n{item.name} ({', '.join(item.covers)}): {report.cost}")
+    say(f"\n{item.name} ({', '.join(item.covers)}): {report.cost}")
     if report.trouble:
-        print(f"  {'some jobs failed' if report.reading else 'could not be read'}: {report.trouble}")
+        say(f"  {'some jobs failed' if report.reading else 'could not be read'}: {report.trouble}")
     for claim in report.claims:
-        print(f"  {claim.status}: {claim.says}\n      {claim.figure}")
+        say(f"  {claim.status}: {claim.says}\n      {claim.figure}")
         if notes := claim.notes(report.minutes):
-            print(f"      {notes}")
+            say(f"      {notes}")

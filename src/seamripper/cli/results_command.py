@@ -9,7 +9,7 @@ import click
 
 import seamripper as sr
 from seamripper.cli.inputs import FILE, json_option, store_argument
-from seamripper.cli.output import print_json, print_table
+from seamripper.cli.output import print_json, print_table, say
 
 if TYPE_CHECKING:
     from seamripper.experiment.parts.base import Row
@@ -41,7 +41,7 @@ def command(folder: Path, path: Path | None, experiment: str | None, figures: tu
                     "--figure is for the screen only: a file has every figure, and you can choose among them later."
                 )
             n = export(store, path, experiment)
-            print_json({"file": str(path), "rows": n}) if as_json else print(f"{n} rows written to {path}")
+            print_json({"file": str(path), "rows": n}) if as_json else say(f"{n} rows written to {path}")
             return
         columns, rows = table(store, experiment)
     rows = [row for row in rows if not figures or row.get("figure") in figures]
@@ -65,7 +65,7 @@ def _show(folder: Path, rows: list[Row]) -> None:
         left=len(used),
     )
     if len(rows) > _ROWS:
-        print(f"and {len(rows) - _ROWS} more: --to results.csv writes all of them, --figure top1 shows fewer")
+        say(f"and {len(rows) - _ROWS} more: --to results.csv writes all of them, --figure top1 shows fewer")
 
 
 def _short(row: Row) -> Row:

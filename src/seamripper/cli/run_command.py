@@ -23,7 +23,7 @@ from seamripper.cli.inputs import (
     study_argument,
 )
 from seamripper.cli.logs import chosen_loggers, log_entry
-from seamripper.cli.output import announce, duration, print_json, standing
+from seamripper.cli.output import announce, duration, print_json, say, standing
 
 if TYPE_CHECKING:
     from seamripper.experiment import Summary
@@ -56,7 +56,7 @@ def command(study: Path, store: Path | None, *, quiet: bool, as_json: bool, **op
     if as_json:
         print_json(summary.as_record())
     elif not quiet:
-        print(_sentence(summary))
+        say(_sentence(summary))
     if loggers:
         log_entry(loggers, _entry(summary.store, experiment.name))
     if summary.failed:

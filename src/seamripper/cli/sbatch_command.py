@@ -10,7 +10,7 @@ import click
 import seamripper as sr
 from seamripper._files import atomic
 from seamripper.cli.inputs import FILE, json_option, store_option, study_argument
-from seamripper.cli.output import print_json
+from seamripper.cli.output import print_json, say
 
 
 @click.command("sbatch")
@@ -46,4 +46,4 @@ def command(study: Path, shards: int, store: Path | None, out: Path | None, as_j
     if as_json:
         print_json({"file": str(path), "shards": shards, "store": str(folder)})
         return
-    print(f"written to {path}; now: sbatch {path}\nprogress: seamripper status {folder}")
+    say(f"written to {path}; now: sbatch {path}\nprogress: seamripper status {folder}")

@@ -10,7 +10,7 @@ import click
 
 import seamripper as sr
 from seamripper.cli.inputs import json_option, store_argument
-from seamripper.cli.output import duration, print_json, print_table
+from seamripper.cli.output import duration, print_json, print_table, say
 
 
 @click.command("status")
@@ -31,13 +31,13 @@ def command(folder: Path, tracebacks: bool, as_json: bool) -> None:
             for row in standing["experiments"]]  # fmt: skip
     print_table(str(folder), columns, rows)
     for failure in standing["failures"]:
-        print(f"failed: {failure['job']}: {failure['error']}: {failure['message']}")
+        say(f"failed: {failure['job']}: {failure['error']}: {failure['message']}")
         if tracebacks:
             print(failure["traceback"])
     for run in standing["runs"][-3:]:
-        print(_sentence(run))
+        say(_sentence(run))
     for sentence in standing["damage"]:
-        print(sentence)
+        say(sentence)
 
 
 def _sentence(run: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ from seamripper.cli.inputs import (
     stitch_option,
 )
 from seamripper.cli.logs import chosen_loggers, log_result
-from seamripper.cli.output import announce, print_json, print_table, print_written, progress
+from seamripper.cli.output import announce, print_json, print_table, print_written, progress, say
 from seamripper.errors import DataError
 
 
@@ -114,12 +114,12 @@ def _show(match: sr.Match, result: sr.Functional) -> None:
     fit, held_out, seed = (match.made_from[key] for key in ("fit", "held_out", "seed"))
     aside = f", {held_out['n']:,} held out" if held_out else ""
     tokens = "" if result.tokens is None else f" with {result.tokens:,} tokens asked for"
-    print(f"fitted on {fit['n']:,} samples of {fit['name']}{aside}, scored on {result.n:,} others{tokens}")
-    print(f"stitch {match.stitch.name!r}, matching {match.matching.name!r}, freeze {match.freeze!r}, seed {seed}")
-    print(f"status: {match.status}")
+    say(f"fitted on {fit['n']:,} samples of {fit['name']}{aside}, scored on {result.n:,} others{tokens}")
+    say(f"stitch {match.stitch.name!r}, matching {match.matching.name!r}, freeze {match.freeze!r}, seed {seed}")
+    say(f"status: {match.status}")
     for name, value in match.figures.items():
-        print(f"  {name}: {_figure(value)}")
-    print(sentence(match, result))
+        say(f"  {name}: {_figure(value)}")
+    say(sentence(match, result))
 
 
 def _figure(value: object) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from seamripper.cli.inputs import json_option, store_argument
-from seamripper.cli.output import print_json, progress
+from seamripper.cli.output import print_json, progress, say
 
 PROBLEMS = 1
 
@@ -31,8 +31,8 @@ def check_command(folder: Path, mend: bool, as_json: bool) -> None:
     if as_json:
         print_json({**vars(report), "problems": list(report.problems)})
     else:
-        print(f"{report.results} results and {report.tensors} tensors ({report.bytes / 1e6:.1f} MB) were checked")
-        print("\n".join(report.problems) or "nothing is damaged")
+        say(f"{report.results} results and {report.tensors} tensors ({report.bytes / 1e6:.1f} MB) were checked")
+        say("\n".join(report.problems) or "nothing is damaged")
     if report.problems:
         sys.exit(PROBLEMS)
 
@@ -49,4 +49,4 @@ def gc_command(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(vars(report))
     else:
-        print(f"{report.files} files removed, {report.bytes / 1e6:.1f} MB")
+        say(f"{report.files} files removed, {report.bytes / 1e6:.1f} MB")

@@ -10,7 +10,7 @@ import click
 
 import seamripper as sr
 from seamripper.cli.inputs import FOLDER, SEED, data_for, device_options, json_option, load_model, names
-from seamripper.cli.output import print_bold, print_json, print_table, progress
+from seamripper.cli.output import print_json, print_table, print_verdict, progress, say
 
 if TYPE_CHECKING:
     from seamripper.swapping import SwapVerdict
@@ -70,9 +70,9 @@ def command(old: str, new: str, data: str, out: Path | None, as_json: bool, **op
         print_json({**verdict.as_record(), **files})
     else:
         for export in exports:
-            print(export)
+            say(export)
         if report is not None:
-            print(f"report: {report}")
+            say(f"report: {report}")
     if verdict.answer != "swap":
         sys.exit(NOT)
 
@@ -83,8 +83,9 @@ def _show(verdict: SwapVerdict) -> None:
     from seamripper.swapping.verdict import ANSWERS
 
     record = verdict.record
-    print_bold(f"{ANSWERS[verdict.answer]}. {verdict.sentence}")
-    print(f"Joined: {verdict.joint}.")
+    tones = {"swap": "good", "do not swap": "bad", "not shown": "open"}
+    print_verdict(f"{ANSWERS[verdict.answer]}. {verdict.sentence}", tones[verdict.answer])
+    say(f"Joined: {verdict.joint}.")
     sizes = f"stitches fitted on {record['fitted']:,} samples, chosen on {record['choice']:,} others"
     title = f"{record['data']['fit']}: {sizes}"
     rows = [
@@ -92,12 +93,12 @@ def _show(verdict: SwapVerdict) -> None:
         for trial in verdict.trials
     ]
     print_table(title, ["new, up to → old, from … on", "matching", "loss on the samples that choose", ""], rows, left=2)
-    print(f"Flips: {verdict.consequence}")
+    say(f"Flips: {verdict.consequence}")
     for flip in verdict.flips[:_FLIPS]:
-        print(f"  sample {flip.id}: {flip.old} → {flip.new} (label {flip.label})")
+        say(f"  sample {flip.id}: {flip.old} → {flip.new} (label {flip.label})")
     if len(verdict.flips) > _FLIPS:
-        print(f"  … and {len(verdict.flips) - _FLIPS:,} more: --json or --out")
-    print(f"Samples: {verdict.curve.sentence}")
+        say(f"  … and {len(verdict.flips) - _FLIPS:,} more: --json or --out")
+    say(f"Samples: {verdict.curve.sentence}")
     print_table("Cost", COST_COLUMNS, [list(row) for row in cost_rows(verdict.costs)])
-    print(f"Reason: {verdict.reason}")
-    print(f"Doubt: {verdict.doubt}")
+    say(f"Reason: {verdict.reason}")
+    say(f"Doubt: {verdict.doubt}")

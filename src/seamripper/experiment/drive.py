@@ -37,6 +37,10 @@ _BEAT, _LOOK, _TICK, _TELL = 5.0, 0.5, 0.25, 0.2
 reports of progress."""
 
 
+_ALMOST = 0.95
+"""A job that runs has done no more than this share of its work, however long it runs."""
+
+
 @dataclass(frozen=True)
 class Standing:
     """The progress of a run: jobs done (of those that were to be run), running, failed, and about how long is left."""
@@ -49,12 +53,9 @@ class Standing:
     elsewhere: int
     seconds: float
     left: float | None
+    share: float
+    """The share of all jobs that has ended, and of those that run as much as their time so far lets expect."""
     places: int
-
-    @property
-    def ended(self) -> int:
-        """Jobs that will not run any more."""
-        return self.done + self.failed + self.blocked
 
 
 @dataclass(frozen=True)
@@ -412,7 +413,11 @@ class _Driver:
     def _standing(self) -> Standing:
         ended = self.total - len(self.pending)
         work = self.pace.seconds(self.graph.jobs[key] for key in self.pending)
-        work -= sum(time.monotonic() - since for since in self.running.values())
+        now = time.monotonic()
+        # A job that takes longer than was expected of it has not done the work of others meanwhile.
+        expected = {key: self.pace.seconds([self.graph.jobs[key]]) for key in self.running}
+        work -= sum(min(now - since, expected[key]) for key, since in self.running.items())
+        under_way = sum(min((now - since) / expected[key], _ALMOST) for key, since in self.running.items())
         failed = len(self.failed - self.planned.failed)
         blocked = len(self.blocked - self.planned.blocked)
         return Standing(
@@ -424,5 +429,6 @@ class _Driver:
             elsewhere=len(self.theirs),
             seconds=time.monotonic() - self.begun,
             left=max(0.0, work) / max(1, self.engine.places) if ended else None,
+            share=(ended + under_way) / max(self.total, 1),
             places=self.engine.places,
         )
