@@ -70,7 +70,7 @@ def command(old: str, new: str, data: str, out: Path | None, as_json: bool, **op
         print_json({**verdict.as_record(), **files})
     else:
         for export in exports:
-            say(export)
+            say(str(export))
         if report is not None:
             say(f"report: {report}")
     if verdict.answer != "swap":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from seamripper.figures.colours import LINES, hue, shade
@@ -154,17 +154,16 @@ def _series(series: Series, x: Axis, y: Axis, colour: str, names: Sequence[str],
     for at, place, point in known:
         if point.has_interval:
             yield Mark("line", ((at, y.at(point.low)), (at, y.at(point.high))), "whisker", colour)
-        yield from _unit_dots(point, colour, f"{series.name}, {place}", lambda value, at=at: (at + 4, y.at(value)))
+        yield from _unit_dots(point, colour, f"{series.name}, {place}", y, at + 4, upright=True)
         sentence = f"{series.name}, {place}: {point.describe()}"
         yield Mark("circle", ((at, y.at(point.value)),), "small" if series.dashed else "dot", colour, sentence)
 
 
-def _unit_dots(
-    point: Interval, colour: str, name: str, place: Callable[[float], tuple[float, float]]
-) -> Iterator[Mark]:
+def _unit_dots(point: Interval, colour: str, name: str, axis: Axis, beside: float, *, upright: bool) -> Iterator[Mark]:
     """Each unit that a point is the mean of, if they are so few that a mean says little."""
     for unit, value in point.values.items() if len(point.values) <= _UNITS else ():
-        yield Mark("circle", (place(value),), "unit", colour, f"{name}: {unit} {value:.3g}")
+        place = (beside, axis.at(value)) if upright else (axis.at(value), beside)
+        yield Mark("circle", (place,), "unit", colour, f"{name}: {unit} {value:.3g}")
 
 
 def _is_known(point: Interval) -> bool:
@@ -330,7 +329,7 @@ def _strip_row(name: str, group: Sequence[Interval], x: Axis, y: float, colour: 
         at = y + step * (number - (len(known) - 1) / 2)
         if point.has_interval:
             yield Mark("line", ((x.at(point.low), at), (x.at(point.high), at)), "whisker", colour)
-        yield from _unit_dots(point, colour, name, lambda value, at=at: (x.at(value), at + 6))
+        yield from _unit_dots(point, colour, name, x, at + 6, upright=False)
         sentence = f"{name}: {point.describe()}"
         yield Mark("circle", ((x.at(point.value), at),), "dot" if len(known) == 1 else "small", colour, sentence)
 

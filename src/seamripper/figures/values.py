@@ -305,10 +305,14 @@ Twin = TypeVar("Twin", Lines, Strip, Histogram)
 def twins(figures: Iterable[Twin]) -> tuple[Twin, ...]:
     """The figures on one axis, so that they can be compared by eye."""
     known = tuple(figures)
-    edges = [edge for figure in known if isinstance(figure, Histogram) for edge in figure.edges]
-    points = (point for figure in known if not isinstance(figure, Histogram) for point in points_of(figure))
-    bounds = (min(edges), max(edges)) if edges else bounds_of(points)
+    bounds = _shared_bounds(known)
     return tuple(replace(figure, bounds=bounds) for figure in known)
+
+
+def _shared_bounds(figures: Sequence[Lines | Strip | Histogram]) -> tuple[float, float]:
+    edges = [edge for figure in figures if isinstance(figure, Histogram) for edge in figure.edges]
+    points = (point for figure in figures if not isinstance(figure, Histogram) for point in points_of(figure))
+    return (min(edges), max(edges)) if edges else bounds_of(points)
 
 
 Rows = list[tuple[Any, ...]]

@@ -258,10 +258,18 @@ def _scales(comparisons: Sequence[Result]) -> dict[str, tuple[float, float]]:
         for matrix in comparison.record["matrices"].values():
             scores = [score for row in matrix["scores"] for score in row if score is not None]
             values.setdefault(matrix["direction"], []).extend(s["value"] for s in scores if s["value"] is not None)
-    return {
-        direction: (min(0.0, *known, 0.0), 1.0 if max(known, default=1) <= 1 else _round_up(max(known)))
-        for direction, known in values.items()
-    }
+    return {direction: _scale(known) for direction, known in values.items()}
+
+
+def _scale(values: Sequence[float]) -> tuple[float, float]:
+    """From 0 to a round number; below 0 only if values lie clearly there, and not by the error of an estimator.
+
+    >>> _scale([-0.01, 0.7]), _scale([0.2, 3.0]), _scale([-0.4, 0.9]), _scale([])
+    ((0.0, 1.0), (0.0, 5.0), (-0.5, 1.0), (0.0, 1.0))
+    """
+    high = 1.0 if max(values, default=1) <= 1 else _round_up(max(values))
+    low = min(values, default=0.0)
+    return (0.0 if low >= -0.05 * high else -_round_up(-low)), high
 
 
 def _round_up(value: float) -> float:

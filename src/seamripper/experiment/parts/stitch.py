@@ -141,8 +141,8 @@ class StitchPart(Joining, Pairs, Part):
     def sections(cls, results: StudyResults) -> Iterator[Section]:
         """Accuracy by cut (Smith et al. 2025, Fig. 2b), and the loss curves of the stitches that were trained."""
         stitches = results.of(cls.name)
-        groups = groups_of(stitches, lambda stitch: tuple(stitch.labels[name] for name in _FACETS))
-        accuracies = twins(_accuracies(results, *facet, group) for facet, group in groups.items())
+        groups = groups_of(stitches, lambda stitch: tuple(str(stitch.labels[name]) for name in _FACETS))
+        accuracies = twins(_accuracies(results, facet, group) for facet, group in groups.items())
         if accuracies:
             text = (
                 "Accuracy of sender's front, stitch and receiver's back on samples that the stitch was not fitted on, "
@@ -234,8 +234,9 @@ def _line_name(stitches: Sequence[Result]) -> Callable[[Result], str]:
     return lambda stitch: ", ".join(str(stitch.labels[name]) for name in ("sender", *differ))
 
 
-def _accuracies(results: StudyResults, receiver: str, data: str, matching: str, stitches: Sequence[Result]) -> Lines:
+def _accuracies(results: StudyResults, facet: tuple[str, ...], stitches: Sequence[Result]) -> Lines:
     """Accuracy by cut: one line for each sender and way, and one for the receiver alone."""
+    receiver, data, matching = facet
     places, lines = cuts_of(stitches), groups_of(stitches, _line_name(stitches))
 
     def points(members: Sequence[Result], figure: str) -> tuple[Estimate, ...]:
