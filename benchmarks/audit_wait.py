@@ -148,9 +148,10 @@ class _Lines:
 
     def __call__(self, now: Progress) -> None:
         seconds = time.perf_counter() - self.begun
-        if self.every and seconds - self.last >= self.every:
+        if self.every and (seconds - self.last >= self.every or (now.left is not None and now.done == 0)):
             self.last = seconds
-            print(f"{seconds:6.0f} s  {_gigabytes():.2f} GB  {now.task} {now.done}/{now.total}", flush=True)
+            left = "" if now.left is None else f", {now.left:.0f} s left"
+            print(f"{seconds:6.0f} s  {_gigabytes():.2f} GB  {now.task} {now.done}/{now.total}{left}", flush=True)
 
 
 def _gigabytes() -> float:

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Progress:
-    """One moment of long work: `done` of `total` units of `task`, with figures to show (a loss, say)."""
+    """One moment of long work: `done` of `total` units of `task`, with figures to show (a loss, say).
+
+    `left` are the seconds that the others will take, where more is known of them than how many there are.
+    """
 
     task: str
     done: int
     total: int
     figures: dict[str, float] = field(default_factory=dict)
+    left: float | None = None
 
 
 Watcher = Callable[[Progress], None]

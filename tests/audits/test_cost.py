@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from seamripper._progress import Progress
 from seamripper.audits import audit
-from seamripper.controls.base import StitchTally
+from seamripper.controls.tally import Steps, StepTally
 from seamripper.cut import Split, split
 from seamripper.data import Samples
 from seamripper.models.running import use_seed
@@ -64,6 +64,13 @@ def times(fit: int, test: int, **choices: Any) -> float:
 
 
 @pytest.mark.slow
+def test_a_small_set_costs_less_all_the_same() -> None:
+    """Changed inputs are as many as the test samples allow, up to some hundreds: of few samples, many times as many."""
+    fit, test = 1000, 500
+    assert times(fit, test) * (fit + test) <= 0.75 * BOUND * (4000 + 2000)
+
+
+@pytest.mark.slow
 def test_an_audit_with_all_defaults_runs_the_fronts_a_few_times() -> None:
     """As many samples as `seamripper audit` takes, three seeds, every control, audit, intervention and mixture."""
     assert times(4000, 2000) <= BOUND
@@ -83,7 +90,7 @@ def test_a_stopped_audit_goes_on_where_it_was(tmp_path: Path) -> None:
     def watch(now: Progress) -> None:
         if now.task == "task matching" and now.done == now.total:
             trained.append(now.task)
-        if now.task == StitchTally.task and now.done == 4 and not (tmp_path / "go on").exists():
+        if now.task == StepTally.task and now.done == 4 and not (tmp_path / "go on").exists():
             raise StopError
 
     with pytest.raises(StopError):
@@ -100,7 +107,42 @@ def test_a_stopped_audit_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_how_much_there_is_to_do_is_told_before_and_during() -> None:
     told: list[Progress] = []
-    audit(network(0), network(1), images(60), images(40, first_id=50_000), **FEW, watch=told.append)
-    stitches = [(now.done, now.total) for now in told if now.task == StitchTally.task]
-    assert stitches == [(done, 6) for done in range(7)]
-    assert told[0].task == StitchTally.task
+    audited = audit(network(0), network(1), images(60), images(40, first_id=50_000), **FEW, watch=told.append)
+    steps = [now for now in told if now.task == StepTally.task]
+    total = 6 + len(audited.record["mixtures"])
+    assert told[0] is steps[0]
+    assert [(now.done, now.total) for now in steps] == [(done, total) for done in range(total + 1)]
+    left = [now.left for now in steps]
+    assert all(seconds is not None and seconds > 0 for seconds in left[:-1])
+    assert left[-1] == 0
+
+
+def test_nothing_is_silent_for_long() -> None:
+    """Within the audits that change inputs, every change is told of."""
+    told: list[Progress] = []
+    choices = {"audits": ("conflict", "mixing"), "controls": ("self", "random_sender"), "seeds": (0,)}
+    audited = audit(network(0), network(1), images(60), images(40, first_id=50_000), **choices, watch=told.append)
+    for name, each in (
+        ("conflict", 2 * len(audited.record["interventions"])),
+        ("mixing", len(audited.record["mixtures"])),
+    ):
+        begun, ended = (place for place, now in enumerate(told) if now.task.endswith(f": {name}"))
+        within = [now for now in told[begun:ended] if now.task == StepTally.task]
+        assert len(within) >= each > 0
+
+
+def test_the_time_left_is_that_of_the_steps_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, told = [0.0], list[Progress]()
+    monkeypatch.setattr("seamripper.controls.tally.time.monotonic", lambda: now[0])
+    tally = StepTally()
+    tally.expect({"stitches": Steps(3, 10.0), "sets": Steps(2, 5.0)}, told.append)
+    now[0] = 20.0
+    tally.add("stitches", "a", told.append)
+    tally.add("stitches", "a", told.append)
+    now[0] = 21.0
+    tally.add("sets", "b", told.append)
+    tally.close(told.append, "stitches")
+    tally.close(told.append)
+    # Estimated; a stitch took twice as long, so sets will; a set took a second; no more stitches; nothing more.
+    assert [moment.left for moment in told] == [40.0, 60.0, 41.0, 1.0, 0.0]
+    assert [(moment.done, moment.total) for moment in told] == [(0, 5), (1, 5), (2, 5), (2, 3), (2, 2)]

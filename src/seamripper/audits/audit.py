@@ -19,11 +19,11 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper._request import with_arguments_of
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.conflict import Conflict
+from seamripper.audits.cost import steps_of
 from seamripper.audits.interventions import Intervention, chosen_interventions
 from seamripper.audits.mixing import Mixing
 from seamripper.audits.mixtures import Mixture, chosen_mixtures
 from seamripper.audits.rule import Judgement, judge
-from seamripper.audits.symmetry import Symmetry
 from seamripper.controls import Case, Control, Outcome
 from seamripper.controls.pieces import Pieces
 from seamripper.cut.frozen import Freeze, seal
@@ -219,8 +219,8 @@ def audit(request: AuditRequest) -> Audited:
         interventions=interventions,
         mixtures=mixtures,
     )
-    _plan(evidence, audits)
     try:
+        case.tally.expect(steps_of(evidence, audits), case.watch)
         with seal({"sender": case.sender.model.module, "receiver": case.receiver.model.module}):
             verdicts = _verdicts(evidence, audits, skipped)
             judgement = judge(evidence, verdicts)
@@ -228,13 +228,6 @@ def audit(request: AuditRequest) -> Audited:
         # The outcomes hold on to the networks, and these to their fronts.
         case.fronts.clear()
     return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
-
-
-def _plan(evidence: Evidence, audits: Sequence[Audit]) -> None:
-    """Tell how many stitches there are to find, at most, so that whoever watches can tell the time that is left."""
-    case = evidence.case
-    each = [len(case.seeds), *(control.stitches(case) for control in evidence.controls.values())]
-    case.tally.expect(sum(each) + len(case.seeds) * any(isinstance(audit, Symmetry) for audit in audits), case.watch)
 
 
 def _verdicts(evidence: Evidence, audits: Sequence[Audit], skipped: dict[str, str]) -> dict[str, Verdict]:
@@ -255,6 +248,8 @@ def _verdicts(evidence: Evidence, audits: Sequence[Audit], skipped: dict[str, st
             # The other audits are still worth having; the result says why this one is missing.
             skipped[audit.name] = str(e)
         evidence.case.watch(Progress(task, 1, 1))
+        evidence.case.tally.close(evidence.case.watch, audit.name)
+    evidence.case.tally.close(evidence.case.watch)
     return verdicts
 
 

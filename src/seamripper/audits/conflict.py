@@ -190,16 +190,18 @@ class Conflict(Audit):
         for name, changed in sets.items():
             natives[name] = _Native.of(evidence, changed, None if name == "conflict set" else base)
             if name == "conflict set" and control == "other_seed":
-                natives[name] = natives[name].beside_tests(evidence.case)
+                natives[name] = natives[name].beside_tests(case)
+            case.tally.add(self.name, f"{name}, receiver", case.watch)
         # The others cannot decide, whatever the sender does.
         able = [name for name, native in natives.items() if native.stable(control)]
         able = able or [max(natives, key=lambda name: natives[name].weight(control))]
-        return [
-            self._read_set(evidence, name, sets[name], native, control)
-            if name in able
-            else native.unshown(name, control)
-            for name, native in natives.items()
-        ]
+        readings = []
+        for name, native in natives.items():
+            shown = name in able
+            reading = self._read_set(evidence, name, sets[name], native, control) if shown else None
+            readings.append(reading or native.unshown(name, control))
+            case.tally.add(self.name, f"{name}, sender", case.watch)
+        return readings
 
     def _read_set(self, evidence: Evidence, name: str, changed: Samples, native: _Native, control: str) -> SetReading:
         observed, nothing, asked = evidence.observed, evidence.of("random_sender"), native.asked

@@ -16,6 +16,7 @@ from seamripper.audits.interventions.draws import partners
 from seamripper.audits.mixing_map import maps
 from seamripper.audits.mixing_reading import LISTENERS, Look, Pairs, Reading, sentence
 from seamripper.audits.mixtures.base import Mixture
+from seamripper.controls import Case
 from seamripper.cut.split import Split
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
@@ -69,7 +70,7 @@ class Mixing(Audit):
         pairs, sure = self._pairs(case.receiver, case.test.receiver)
         with case.fronts.keeping_nothing():
             # No front is shown a mixture twice.
-            looks, skipped = self._looks(evidence.mixtures, _Networks(case.receiver, sure, stitched), pairs)
+            looks, skipped = self._looks(case, evidence.mixtures, _Networks(case.receiver, sure, stitched), pairs)
         counts = {"receiver": 1, **{name: len(outcomes) for name, outcomes in sides.items()}}
         reading = Reading.of(looks, counts, control[0].control, self.seed)
         told = self._telling_pairs(reading, pairs, [case.receiver, stitched[0]])
@@ -95,7 +96,7 @@ class Mixing(Audit):
         return Pairs(a, a.take(partners(a, seed=self.seed))), sure
 
     def _looks(
-        self, mixtures: Sequence[Mixture], networks: _Networks, pairs: Pairs
+        self, case: Case, mixtures: Sequence[Mixture], networks: _Networks, pairs: Pairs
     ) -> tuple[list[Look], dict[str, str]]:
         """A look by each mixture, and why some were left out."""
         looks, skipped = [], {}
@@ -104,6 +105,7 @@ class Mixing(Audit):
                 looks.append(self._look(mixture, networks, pairs))
             except InapplicableError as e:
                 skipped[mixture.label] = str(e)
+            case.tally.add(self.name, mixture.label, case.watch)
         if not looks:
             why = "; ".join(skipped.values()) or "no mixture was chosen"
             raise InapplicableError(f"Nothing was mixed: {why}.")

@@ -195,7 +195,9 @@ def _line_watcher(describe: Callable[[T], str]) -> Callable[[T], None]:
     def watch(now: T) -> None:
         nonlocal last
         line = describe(now)
-        if time.monotonic() - last >= PLAIN_EVERY:
+        # What long work will cost is told before it begins.
+        begins = isinstance(now, Progress) and now.left is not None and now.done == 0
+        if begins or time.monotonic() - last >= PLAIN_EVERY:
             last = time.monotonic()
             print(line, file=sys.stderr, flush=True)
 
@@ -211,7 +213,9 @@ def _task_line(begun: dict[str, tuple[float, int]]) -> Callable[[Progress], str]
         if now.done >= now.total:
             begun.pop(now.task)
         words = [f"{now.task}: {now.done}/{now.total}"]
-        if now.done > first:
+        if now.left is not None:
+            words.append(f"about {duration(now.left)} left")
+        elif now.done > first:
             words.append(f"{(moment - start) / (now.done - first) * (now.total - now.done):.0f} s left")
         return ", ".join([*words, *_figures(now)])
 
@@ -229,7 +233,8 @@ def _bar_watcher(bar: Bar) -> Watcher:
     def watch(now: Progress) -> None:
         if now.task not in tasks:
             tasks[now.task] = bar.add_task(now.task, total=now.total, figures="")
-        bar.update(tasks[now.task], completed=now.done, total=now.total, figures="  ".join(_figures(now)))
+        known = [] if now.left is None else [f"about {duration(now.left)} left"]
+        bar.update(tasks[now.task], completed=now.done, total=now.total, figures="  ".join([*known, *_figures(now)]))
         if now.done >= now.total:
             # Removed, so that the same task can begin anew.
             bar.remove_task(tasks.pop(now.task))

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from seamripper._doors import require, require_whole
 from seamripper._fingerprint import tensor_fingerprint, tensors_of
-from seamripper._progress import Progress, Watcher, nobody
+from seamripper._progress import Watcher, nobody
 from seamripper.activations.fronts import Fronts
 from seamripper.controls.pieces import Pieces
+from seamripper.controls.tally import StepTally
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.place import Cut
 from seamripper.cut.split import Split, require_split
@@ -58,8 +59,8 @@ class Case:
     common: the receiver stitched into itself is the same for every sender."""
     fronts: Fronts = field(default_factory=Fronts, repr=False)
     """What the networks' fronts have shown, for all seeds, controls and audits: no input is computed twice."""
-    tally: StitchTally = field(default_factory=lambda: StitchTally(), repr=False)
-    """How many stitches were found and scored, of how many."""
+    tally: StepTally = field(default_factory=StepTally, repr=False)
+    """How many steps were done, of how many."""
     pieces: Pieces | None = field(default=None, repr=False)
     """Where stitches are kept as soon as they are found; None keeps them nowhere."""
     native: dict[str, Tensor] = field(default_factory=dict, repr=False)
@@ -138,7 +139,7 @@ class Case:
             if sender.front not in {half.front for half in (self.sender, self.receiver, *self.others)}:
                 # No other seed and no other control has this front.
                 self.fronts.forget(sender)
-        self.tally.add(key, self.watch)
+        self.tally.add("stitches", key, self.watch)
         return self.memo[key]
 
     def _match_of(self, key: str, counterpart: Counterpart) -> Match:
@@ -186,27 +187,6 @@ def _identity(half: Split) -> tuple[str, ...]:
     with torch.no_grad():
         shows = tensor_fingerprint(half.head(half.example))
     return weights, str(half.model.module), shows
-
-
-class StitchTally:
-    """Counts the stitches of an audit, which take most of its time, for whoever watches."""
-
-    task = "stitches of the audit"
-
-    def __init__(self) -> None:
-        self.total = 0
-        self._done: set[str] = set()
-
-    def expect(self, total: int, watch: Watcher) -> None:
-        """Tell how many there will be, at most."""
-        self.total = total
-        watch(Progress(self.task, 0, total))
-
-    def add(self, key: str, watch: Watcher) -> None:
-        """Tell of one more; nothing is told where nobody said how many there will be."""
-        if self.total and key not in self._done:
-            self._done.add(key)
-            watch(Progress(self.task, min(len(self._done), self.total), self.total))
 
 
 @dataclass(frozen=True, eq=False)
