@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from _pytest.doctest import DoctestModule
 
 NO_DOWNLOADS = {
     "SEAMRIPPER_OFFLINE": "1",
@@ -37,6 +38,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         for name, value in NO_DOWNLOADS.items():
             environment.setenv(name, value)
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Doctests are in src: to look for them in the tests as well would only take time."""
+    collectors = yield
+    return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

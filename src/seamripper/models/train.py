@@ -79,19 +79,11 @@ def train(
     >>> [round(loss, 2) for loss in model.record["losses"]]
     [0.69, 0.69]
     """
-    advice = "It names a network of the zoo: train('zoo:resnet18', samples)."
-    require(architecture, (Architecture, str), "architecture", error=ModelError, advice=advice)
-    samples = as_samples(samples, "samples")
     require(resume, bool, "resume", error=ModelError)
     require_function(watch, "watch", error=ModelError)
     if out is not None:
         require_path(out, "out", error=FileError)
-    architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
-    training = training_for(architecture, training)
-    require_for_networks(training)
-    check_samples(architecture, samples)
-    seed = check_seed(seed)
-    task = _Task(architecture, samples, training, seed, as_device(device or MAIN_MEMORY), _precision(dtype))
+    task = _task_of(architecture, as_samples(samples, "samples"), training, seed, device, dtype)
     path = None if out is None else require_name(out)
     partial = None if path is None else path.with_suffix(".partial.safetensors")
     if path is not None and resume and path.exists():
@@ -103,16 +95,34 @@ def train(
     module, state = _run(task, partial, watch)
     model = Model(
         module.eval(),
-        architecture.spec if path is None else str(path),
-        input=samples.shape,
-        classes=architecture.classes,
+        task.architecture.spec if path is None else str(path),
+        input=task.samples.shape,
+        classes=task.architecture.classes,
         record={**task.job, **_circumstances(task, state)},
-        wants=InputContract.of_training(samples),
+        wants=InputContract.of_training(task.samples),
     )
     if path is not None and partial is not None:
         save_checkpoint(model, path)
         partial.unlink(missing_ok=True)
     return model
+
+
+def _task_of(
+    architecture: Architecture | str,
+    samples: Samples,
+    training: Training | str | None,
+    seed: int,
+    device: str | torch.device | None,
+    dtype: str | torch.dtype | None,
+) -> _Task:
+    """What is to be trained, from what a caller may say."""
+    advice = "It names a network of the zoo: train('zoo:resnet18', samples)."
+    require(architecture, (Architecture, str), "architecture", error=ModelError, advice=advice)
+    architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+    training = training_for(architecture, training)
+    require_for_networks(training)
+    check_samples(architecture, samples)
+    return _Task(architecture, samples, training, check_seed(seed), as_device(device or MAIN_MEMORY), _precision(dtype))
 
 
 def training_for(architecture: Architecture, training: Training | str | None = None) -> Training:
