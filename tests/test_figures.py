@@ -177,6 +177,8 @@ def test_one_place_alone_is_a_dot_plot() -> None:
 def test_twins_share_their_axis() -> None:
     low, high = (Lines("t", ("x", "y"), (Series("a", (Estimate(v), Estimate(v + 1))),), "rank") for v in (1.0, 50.0))
     assert {figure.bounds for figure in twins([low, high])} == {(0.0, 53.5)}
+    falling = [curves("loss", {"a": [top, top / 100, top / 1000]}) for top in (1.0, 50.0)]
+    assert all(0 < figure.bounds[0] < figure.bounds[1] for figure in twins(falling) if figure.bounds), "on a log scale"
     strips = [Strip("t", (("a", (Estimate(v),)),), None, "rank") for v in (1.0, 50.0)]
     assert len({figure.bounds for figure in twins(strips)}) == 1
     bins = [Histogram("t", edges, {"a": (1,)}, "energy") for edges in ((0.0, 1.0), (-3.0, 5.0))]

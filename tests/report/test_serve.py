@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from markupsafe import escape
 
 from seamripper.errors import ExperimentError, FileError
 from seamripper.experiment import Experiment, Local, Store, run
@@ -380,7 +381,8 @@ def test_the_script_draws_rows_as_text_alone(serving: Any, runs: Path, tmp_path:
         }
         const parts = {tbody: new Element("tbody"), said: new Element("p"), none: new Element("p")};
         globalThis.document = {
-          querySelector: name => parts[name], getElementById: name => parts[name],
+          querySelector: name => parts[name], querySelectorAll: () => [{value: "study?study"}],
+          getElementById: name => parts[name],
           createElement: tag => new Element(tag),
         };
         const text = require("fs").readFileSync("rows.json", "utf8");
@@ -398,11 +400,32 @@ def test_the_script_draws_rows_as_text_alone(serving: Any, runs: Path, tmp_path:
     assert drawn["none"]["hidden"] is True
     assert drawn["said"]["textContent"] == ""
     first = drawn["tbody"]["children"][0]["children"]
-    assert first[0]["children"][0]["textContent"] == f"old/{HOSTILE}"
-    assert first[0]["children"][0]["attributes"]["href"] == f"/run/old/{quote(HOSTILE)}/"
-    assert (first[2]["textContent"], first[2]["className"]) == ("1 failed", "failed")
-    assert (first[3]["children"][0]["max"], first[3]["children"][0]["value"]) == (2, 1)
-    assert first[3]["children"][1] == "1 of 2"
+    assert first[0]["children"][0]["attributes"]["value"] == f"old/{HOSTILE}?worse"
+    boxes = [row["children"][0]["children"][0] for row in drawn["tbody"]["children"]]
+    assert [box["checked"] for box in boxes] == [False, True], "what was chosen stays so"
+    assert first[1]["children"][0]["textContent"] == f"old/{HOSTILE}"
+    assert first[1]["children"][0]["attributes"]["href"] == f"/run/old/{quote(HOSTILE)}/"
+    assert (first[3]["textContent"], first[3]["className"]) == ("1 failed", "failed")
+    assert (first[4]["children"][0]["max"], first[4]["children"][0]["value"]) == (2, 1)
+    assert first[4]["children"][1] == "1 of 2"
+
+
+# ---- two runs
+
+
+def test_two_runs_are_shown_side_by_side(runs: Path, serving: Callable[..., RunServer]) -> None:
+    server = serving(runs)
+    words = [f"run={quote(word)}" for word in ("study?study", f"old/{HOSTILE}?worse")]
+    page = asked(server, f"/beside?{'&'.join(words)}")
+    assert page.status == 200
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "1 figures are in both runs" in page.text, "of the calls, k = 0 alone is in both"
+    assert '<th scope="col"><button type="button">study: study</button></th>' in page.text
+    assert HOSTILE not in page.text.replace(str(escape(HOSTILE)), ""), "names are escaped"
+    alone = asked(server, f"/beside?{words[0]}")
+    assert alone.status == 400
+    assert "Expected two runs to be shown side by side, but 1 were chosen." in alone.text
+    assert asked(server, f"/beside?{words[0]}&run={quote('../runs/study?study')}").status == 404
 
 
 # ---- a run
@@ -572,7 +595,7 @@ def test_every_answer_is_locked_up(serving: Any, runs: Path, path: str) -> None:
     assert policy["default-src"] == "'none'"
     assert policy["img-src"] == "data:"
     assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
-    assert policy["form-action"] == ("'self'" if path == "/run/study/" else "'none'")
+    assert policy["form-action"] == "'self'", "two runs are chosen by a form, dialogs are closed by one"
     if path == "/run/study/":
         assert policy["script-src"] == policy["style-src"] == "'unsafe-inline'"
         assert "connect-src" not in policy

@@ -312,7 +312,8 @@ def twins(figures: Iterable[Twin]) -> tuple[Twin, ...]:
 def _shared_bounds(figures: Sequence[Lines | Strip | Histogram]) -> tuple[float, float]:
     edges = [edge for figure in figures if isinstance(figure, Histogram) for edge in figure.edges]
     points = (point for figure in figures if not isinstance(figure, Histogram) for point in points_of(figure))
-    return (min(edges), max(edges)) if edges else bounds_of(points)
+    log = any(isinstance(figure, Lines) and figure.log for figure in figures)
+    return (min(edges), max(edges)) if edges else bounds_of(points, log=log)
 
 
 Rows = list[tuple[Any, ...]]

@@ -30,10 +30,13 @@ from urllib.parse import parse_qs, unquote
 from markupsafe import Markup, escape
 
 from seamripper.errors import ExperimentError, SeamripperError
+from seamripper.experiment.reading import Reading
 from seamripper.experiment.results import as_csv, table
 from seamripper.experiment.store import Store
-from seamripper.report.html import asset, page, template
+from seamripper.report.beside import beside
+from seamripper.report.html import asset, lay_out, page, template
 from seamripper.report.runs import RunRow, Runs, Stamp, address, is_settled, stamp
+from seamripper.report.story import story_of
 
 PORT = 8642
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -56,7 +59,7 @@ def _hash(text: str) -> str:
 
 
 _NOTHING = "default-src 'none'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
-_OWN = f"{_NOTHING}; form-action 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; connect-src 'self'"
+_OWN = f"{_NOTHING}; form-action 'self'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; connect-src 'self'"
 _REPORT = f"{_NOTHING}; form-action 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A report is one file with its styles and scripts in it: it may use them, and close its dialogs, and reach nothing."""
 
@@ -196,6 +199,16 @@ class RunServer(ThreadingHTTPServer):
                 del self._pages[next(iter(self._pages))]
             return text
 
+    def beside(self, chosen: Sequence[tuple[str, Path, str]]) -> str:
+        """The page of two experiments, each given by its store's name and path, and its own name."""
+        stories, names = [], []
+        with self._rendering:
+            for name, path, experiment in chosen:
+                with self.runs.read(name, path):
+                    stories.append(story_of(Reading.open(path, experiment=experiment)))
+                names.append(f"{name or self.runs.given.name}: {experiment}")
+            return lay_out(beside((stories[0], stories[1]), (names[0], names[1])), f"from {names[0]} and {names[1]}")
+
     def table(self, name: str, path: Path, experiment: str | None) -> str:
         """The table of a run's results."""
         with self.runs.read(name, path), Store(path) as store:
@@ -258,10 +271,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(_page(f"Runs in {folder}", runs=rows), "text/html")
         elif path == "/runs.json":
             self._send(json.dumps({"runs": [asdict(row) for row in self.server.runs.rows()]}), "application/json")
+        elif path == "/beside":
+            self._beside(parse_qs(query, errors="surrogateescape").get("run", []))
         elif path.startswith("/run/"):
             self._run(path.removeprefix("/run/"), query)
         else:
             raise _NOT_FOUND
+
+    def _beside(self, words: list[str]) -> None:
+        stores = self.server.runs.stores()
+        chosen = [(name, experiment) for name, _, experiment in (word.rpartition("?") for word in words)]
+        if len(chosen) != 2:
+            raise _RefusedError(
+                HTTPStatus.BAD_REQUEST, f"Expected two runs to be shown side by side, but {len(chosen)} were chosen."
+            )
+        if any(name not in stores for name, _ in chosen):
+            raise _NOT_FOUND
+        text = self.server.beside([(name, stores[name], experiment) for name, experiment in chosen])
+        self._send(text, "text/html", policy=_REPORT)
 
     def _run(self, rest: str, query: str) -> None:
         quoted, slash, last = rest.rpartition("/")

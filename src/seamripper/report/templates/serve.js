@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const body = document.querySelector("tbody"), said = document.getElementById("said");
-  let shown = "";
+  let shown = "", chosen = new Set();
   const made = (tag, text) => {
     const element = document.createElement(tag);
     if (text !== undefined) element.textContent = text;
@@ -9,6 +9,10 @@
   };
   const row = run => {
     const line = made("tr"), name = made("td"), link = made("a", run.name), state = made("td", run.state);
+    const choice = made("td"), box = made("input");
+    for (const [key, value] of Object.entries({ type: "checkbox", name: "run", value: run.name + "?" + run.experiment, "aria-label": "Choose " + run.name + ", " + run.experiment })) box.setAttribute(key, value);
+    box.checked = chosen.has(run.name + "?" + run.experiment);
+    choice.append(box);
     link.setAttribute("href", run.url);
     name.append(link);
     state.className = run.state.split(" ").pop();
@@ -17,7 +21,7 @@
     bar.max = Math.max(run.asked, 1);
     bar.value = run.done;
     progress.append(bar, run.done + " of " + run.asked);
-    line.append(name, made("td", run.experiment), state, progress, made("td", run.started), made("td", run.engine));
+    line.append(choice, name, made("td", run.experiment), state, progress, made("td", run.started), made("td", run.engine));
     return line;
   };
   const look = async () => {
@@ -27,6 +31,7 @@
       const text = await answer.text();
       if (text !== shown) {
         const runs = JSON.parse(text).runs;
+        chosen = new Set([...document.querySelectorAll("input:checked")].map(box => box.value));
         body.replaceChildren(...runs.map(row));
         document.getElementById("none").hidden = runs.length > 0;
         shown = text;
