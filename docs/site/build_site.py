@@ -23,8 +23,8 @@ import reference
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Start": ("yours.md", "glossary.md"),
-    "Judge": ("bench.md", "same-information.md"),
+    "Start": ("tutorial.md", "yours.md", "stitching.md", "commands.md", "limits.md", "glossary.md"),
+    "Judge": ("audits.md", "measures.md", "bench.md", "same-information.md"),
     "Work": ("swap.md", "diff.md", "map.md", "experiments.md", "report.md", "tools.md", "speed.md"),
 }
 """The tabs of the site and their pages; a page of docs/ that is in none of them comes under "Papers"."""
@@ -62,7 +62,7 @@ def stage(pages: Path) -> Nav:
     listed = {name for names in SECTIONS.values() for name in names}
     papers = sorted(page.name for page in pages.glob("*.md") if page.name not in {*listed, "papers.md"})
     readme = (DOCS.parent / "README.md").read_text()
-    (pages / "index.md").write_text(readme.replace("](docs/", "]("))
+    (pages / "index.md").write_text(re.sub(r"\[docs/([\w-]+)\.md\]\(docs/", r"[\1](", readme))
     sections = {**SECTIONS, "Papers": ("papers.md", *papers)}
     nav: Nav = [{"Home": "index.md"}, *({section: _entries(pages, names)} for section, names in sections.items())]
     kinds = catalogue.write(pages)

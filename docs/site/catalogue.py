@@ -184,6 +184,8 @@ def _list_of(kind: Kind) -> str:
     first = inspect.getmodule(kind.registry.base).__doc__ or ""
     rows = [(f"[`{name}`]({name}.md)", kind.registry.describe(name)) for name in kind.registry]
     lead = first.strip().splitlines()[0]
+    if kind.folder == "measures":
+        lead += " [What the letters mean](../measures.md#letters)."
     lines = (
         f"# {kind.title}",
         lead,

@@ -67,10 +67,15 @@ class Verdict:
             "figures": as_json(self.figures),
         }
 
-    def plot(self) -> Figure:
-        """The observed figure and those of the controls, with their intervals, as a matplotlib figure."""
+    @property
+    def strip(self) -> Strip:
+        """The observed figure and those of the controls, with their intervals, as a figure to be drawn."""
         label = f"{self.audit}: observed, and the same figure of each control (95 % intervals)"
-        return plot(Strip(f"{self.question} {self.answer}", tuple(self.controls.items()), self.observed, label))
+        return Strip(f"{self.question} {self.answer}", tuple(self.controls.items()), self.observed, label)
+
+    def plot(self) -> Figure:
+        """The same as a matplotlib figure."""
+        return plot(self.strip)
 
     def _repr_html_(self) -> str:
         rows = [("observed", self.observed), *((name, _list(estimates)) for name, estimates in self.controls.items())]
