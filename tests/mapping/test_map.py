@@ -15,9 +15,11 @@ from seamripper.cut import Cut
 from seamripper.errors import DataError, FileError, MeasureError
 from seamripper.mapping import EmbeddingMap, map_embeddings
 from seamripper.mapping.embeddings import Embeddings
+from seamripper.mapping.linear import RIDGES, best_ridge, label_of
 from seamripper.mapping.page import ARRAY, PAGE, RECORD, TENSORS, save
 from seamripper.mapping.retrieval import search
 from seamripper.mapping.rule import Condition, answer_of
+from seamripper.matching.moments import Moments
 
 
 def noise(*shape: int, seed: int = 0) -> Tensor:
@@ -153,3 +155,15 @@ def test_the_seed_decides_and_nothing_else() -> None:
 def test_what_is_wrong_is_said(old: object, new: object, kind: type[Exception], says: str) -> None:
     with pytest.raises(kind, match=says):
         map_embeddings(old, new)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("blur", "ridge"), [(0.0, 0.0), (2.2, 0.1), (22.0, 10.0), (1000.0, RIDGES[-1])])
+def test_the_less_the_pairs_say_the_larger_the_ridge(blur: float, ridge: float) -> None:
+    """The best is about blur² / n here; the largest is chosen where nothing is to be learnt, and is so called."""
+    new = noise(60, 40).double()
+    old = new @ noise(40, 50, seed=1).double() + blur * noise(60, 50, seed=2).double()
+    folds = [Moments(40, 50) for _ in range(5)]
+    for k, moments in enumerate(folds):
+        moments.add(new[k::5], old[k::5])
+    assert best_ridge(folds) == ridge
+    assert ("the largest tried" in label_of("ridge", ridge)) == (blur == 1000.0)

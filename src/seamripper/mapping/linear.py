@@ -14,12 +14,12 @@ from torch import Tensor
 from seamripper._files import atomic, load_tensors, save_tensors, understood
 from seamripper.errors import DataError
 from seamripper.matching.moments import Moments
-from seamripper.matching.solve import Solution, least_squares, procrustes, reduced_rank
+from seamripper.matching.solve import Solution, procrustes, reduced_rank, ridge_path
 
 KINDS = ("orthogonal", "low_rank", "ridge", "affine")
 """The maps that are tried, from the most to the least constrained."""
-RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Ridges, in units of the mean variance of the new columns."""
+RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+"""Ridges, in units of the mean variance of the new columns. Below the smallest there is the map without a ridge."""
 _SHARES = (16, 8, 4, 2)
 """Ranks: the smaller width divided by these."""
 _KIND = "map of embeddings"
@@ -78,10 +78,11 @@ class EmbeddingMap:
 def label_of(kind: str, option: float | None) -> str:
     """A kind of map with its option.
 
-    >>> label_of("ridge", 0.01), label_of("low_rank", 96), label_of("affine", None)
-    ('ridge 0.01', 'low_rank 96', 'affine')
+    >>> label_of("ridge", 0.01), label_of("low_rank", 96), label_of("affine", None), label_of("ridge", 100)
+    ('ridge 0.01', 'low_rank 96', 'affine', 'ridge 100 (the largest tried)')
     """
-    return kind if option is None else f"{kind} {option:g}"
+    edge = " (the largest tried)" if kind == "ridge" and option == RIDGES[-1] else ""
+    return kind if option is None else f"{kind} {option:g}{edge}"
 
 
 def options_of(kind: str, moments: Moments) -> Sequence[float | None]:
@@ -96,20 +97,17 @@ def options_of(kind: str, moments: Moments) -> Sequence[float | None]:
 
 def fit(kind: str, option: float | None, moments: Moments) -> EmbeddingMap:
     """The map of this kind that is nearest to the old rows."""
-    return _as_map(kind, option, _solve(kind, option, moments))
-
-
-def _solve(kind: str, option: float | None, moments: Moments) -> Solution:
-    if kind == "orthogonal":
-        return procrustes(moments)
-    if kind == "low_rank":
-        return reduced_rank(moments, int(option or 1))
-    return least_squares(moments, ridge=option or 0.0)
-
-
-def _as_map(kind: str, option: float | None, solution: Solution) -> EmbeddingMap:
+    (solution,) = _solutions(kind, [option], moments)
     # In the precision of its files, so that the map that is tested is the map that is saved.
     return EmbeddingMap(kind, option, solution.weight.float(), solution.bias.float())
+
+
+def _solutions(kind: str, options: Sequence[float | None], moments: Moments) -> list[Solution]:
+    if kind == "orthogonal":
+        return [procrustes(moments)]
+    if kind == "low_rank":
+        return [reduced_rank(moments, int(option or 1)) for option in options]
+    return ridge_path(moments, [option or 0.0 for option in options])
 
 
 @dataclass(frozen=True)
@@ -123,20 +121,28 @@ class Fit:
 
 def best_fits(folds: Sequence[Moments]) -> Iterator[Fit]:
     """Of each kind of map the option that predicts best, each fold from the others."""
-    splits = [(merged([f for f in folds if f is not fold]), fold) for fold in folds]
     for kind in KINDS:
-        tried = [Fit(kind, option, _r2(kind, option, splits)) for option in options_of(kind, folds[0])]
+        options = options_of(kind, folds[0])
+        tried = map(Fit, [kind] * len(options), options, _held_out_r2(kind, options, folds))
         yield max(tried, key=lambda fit: fit.r2)
 
 
-def _r2(kind: str, option: float | None, splits: Sequence[tuple[Moments, Moments]]) -> float:
-    error = variation = 0.0
-    for others, fold in splits:
-        solution = _solve(kind, option, others)
-        error += fold.error(solution.weight, solution.bias)
+def best_ridge(folds: Sequence[Moments]) -> float:
+    """The ridge, 0 included, that predicts best, each fold from the others."""
+    ridges = (0.0, *RIDGES)
+    return max(zip(_held_out_r2("ridge", ridges, folds), ridges, strict=True), key=lambda tried: tried[0])[1]
+
+
+def _held_out_r2(kind: str, options: Sequence[float | None], folds: Sequence[Moments]) -> list[float]:
+    """R² of the map with each option, each fold predicted from the others."""
+    errors, variation = [0.0] * len(options), 0.0
+    for fold in folds:
+        others = merged([other for other in folds if other is not fold])
+        for k, solution in enumerate(_solutions(kind, options, others)):
+            errors[k] += fold.error(solution.weight, solution.bias)
         shift = fold.mean_y - others.mean_y
         variation += fold.syy + fold.n * float(shift @ shift)
-    return 1 - error / variation if variation > 0 else float("nan")
+    return [1 - error / variation if variation > 0 else float("nan") for error in errors]
 
 
 def merged(parts: Sequence[Moments]) -> Moments:

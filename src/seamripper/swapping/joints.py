@@ -15,15 +15,13 @@ from seamripper.cut import Cut, Split
 from seamripper.cut.frozen import seal
 from seamripper.data.samples import Samples
 from seamripper.errors import SeamripperError
-from seamripper.mapping.linear import RIDGES, merged
+from seamripper.mapping.linear import best_ridge, label_of
 from seamripper.matching import Direct, Downstream, Match, Task, Training, answers_of, stitched_answers
 from seamripper.matching.base import Natives
 from seamripper.matching.evaluate import functional
 from seamripper.matching.match import Choices, Prepared, prepare
-from seamripper.matching.solve import ridge_path
 from seamripper.measures.pair import FOLDS
 from seamripper.stitches import Stitch
-from seamripper.stitches.base import LinearLayer
 from seamripper.swapping.loss import Loss, Yardstick, loss_of
 from seamripper.swapping.sides import Side, pair_name, pairs_that_fit
 
@@ -47,7 +45,7 @@ class Joint:
     def find(self, way: str, n: int | None = None) -> Match:
         """The stitch that this matching finds on the first `n` samples to fit on (all, if None)."""
         part = self._first(n)
-        matching = Direct(ridge=best_ridge(part)) if way == "direct" else TRAININGS[way]
+        matching = Direct(ridge=cross_validated_ridge(part)) if way == "direct" else TRAININGS[way]
         return replace(replace(part, matching=matching).find(), sender=self.sender)
 
     def _first(self, n: int | None) -> Prepared:
@@ -61,24 +59,14 @@ class Joint:
         return replace(whole, problem=problem, used=used, made_from={**whole.made_from, "fit": used.as_record()})
 
 
-def best_ridge(prepared: Prepared) -> float:
+def cross_validated_ridge(prepared: Prepared) -> float:
     """The ridge that predicts the old model's activations best, each fifth of the samples from the others."""
-    problem, layer = prepared.problem, prepared.problem.layer
-    assert isinstance(layer, LinearLayer)
-    samples, ridges = problem.fit, (0.0, *RIDGES)
-    folds = min(FOLDS, len(samples) // 2)
-    if folds < 2:
-        return RIDGES[-1]
-    parts = torch.arange(len(samples)).tensor_split(folds)
-    direct = Direct()
+    problem, samples = prepared.problem, prepared.problem.fit
+    parts = torch.arange(len(samples)).tensor_split(FOLDS)
     with seal({"receiver": problem.receiver.model.module}):
-        moments = [direct.moments(problem, samples.take(part), "ridge by cross-validation") for part in parts]
-    errors = dict.fromkeys(ridges, 0.0)
-    for fold in moments:
-        path = ridge_path(merged([other for other in moments if other is not fold]), ridges)
-        for ridge, solution in zip(ridges, path, strict=True):
-            errors[ridge] += fold.error(solution.weight, solution.bias)
-    return min(errors, key=lambda ridge: errors[ridge])
+        return best_ridge(
+            [Direct().moments(problem, samples.take(part), "ridge by cross-validation") for part in parts]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +88,7 @@ class Trial:
     def label(self) -> str:
         """The matching with its ridge, if it has one."""
         matching = self.match.matching
-        return f"direct, ridge {matching.ridge:g}" if isinstance(matching, Direct) else self.way
+        return f"direct, {label_of('ridge', matching.ridge)}" if isinstance(matching, Direct) else self.way
 
     def as_record(self) -> dict[str, Any]:
         """The trial as JSON has it."""
