@@ -195,16 +195,20 @@ class Registry(Mapping[str, Any], Generic[T]):
                 "apart: give one of them another `name`."
             )
 
-    def from_record(self, record: Mapping[str, Any]) -> T:
-        """The choice that `as_record` wrote down; options that the record does not have keep their defaults."""
-        if not isinstance(record.get("name"), str):
+    def from_record(self, record: Mapping[str, Any], word: str | None = None) -> T:
+        """The choice that `as_record` wrote down; options that the record does not have keep their defaults.
+
+        A record may come from a file that its user was handed: no code that it names is run. Whoever trusts the file
+        that defines a class gives its `word`, `FILE.py:CLASS`.
+        """
+        if word is None and (not isinstance(record.get("name"), str) or record["name"] not in self):
             raise self.error(
-                f"Expected the record of a {self.what} to have a 'name', but got {dict(record)!r}; "
+                f"Expected the record of a {self.what} to have the 'name' of one, but got {dict(record)!r}; "
                 f"there are {word_list(self)}."
             )
         options = {name: value for name, value in record.items() if name != "name"}
-        choice = self.make(record["name"])
-        require_known(options, type(choice), f"The {self.what} {record['name']!r}", error=self.error)
+        choice = self.make(record["name"] if word is None else word)
+        require_known(options, type(choice), f"The {self.what} {choice.name!r}", error=self.error)  # type: ignore[attr-defined]
         return with_options(choice, options)  # type: ignore[no-any-return]
 
     def vary(self, choice: T, word: str) -> T:

@@ -103,7 +103,11 @@ def load_data(
     samples = chosen.relabel(samples, split, seed=seed)
     samples = replace(samples, ready=True) if chosen.ready else samples
     name = f"{samples.name}?{words}" if words else samples.name
-    return replace(samples, name=name, recipe={"data": chosen.label, "split": split, "n": n, "seed": seed})
+    # A class of a user's own file is found by the word that names the file.
+    more = "&".join(f"{key}={value}" for key, value in options.items())
+    written = f"{data}{'&' if '?' in data else '?'}{more}" if more else data
+    word = chosen.label if datasets.get(chosen.name) is type(chosen) else written
+    return replace(samples, name=name, recipe={"data": word, "split": split, "n": n, "seed": seed})
 
 
 def _load_yours(

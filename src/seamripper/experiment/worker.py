@@ -190,7 +190,7 @@ class Worker:
 
         record = dict(record)
         own = record.pop("own", None)
-        return matchings.from_record(record if own is None else {**record, "name": self.word(own)})
+        return matchings.from_record(record, None if own is None else self.word(own))
 
     def stitch(self, word: str) -> Stitch | str:
         """The stitch that a content names; "auto" is left to the match."""
