@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 from pathlib import Path
@@ -14,12 +15,16 @@ import torch
 from torch import nn
 
 import seamripper as sr
-from seamripper.cards import Card, Methods
+from seamripper._frames import Tabular
+from seamripper.cards import Card, Methods, WithMethods, method_record
 from seamripper.comparing import Rule, diff
-from seamripper.errors import DataError, FileError, MatchError, MeasureError, ModelError
-from seamripper.mapping import map_embeddings
+from seamripper.errors import DataError, ExperimentError, FileError, MatchError, MeasureError, ModelError, StoreError
+from seamripper.experiment import table
+from seamripper.experiment.methods import job_methods
+from seamripper.mapping import encode, map_embeddings
 from seamripper.matching.evaluate import functional
-from seamripper.remaking import remake
+from seamripper.remaking import _MAKERS, remake
+from seamripper.swapping import swap
 
 NETS = ("zoo:lenet?channels=3&seed=0", "zoo:lenet?channels=3&seed=1")
 
@@ -97,6 +102,98 @@ def test_a_difference_comes_out_again(tmp_path: Path) -> None:
         again(result.card("conv2", "relative error"), tmp_path)
 
 
+def test_the_figures_of_a_match_come_out_again(tmp_path: Path) -> None:
+    halves = [sr.split(net, "conv2", net.example()) for net in map(sr.load, NETS)]
+    stitched = sr.match(*halves, digits("train", 60), matching="direct?ridge=0.1", seed=7)
+    for figure in ("residual_held_out", "form"):
+        assert again(stitched.card(figure), tmp_path).same
+    assert "found by the matching 'direct'" in str(stitched.card("rank"))
+    result = sr.evaluate(stitched, digits(), own=digits("test", 40))
+    remade = again(result.card("receiver_own"), tmp_path)
+    assert (remade.same, remade.row["n"]) == (True, 40)
+
+
+def test_the_figures_of_an_audit_come_out_again(tmp_path: Path) -> None:
+    halves = [sr.split(net, "conv2", net.example()) for net in map(sr.load, NETS)]
+    choices = {"matching": "direct", "audits": "conflict?n=30,rank", "interventions": "greyscale"}
+    more = {"controls": "self,random_sender", "seeds": (0, 1)}
+    audited = sr.audit(*halves, digits("train", 60), digits(n=60), others=[halves[0]], **choices, **more)
+    assert set(audited.verdicts) == {"conflict", "rank"}
+    for labels in (("conflict", "self 2"), ("rank", "effect")):
+        remade = again(audited.card(*labels), tmp_path)
+        assert remade.same, remade
+    assert "The audit 'conflict' asks: " in str(audited.card("conflict", "effect"))
+    with pytest.raises(FileError, match="The other_0 has the fingerprint"):
+        again(audited.card("conflict", "observed"), tmp_path, other_0=sr.load("zoo:lenet?channels=3&seed=2"))
+
+
+def test_the_figures_of_a_swap_come_out_again(tmp_path: Path) -> None:
+    cuts = {"old_cuts": "fc2", "new_cuts": "fc2"}
+    verdict = swap(*NETS, digits("train", 80), digits(n=60), audit=False, seed=2, **cuts)
+    for labels in (("test", "penalty"), ("learning curve", "32")):
+        remade = again(verdict.card(*labels), tmp_path)
+        assert remade.same, remade
+    text = str(verdict.card("test", "penalty"))
+    assert "64 were to fit stitches on and 16 to choose between them, dealt by seed 2" in text
+    frame = verdict.to_pandas()
+    assert frame.loc[(frame["part"] == "test") & (frame["figure"] == "penalty"), "p"].item() == verdict.loss.p_worse
+    assert float(verdict.to_xarray()["value"].sel(part="test", figure="old")) == verdict.loss.old.value
+
+
+def test_the_map_between_two_encoders_comes_out_again(tmp_path: Path) -> None:
+    samples = digits(n=120)
+    halves = [sr.split(net, "fc1", net.example()) for net in map(sr.load, NETS)]
+    verdict = map_embeddings(*(encode(half, samples) for half in halves), queries=20)
+    remade = again(verdict.card("map", "own", "Recall@10"), tmp_path)
+    assert remade.same, remade
+    assert verdict.record["old"]["name"] == f"{NETS[0]}@fc1"
+
+
+STUDY = f"""
+name = "study"
+[data]
+name = "digits/digit"
+n = 60
+n_test = 50
+[models.a]
+load = "{NETS[0]}"
+[models.b]
+train = "lenet?channels=3"
+data = "digits/digit"
+n = 60
+training = "?epochs=1"
+[[stitch]]
+senders = ["a"]
+receivers = ["b"]
+cuts = ["conv2"]
+matchings = ["direct"]
+[[call]]
+function = "mine.py:f"
+"""
+
+
+@pytest.mark.slow
+def test_a_row_of_a_study_comes_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "mine.py").write_text("def f():\n    return {'one': 1.0}\n")
+    sr.run("study.toml", "store", engine="local?workers=1")
+    with sr.Store("store") as store:
+        rows = [row for row in table(store)[1] if row["figure"] == "agreement" or row["kind"] == "train"]
+        cards = [job_methods(store, row["key"]).card(row["figure"]) for row in rows]
+        with pytest.raises(StoreError, match="has no job 'abc'"):
+            job_methods(store, "abc")
+    assert {card.method["job"]["kind"] for card in cards} == {"stitch", "train"}
+    assert "the study 'study'" in str(cards[0])
+    with pytest.raises(FileError, match=r"mine.py:f \(study\), code of a file"):
+        again(cards[0], tmp_path)
+    remade = again(next(c for c in cards if c.method["job"]["kind"] == "stitch"), tmp_path, trust=True)
+    assert remade.same, remade
+    (tmp_path / "study.toml").write_text(STUDY.replace("n_test = 50", "n_test = 40"))
+    with pytest.raises(ExperimentError, match="The study has no job"):
+        again(next(c for c in cards if c.method["job"]["kind"] == "stitch"), tmp_path, study="study.toml")
+
+
 def test_a_number_that_comes_out_otherwise_is_called_so(comparison: sr.Comparison, tmp_path: Path) -> None:
     card = comparison.card("linear_cka", comparison.senders[0], comparison.receivers[0])
     other = dataclasses.replace(card, row={**card.row, "value": card.row["value"] + 0.001})
@@ -106,6 +203,15 @@ def test_a_number_that_comes_out_otherwise_is_called_so(comparison: sr.Compariso
 
 
 # ---- what a card says
+
+
+def test_every_kind_of_result_has_cards_of_one_form() -> None:
+    """Whatever has rows has cards, and one place makes each kind again."""
+    kinds = {cls.kind for cls in WithMethods.__subclasses__()}
+    assert set(Tabular.__subclasses__()) == {WithMethods}
+    assert kinds | {"job"} == set(_MAKERS)
+    asked = {"cut", "sampling", "pooling", "mask", "n", "estimator", "null", "versions"}
+    assert asked <= set(inspect.signature(method_record).parameters)
 
 
 def test_a_card_has_all_that_a_reader_asks_for(comparison: sr.Comparison) -> None:
@@ -174,8 +280,12 @@ def test_what_a_card_cannot_load_must_be_given(comparison: sr.Comparison, tmp_pa
     # A file that a card names is not run.
     (tmp_path / "mine.py").write_text("raise SystemExit('this must not run')")
     source = {**card.method["sender"], "source": f"{tmp_path}/mine.py:make"}
-    with pytest.raises(ModelError, match="is not run because a card names it"):
-        again(changed(sender=source), tmp_path)
+    recipe = {**card.method["data"]["recipe"], "data": f"{tmp_path}/mine.py:Data"}
+    for role, parts in (("sender", source), ("data", {**card.method["data"], "recipe": recipe})):
+        with pytest.raises(FileError, match=rf"\({role}\), code of a file, which is not run because a card names it"):
+            again(changed(**{role: parts}), tmp_path)
+    with pytest.raises(FileError, match=r"mine\.py:Mine"):
+        again(dataclasses.replace(card, labels={**card.labels, "measure": f"{tmp_path}/mine.py:Mine"}), tmp_path)
     with pytest.raises(DataError, match=r"pass them, remake\(card, data=samples\)"):
         again(changed(data={**card.method["data"], "recipe": None}), tmp_path)
     assert again(changed(data={**card.method["data"], "recipe": None}), tmp_path, data=digits()).same

@@ -128,6 +128,27 @@ class Methods:
         return cls(**named, axes=tuple(record["axes"]), rows=tuple(record["rows"]))
 
 
+def method_record(
+    function: str,
+    *,
+    cut: Any,
+    n: int | None,
+    sampling: str | None,
+    pooling: str | None,
+    mask: str | None,
+    estimator: Mapping[str, Any],
+    null: Any,
+    versions: Mapping[str, str],
+    **parts: Any,
+) -> dict[str, Any]:
+    """All that decides the numbers of a result, in the one form that all cards have.
+
+    `function` makes them; `parts` are what it is given, by role: models, samples and files, with their fingerprints.
+    """
+    choices = {"sampling": sampling, "pooling": pooling, "mask": mask, "estimator": dict(estimator), "null": null}
+    return {"function": function, **parts, "cut": cut, "n": n, **choices, "versions": dict(versions)}
+
+
 class WithMethods(Tabular):
     """A result whose numbers have methods cards."""
 
@@ -228,8 +249,8 @@ def holds(path: Path) -> str:
         raise FileError(f"Could not read {path}: {e.strerror or e}.") from e
     except (ValueError, AttributeError, RecursionError, StopIteration) as e:
         raise FileError(
-            f"{path} holds no methods card. `seamripper compare`, `diff` and `map` write {FILE} into the folder that "
-            "--out names, and `stitch --methods FILE.json` writes one."
+            f"{path} holds no methods card. `seamripper compare`, `audit`, `diff`, `swap` and `map` write {FILE} into "
+            "the folder that --out names, and `stitch --methods FILE.json` writes one."
         ) from e
 
 

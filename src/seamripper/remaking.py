@@ -1,12 +1,14 @@
 """remake: the number of a methods card, made again from the card alone.
 
 A card names models and data by the words that load them. What no word can load (a module in memory, a function of a
-user's own file, samples in memory) is passed to `remake`; nothing that a card names is run as code.
+user's own file, samples in memory) is passed to `remake`; code that a card names is run only for those who trust it.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,18 +17,26 @@ from torch import nn
 
 from seamripper._doors import require
 from seamripper._words import did_you_mean
-from seamripper.cards import Card, WithMethods
+from seamripper.audits import audit, audits
+from seamripper.cards import Card, Methods
 from seamripper.comparing import Rule, Stitching, compare, diff, measure_files
+from seamripper.controls import controls
 from seamripper.cut import Split, split
 from seamripper.cut.split import as_model
 from seamripper.cut.values import first_of
 from seamripper.data import Samples, load_data
 from seamripper.errors import DataError, FileError, ModelError
-from seamripper.mapping import map_embeddings
-from seamripper.matching import Task, evaluate, match, matchings
+from seamripper.experiment import Experiment, Store, run
+from seamripper.experiment.experiment import as_experiment
+from seamripper.experiment.methods import job_methods
+from seamripper.mapping import encode, map_embeddings
+from seamripper.matching import Match, Task, evaluate, match, matchings
 from seamripper.models import Model, load
 from seamripper.stitches import stitches
+from seamripper.swapping import swap
 
+_CODE = re.compile(r"\.py(:|$)")
+"""What names code of a file: FILE.py:NAME."""
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 """How far a number may be off: products of float32 are added up in another order where other cuts are beside it."""
 
@@ -40,9 +50,8 @@ class Remade:
 
     @property
     def same(self) -> bool:
-        """Whether the value, its interval, n and null are those of the card, up to rounding."""
-        names = {name for name, value in self.card.row.items() if isinstance(value, int | float)}
-        return all(_close(self.card.row[name], self.row.get(name)) for name in names)
+        """Whether the value, its interval, n, null and whatever else the card says of it come out, up to rounding."""
+        return all(_close(value, self.row.get(name)) for name, value in self.card.row.items())
 
     def __str__(self) -> str:
         then, now = self.card.row.get("value"), self.row.get("value")
@@ -50,23 +59,50 @@ class Remade:
         return f"{', '.join(filter(None, self.card.labels.values()))} comes out as {now!r}: {words}."
 
 
-def remake(card: Card, **given: nn.Module | Model | Samples | Any) -> Remade:
+def remake(card: Card, *, trust: bool = False, **given: nn.Module | Model | Samples | Any) -> Remade:
     """Make the number of a card again, from what the card says, and check that models and data are the same.
 
-    What the card names and no word loads is given by its role: `sender`, `receiver`, `base`, `changed` (models),
-    `data`, `fit`, `held_out`, `test` (samples), `old`, `new` (embeddings).
+    What the card names and no word loads is given by its role: `sender`, `receiver`, `base`, `changed`, `old`, `new`
+    (models; of a map, embeddings), `data`, `fit`, `held_out`, `test`, `own`, `conflict` (samples), `study` (an
+    experiment, or its TOML file). Code of a file that the card names, `FILE.py:NAME`, is run only with `trust`.
     """
     require(card, Card, "card", error=FileError, advice="Card.load('card.json') reads one.")
     if card.kind not in _MAKERS:
         raise FileError(f"There is no way to make a {card.kind!r} again: {did_you_mean(card.kind, list(_MAKERS))}")
-    source = _Source(card, given)
+    if not trust:
+        _require_no_code(card, given)
     try:
-        result = _MAKERS[card.kind](card.method, card.labels, source)
+        methods = _MAKERS[card.kind](card.method, card.labels, _Source(card, given))
     except (KeyError, TypeError) as e:
         raise FileError(f"The card is damaged: its method lacks {e}, or has it in another form.") from e
-    _require_same_prints(card.method, result.method())
-    row = next(row for row in result.rows() if all(str(row[axis]) == card.labels[axis] for axis in result.axes))
-    return Remade(card, {name: value for name, value in row.items() if name not in result.axes})
+    _require_same_prints(card.method, methods.method)
+    rows = [row for row in methods.rows if all(str(row[axis]) == card.labels.get(axis) for axis in methods.axes)]
+    if not rows:
+        raise FileError(f"There is no number {', '.join(card.labels.values())} now: {len(methods.rows)} others are.")
+    return Remade(card, {name: value for name, value in rows[0].items() if name not in methods.axes})
+
+
+def _require_no_code(card: Card, given: Mapping[str, Any]) -> None:
+    """Refuse a card that names code of a file, but for what was given instead."""
+    for role, part in (*card.labels.items(), *card.method.items()):
+        word = None if role in given else next(filter(_CODE.search, _words(part)), None)
+        if word is not None:
+            raise FileError(
+                f"The card names {word} ({role}), code of a file, which is not run because a card names it. If you "
+                f"trust it: remake(card, trust=True), or seamripper card --remake --trust. Or pass what it makes: "
+                f"remake(card, {role}=…)."
+            )
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Every text in a part of a card."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from _words(inner)
+    elif isinstance(value, str):
+        yield value
 
 
 @dataclass(frozen=True)
@@ -80,14 +116,8 @@ class _Source:
         """The model of this role."""
         if role in self.given:
             return as_model(self.given[role], role)
-        source = str(self.card.method[role]["source"])
-        if ".py:" in source:
-            raise ModelError(
-                f"The {role} of the card is {source}, a function of a file, which is not run because a card names it. "
-                f"If you trust it, pass the model: remake(card, {role}=load({source!r}))."
-            )
         try:
-            return load(source)
+            return load(str(self.card.method[role]["source"]))
         except ModelError as e:
             raise ModelError(f"{e} The card names its {role} so: pass the model, remake(card, {role}=model).") from e
 
@@ -110,17 +140,24 @@ class _Source:
             )
         return load_data(recipe["data"], recipe["split"], n=recipe["n"], seed=recipe["seed"])
 
+    def some_samples(self, role: str) -> Samples | None:
+        """The samples of this role; None if the number was made without any."""
+        return self.samples(role) if role in self.given or self.card.method[role] is not None else None
+
     def embeddings(self, role: str) -> Any:
-        """The embeddings of this role."""
+        """The embeddings of this role: a file, or what an encoder makes of the samples."""
         if role in self.given:
             return self.given[role]
-        source = self.card.method[role].get("source")
-        if source is None:
+        known = self.card.method[role]
+        if "data" in known:
+            samples = self.samples("data")
+            return encode(self.half(role, samples), samples)
+        if "source" not in known:
             raise DataError(f"The {role} embeddings of the card were in memory: pass them, remake(card, {role}=array).")
-        return source
+        return known["source"]
 
 
-def _comparison(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> WithMethods:
+def _comparison(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
     null, rule = method["null"], Rule(**method["estimator"]["rule"])
     functional = (method["functional"] or {}).get(labels["measure"], {})
     stitching = Stitching()
@@ -138,43 +175,74 @@ def _comparison(method: Mapping[str, Any], labels: Mapping[str, str], source: _S
         rule=rule,
         null=null["permutations"] if null else 0,
         stitching=stitching,
-    )
+    ).methods()
 
 
-def _stitch(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> WithMethods:
+def _matched(method: Mapping[str, Any], source: _Source) -> Match:
     fit, choices = source.samples("fit"), method["estimator"]
-    stitched = match(
+    return match(
         source.half("sender", fit),
         source.half("receiver", fit),
         fit,
         stitch=stitches.from_record(choices["stitch"]),
         matching=matchings.from_record(choices["matching"]),
-        held_out=None if method["held_out"] is None else source.samples("held_out"),
+        held_out=source.some_samples("held_out"),
         freeze=choices["freeze"],
         seed=choices["seed"],
     )
-    own = source.given.get("own")
-    return evaluate(stitched, source.samples("test"), own=own)
 
 
-def _map(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> WithMethods:
+def _match(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
+    return _matched(method, source).methods()
+
+
+def _stitch(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
+    return evaluate(_matched(method, source), source.samples("test"), own=source.some_samples("own")).methods()
+
+
+def _audit(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
+    fit, choices = source.samples("fit"), dict(method["estimator"])
+    stitch = choices["stitch"]
+    return audit(
+        source.half("sender", fit),
+        source.half("receiver", fit),
+        fit,
+        source.samples("test"),
+        conflict=source.some_samples("conflict"),
+        others=[source.half(role, fit) for role in method if role.startswith("other_")],
+        matching=matchings.from_record(choices["matching"]),
+        stitch=stitch if isinstance(stitch, str) else stitches.from_record(stitch),
+        controls=[controls.from_record(record) for record in choices["controls"]],
+        audits=[audits.from_record(record) for record in choices["audits"]],
+        **{name: choices[name] for name in ("freeze", "seeds", "interventions", "mixtures")},
+    ).methods()
+
+
+def _swap(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
+    models, samples = map(source.model, ("old", "new")), map(source.samples, ("fit", "test"))
+    names = ("tolerance", "old_cuts", "new_cuts", "audit", "seed")
+    return swap(*models, *samples, **{name: method["estimator"][name] for name in names}).methods()
+
+
+def _map(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
     choices = {name: method["estimator"][name] for name in ("metric", "tolerance", "seed")}
-    return map_embeddings(source.embeddings("old"), source.embeddings("new"), queries=method["test"], **choices)
+    embeddings = map(source.embeddings, ("old", "new"))
+    return map_embeddings(*embeddings, queries=method["test"], **choices).methods()
 
 
-def _diff(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> WithMethods:
+def _diff(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
     null, choices = method["null"], method["estimator"]
     return diff(
         source.model("base"),
         source.model("changed"),
         source.samples("data"),
-        cuts=method["cuts"],
+        cuts=method["cut"],
         tolerance=choices["tolerance"],
         null=null["permutations"] if null else 0,
-    )
+    ).methods()
 
 
-def _measure(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> WithMethods:
+def _measure(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
     files = [source.given.get(role, method[role]["source"]) for role in ("sender", "receiver")]
     sampling, null = method["sampling"], method["null"]
     return measure_files(
@@ -182,16 +250,30 @@ def _measure(method: Mapping[str, Any], labels: Mapping[str, str], source: _Sour
         measures=labels["measure"],
         sampling=None if sampling == "rows" else sampling,
         null=null["permutations"] if null else 0,
-    )
+    ).methods()
 
 
-_MAKERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, str], _Source], WithMethods]] = {
+def _job(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
+    study, key = source.given.get("study"), method["job"]["fingerprint"]
+    experiment = Experiment.from_record(method["study"]) if study is None else as_experiment(study)
+    with tempfile.TemporaryDirectory() as folder:
+        run(experiment, folder, job=key, engine="local?workers=1")
+        with Store(folder) as store:
+            return job_methods(store, key)
+
+
+_MAKERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, str], _Source], Methods]] = {
     "comparison": _comparison,
+    "match": _match,
     "stitch": _stitch,
+    "audit": _audit,
+    "swap": _swap,
     "map": _map,
     "diff": _diff,
     "measure": _measure,
+    "job": _job,
 }
+"""How each kind of result is made again."""
 
 
 def _require_same_prints(card: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -212,5 +294,7 @@ def _prints(method: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield role, part["fingerprint"]
 
 
-def _close(before: float, now: Any) -> bool:
-    return isinstance(now, int | float) and math.isclose(before, now, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+def _close(before: Any, now: Any) -> bool:
+    if isinstance(before, int | float) and isinstance(now, int | float):
+        return math.isclose(before, now, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return bool(before == now)

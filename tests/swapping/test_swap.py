@@ -11,6 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from seamripper.audits.rule import DIFFERENT, NOISE, UNKNOWN
+from seamripper.cli.swap_command import EXIT
 from seamripper.data import Samples
 from seamripper.errors import DataError
 from seamripper.matching.moments import Moments
@@ -22,6 +24,7 @@ from seamripper.swapping.export import _export
 from seamripper.swapping.joints import Trial, choose
 from seamripper.swapping.loss import Loss, count_flips, flips_of, loss_of
 from seamripper.swapping.page import page
+from seamripper.swapping.verdict import ANSWERS
 
 WIDTH = 12
 
@@ -90,7 +93,8 @@ def test_the_joined_network_stands_alone(undone: SwapVerdict) -> None:
     assert parameters == cut.new_cut.before + stitch + cut.old_cut.after == undone.costs["joined"].parameters
     assert undone.costs["old"].parameters == sum(p.numel() for p in chain().parameters())
     assert undone.costs["old"].flops == 2 * (6 * WIDTH + WIDTH * WIDTH + WIDTH * 3)
-    assert undone.costs["joined"].seconds > 0
+    seconds = undone.costs["joined"].seconds
+    assert 0 < seconds.low <= seconds.value <= seconds.high
 
 
 def test_a_front_that_sees_nothing_must_not_be_swapped() -> None:
@@ -150,6 +154,15 @@ def test_the_audit_says_whether_the_reason_is_right() -> None:
     old = chain()
     verdict = asked(old, copy.deepcopy(old), audit=True, old_cuts="1", new_cuts="1")
     assert verdict.audit is not None
+    assert verdict.answer == "swap"
+    # What works by other information, or for a reason that nobody could tell, is not called fine.
+    for conclusion, answer in ((DIFFERENT, "other reason"), (NOISE, "reason unknown"), (UNKNOWN, "reason unknown")):
+        judgement = replace(verdict.audit.judgement, conclusion=conclusion)
+        other = replace(verdict, audit=replace(verdict.audit, judgement=judgement))
+        assert (other.answer, other.loss.answer, EXIT[other.answer]) == (answer, "swap", {"o": 1, "r": 3}[answer[0]])
+        assert ANSWERS[other.answer] in page(other)
+    assert replace(verdict, audit=None, no_audit="it failed").answer == "reason unknown"
+    assert ("audit conflict", "effect") in {(row["part"], row["figure"]) for row in verdict.rows()}
     assert verdict.reason.startswith("Same information, by an audit with 240 samples to fit on")
     assert verdict.doubt.startswith("Only data like this was tested")
     assert "Does it work for the right reason?" in page(verdict)

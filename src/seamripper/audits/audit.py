@@ -13,17 +13,19 @@ import torch
 
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import atomic
-from seamripper._frames import Row, Tabular
-from seamripper._notebook import card, line, one_line, short, table
+from seamripper._frames import Row
+from seamripper._notebook import card as html_card, line, one_line, short, table
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._request import with_arguments_of
 from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
 from seamripper.audits.conflict import Conflict
 from seamripper.audits.cost import steps_of
 from seamripper.audits.interventions import Intervention, chosen_interventions
+from seamripper.audits.methods import FIGURES, audit_method, audit_sentences
 from seamripper.audits.mixing import Mixing
 from seamripper.audits.mixtures import Mixture, chosen_mixtures
 from seamripper.audits.rule import Judgement, judge
+from seamripper.cards import WithMethods
 from seamripper.controls import Case, Control, Outcome
 from seamripper.controls.pieces import Pieces
 from seamripper.cut.frozen import Freeze, seal
@@ -46,9 +48,10 @@ MATCHING = Task(init="direct", training=Training(lr=1e-2, batch=64, epochs=4))
 
 
 @dataclass(frozen=True, eq=False)
-class Audited(Tabular):
+class Audited(WithMethods):
     """An audited comparison: the judgement, the verdict of every audit, and the outcomes that they rest on."""
 
+    kind: ClassVar[str] = "audit"
     axes: ClassVar[tuple[str, ...]] = ("audit", "figure")
     judgement: Judgement
     verdicts: Mapping[str, Verdict]
@@ -71,12 +74,25 @@ class Audited(Tabular):
         return one_line(f"Audited({places}: {self.conclusion}; {answers or 'no audit'})")
 
     def rows(self) -> list[Row]:
-        """Two rows for each audit: what was observed, and the effect, with the answer and its p-value."""
+        """For each audit what was observed, the effect, and the figure of each control, with the answer and its p."""
         return [
             {"audit": name, "figure": figure, **estimate.as_row(), "p": verdict.p, "answer": verdict.answer}
             for name, verdict in self.verdicts.items()
-            for figure, estimate in (("observed", verdict.observed), ("effect", verdict.effect))
+            for figure, estimate in verdict.estimates().items()
         ]
+
+    def method(self) -> dict[str, Any]:
+        """All that decides the figures."""
+        return audit_method(self.record)
+
+    def sentences(self) -> list[str]:
+        """How the audit was made."""
+        return audit_sentences(self.record)
+
+    def figure_sentences(self) -> dict[str, str]:
+        """What each audit asks, and what its figures are."""
+        asked = {name: f"The audit {name!r} asks: {verdict.question}" for name, verdict in self.verdicts.items()}
+        return {**asked, **FIGURES}
 
     def as_record(self) -> dict[str, Any]:
         """All of it as JSON has it."""
@@ -105,7 +121,7 @@ class Audited(Tabular):
     def _repr_html_(self) -> str:
         rows = [(name, v.answer, v.observed, v.effect, v.p, v.sentence) for name, v in self.verdicts.items()]
         skipped = [line(f"{name} was skipped: {why}", faint=True) for name, why in self.skipped.items()]
-        return card(
+        return html_card(
             f"{self.conclusion[0].upper()}{self.conclusion[1:]}",
             line(" → ".join(self._place(role) for role in ("sender", "receiver")), faint=True),
             line(self.judgement.reason),
@@ -227,7 +243,8 @@ def audit(request: AuditRequest) -> Audited:
     finally:
         # The outcomes hold on to the networks, and these to their fronts.
         case.fronts.clear()
-    return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, _record(evidence))
+    record = {**_record(evidence), "audits": [audit.as_record() for audit in audits]}
+    return Audited(judgement, verdicts, evidence.outcomes, skipped | evidence.skipped, record)
 
 
 def _verdicts(evidence: Evidence, audits: Sequence[Audit], skipped: dict[str, str]) -> dict[str, Verdict]:

@@ -53,6 +53,15 @@ class Verdict:
     def __repr__(self) -> str:
         return f"Verdict({self.audit!r}: {self.answer}, observed {self.observed}, effect {self.effect}, p = {self.p})"
 
+    def estimates(self) -> dict[str, Estimate]:
+        """Every figure by name: `observed`, `effect`, and those of each control, numbered if it has several."""
+        controls = {
+            name if len(figures) == 1 else f"{name} {number}": figure
+            for name, figures in self.controls.items()
+            for number, figure in enumerate(figures, 1)
+        }
+        return {"observed": self.observed, "effect": self.effect, **controls}
+
     def as_record(self) -> dict[str, Any]:
         """The verdict as JSON has it."""
         return {

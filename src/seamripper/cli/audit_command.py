@@ -30,7 +30,7 @@ from seamripper.cli.inputs import (
     stitch_option,
 )
 from seamripper.cli.logs import chosen_loggers, log_result
-from seamripper.cli.output import print_json, print_written, progress, save_report, say
+from seamripper.cli.output import print_json, print_written, progress, save_methods, save_report, say
 from seamripper.errors import AuditError, FileError, InapplicableError
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def command(
     if file is not None:
         audited.save(file)
     report = None if folder is None else save_report(folder, "audit", [as_result(folder)], started=started)
+    if folder is not None:
+        save_methods(folder, audited)
     if as_json:
         print_json({**audited.as_record(), "file": file and str(file), "report": report and str(report)})
     elif file is not None:

@@ -99,10 +99,12 @@ def _encoded(
     old: str, new: str, data: str, split_name: str, n: int | None, watch: Watcher
 ) -> tuple[sr.Activations, sr.Activations]:
     """What both encoders make of the same samples."""
+    from seamripper.mapping import encode
+
     (first, there), (second, here) = model_at(old, "old encoder"), model_at(new, "new encoder")
     samples = sr.load_data(data_for(data, first, second), split_name, n=n)
     halves = split_for(samples, first, there, "old encoder"), split_for(samples, second, here, "new encoder")
-    return sr.collect(halves[0], samples, watch=watch), sr.collect(halves[1], samples, watch=watch)
+    return encode(halves[0], samples, watch), encode(halves[1], samples, watch)
 
 
 def _show(verdict: IndexVerdict) -> None:

@@ -12,7 +12,7 @@ from seamripper._doors import require_path
 from seamripper._files import sha256_of
 from seamripper._frames import Row
 from seamripper.activations import Activations, Sampling
-from seamripper.cards import WithMethods, version_words
+from seamripper.cards import WithMethods, method_record, version_words
 from seamripper.comparing.methods import POOLING, SAMPLINGS, mask_sentence, measure_sentence
 from seamripper.comparing.pairing import pair_activations
 from seamripper.errors import FileError, MeasureError
@@ -41,15 +41,14 @@ class Measured(WithMethods):
     def method(self) -> dict[str, Any]:
         """All that decides the scores."""
         sampling, null = self.record["sampling"], self.record["null"]
-        return {
-            "function": "seamripper.comparing.measure_files",
-            **{name: self.record[name] for name in ("sender", "receiver", "n", "sampling")},
-            "pooling": POOLING.get(sampling, "none"),
-            "mask": "tokens that are padding make no row" if self.record["padded"] else None,
-            "estimator": {"interval": f"95 %, over {FOLDS} folds of samples"},
-            "null": {"permutations": null} if null else None,
-            "versions": self.record["versions"],
-        }
+        return method_record(
+            "seamripper.comparing.measure_files",
+            **{name: self.record[name] for name in ("sender", "receiver", "cut", "n", "sampling", "versions")},
+            pooling=POOLING.get(sampling, "none"),
+            mask="tokens that are padding make no row" if self.record["padded"] else None,
+            estimator={"interval": f"95 %, over {FOLDS} folds of samples"},
+            null={"permutations": null} if null else None,
+        )
 
     def sentences(self) -> list[str]:
         """How the scores were made."""
@@ -109,5 +108,6 @@ def measure_files(
         role: {"source": str(path), "fingerprint": sha256_of(path)} for role, path in zip(_ROLES, paths, strict=True)
     }
     padded = a.counting_tokens() is not None or b.counting_tokens() is not None
-    record = {**files, "n": len(a), "sampling": both.sampling, "null": null, "padded": padded, "versions": versions()}
-    return Measured(scores, reasons, record)
+    cut = {role: side.cut.name for role, side in zip(_ROLES, (a, b), strict=True)}
+    record = {**files, "cut": cut, "n": len(a), "sampling": both.sampling, "null": null, "padded": padded}
+    return Measured(scores, reasons, {**record, "versions": versions()})

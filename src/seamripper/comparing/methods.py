@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seamripper.cards import data_words, model_words, version_words
+from seamripper.cards import data_words, method_record, model_words, version_words
 from seamripper.measures.base import FUNCTIONAL, measures
 from seamripper.measures.score import claims_of
 
@@ -23,19 +23,21 @@ def comparison_method(record: Mapping[str, Any]) -> dict[str, Any]:
     """All that decides the scores of a comparison, from its record."""
     rule = dict(record["rule"])
     interval = f"95 %, over {rule['folds']} folds of samples" if rule["interval"] else None
-    return {
-        "function": "seamripper.compare",
-        **{role: dict(record[role]) for role in ("sender", "receiver")},
-        "data": dict(record["data"]),
-        "n": record["n"],
-        "sampling": rule["sampling"],
-        "pooling": POOLING[rule["sampling"]],
-        "mask": "tokens that are padding make no row" if record.get("padded") else None,
-        "estimator": {"rule": rule, "interval": interval, "precision": record["dtype"]},
-        "functional": record.get("functional"),
-        "null": record.get("null"),
-        "versions": record["versions"],
-    }
+    roles = ("sender", "receiver")
+    return method_record(
+        "seamripper.compare",
+        **{role: dict(record[role]) for role in roles},
+        data=dict(record["data"]),
+        cut={role: [cut["name"] for cut in record[role]["cuts"]] for role in roles},
+        n=record["n"],
+        sampling=rule["sampling"],
+        pooling=POOLING[rule["sampling"]],
+        mask="tokens that are padding make no row" if record.get("padded") else None,
+        estimator={"rule": rule, "interval": interval, "precision": record["dtype"]},
+        functional=record.get("functional"),
+        null=record.get("null"),
+        versions=record["versions"],
+    )
 
 
 def comparison_sentences(record: Mapping[str, Any]) -> list[str]:
@@ -72,23 +74,23 @@ def measure_sentence(label: str, direction: str) -> str:
 
 def difference_method(record: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
     """All that decides the figures of a difference, from its record."""
-    return {
-        "function": "seamripper.comparing.diff",
+    return method_record(
+        "seamripper.comparing.diff",
         **{role: dict(record[role]) for role in ("base", "changed")},
-        "data": dict(record["data"]),
-        "n": record["n"],
-        "cuts": list(record["cuts"]),
-        "sampling": "every number of a layer; for CKA, pool",
-        "pooling": "none; for CKA, the mean over positions or tokens",
-        "mask": "tokens that are padding are left out" if record["padded"] else None,
-        "estimator": {
+        data=dict(record["data"]),
+        cut=list(record["cuts"]),
+        n=record["n"],
+        sampling="every number of a layer; for CKA, pool",
+        pooling="none; for CKA, the mean over positions or tokens",
+        mask="tokens that are padding are left out" if record["padded"] else None,
+        estimator={
             "relative error": "‖changed − base‖ / ‖base‖, with a jackknife interval over samples",
             "stitch": "direct, fitted on four fifths of the samples and scored on the others",
             "tolerance": tolerance,
         },
-        "null": {"permutations": record["cka"]["null"]} if record["cka"]["null"] else None,
-        "versions": record["versions"],
-    }
+        null={"permutations": record["cka"]["null"]} if record["cka"]["null"] else None,
+        versions=record["versions"],
+    )
 
 
 def difference_sentences(record: Mapping[str, Any]) -> list[str]:

@@ -91,6 +91,7 @@ def run(
     device: str | None = None,
     dtype: str | None = None,
     shard: str | None = None,
+    job: str | None = None,
     retry_failed: bool = False,
     announce: Callable[[str], None] = lambda _: None,
     watch: Callable[[Standing], None] = lambda _: None,
@@ -99,7 +100,8 @@ def run(
 
     It may be stopped or killed at any moment and started again: nothing that was finished is done twice. A second run
     on the same store shares the work. `shard` runs only a part of the work, "0/4" the first of four, on machines that
-    share only the folder. If a job fails, its error is kept as its result and the other jobs go on.
+    share only the folder; `job` runs only the job with this key, and what it needs. If a job fails, its error is kept
+    as its result and the other jobs go on.
 
     `device` is where the jobs compute (`cpu`, `cuda`, `cuda:1`, `mps`, `auto`): with `cuda`, each worker has a GPU of
     its own, or the share of one that the study's `resources.gpus` says. `dtype` takes the place of the study's.
@@ -122,6 +124,8 @@ def run(
         graph = planned.graph
         if part is not None:
             planned = replace(planned, graph=portion(graph, *part))
+        if job is not None:
+            planned = replace(planned, graph=graph.only(job))
         if retry_failed:
             open_store.forget(planned.failed & planned.graph.jobs.keys())
             planned = replace(planned, failed=frozenset())

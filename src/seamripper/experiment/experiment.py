@@ -15,7 +15,7 @@ from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError
 from seamripper.experiment.parts.base import Part, parts
 from seamripper.experiment.tables import Data, Network, Precision, Table, Word
-from seamripper.experiment.toml import Where, ordinal, place_of, read_toml
+from seamripper.experiment.toml import Where, as_tuples, ordinal, place_of, read_toml
 
 _Name = Annotated[str, Field(pattern=r"^[^/]+$")]
 """Of a model: a seed stands behind the slash."""
@@ -69,6 +69,11 @@ class Experiment(Table):
         """The experiment that a TOML file describes; an error names the key and the line."""
         _add_parts()
         return read_toml(Path(require_path(path, "path", error=ExperimentError)), cls)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Experiment:
+        """The experiment that a store, or a methods card, describes; its relative file names start from here."""
+        return cls(**as_tuples(dict(record)))
 
     def place(self, where: Where) -> str:
         """A key of the study as messages name it, with the line of the file that the study was read from."""

@@ -130,6 +130,16 @@ class Graph:
                 waiting += [need for need in self.jobs[key].needs if need not in done]
         return {key: job for key, job in self.jobs.items() if key in wanted}
 
+    def only(self, key: str) -> Graph:
+        """The job with this key, and what it needs."""
+        if key not in self.jobs:
+            raise ExperimentError(
+                f"The study has no job {key[:16]} now: its data, its models or its files were changed, or this version "
+                "of seamripper or torch gives other numbers."
+            )
+        goals = ((key, dict(self.jobs[key].labels)),)
+        return Graph(Graph(self.jobs, goals).remaining(frozenset()), goals)
+
     def users(self) -> dict[str, set[str]]:
         """For each job the keys of those that need it."""
         users: dict[str, set[str]] = {key: set() for key in self.jobs}

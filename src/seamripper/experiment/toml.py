@@ -43,7 +43,7 @@ def read_toml(path: Path, kind: type[M]) -> M:
         raise ExperimentError(f"There is no file {path}.{files_beside(path)}")
     try:
         text = path.read_text(encoding="utf-8")
-        record = _tuples(tomllib.loads(text))
+        record = as_tuples(tomllib.loads(text))
     except RecursionError as e:
         raise ExperimentError(f"{path} is nested too deeply to be a study.") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
@@ -71,11 +71,11 @@ def mistake(error: ValidationError, description: Mapping[str, Any], kind: type[B
     return (*where, *_key_within(first)), _sentence(first, where, kind, kinds)
 
 
-def _tuples(value: Any) -> Any:
+def as_tuples(value: Any) -> Any:
     """Lists as tuples, as a frozen value has them."""
     if isinstance(value, dict):
-        return {key: _tuples(item) for key, item in value.items()}
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+        return {key: as_tuples(item) for key, item in value.items()}
+    return tuple(as_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _path(error: Any, value: Any) -> Where:

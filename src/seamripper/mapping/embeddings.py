@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,12 +17,17 @@ from torch import Tensor
 from seamripper._arrays import open_array
 from seamripper._doors import require, require_path
 from seamripper._files import files_beside
+from seamripper._progress import Watcher, nobody
 from seamripper._words import shape_text
-from seamripper.activations import Activations, rows_of
+from seamripper.activations import Activations, collect, rows_of
 from seamripper.activations.activations import first_bad
 from seamripper.comparing.pairing import require_same_samples
+from seamripper.cut import Split
+from seamripper.data.paired import Paired
+from seamripper.data.samples import Samples
 from seamripper.errors import DataError, FileError
 
+_ENCODER = "encoder"
 FEWEST = 50
 """Rows; of fewer, too few are left to fit on when those to choose and to test on are set apart."""
 Given: TypeAlias = "str | os.PathLike[str] | NDArray[Any] | Tensor | Activations"
@@ -35,8 +40,8 @@ class Embeddings:
 
     rows: NDArray[Any]
     name: str
-    source: str | None = None
-    """The file that they are in, if they are in one."""
+    made_from: Mapping[str, Any] = field(default_factory=dict)
+    """The file (`source`) that they are in; or the encoder, with its `fingerprint`, its `cut`, and its `data`."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -80,7 +85,7 @@ def open_pair(old: Given, new: Given) -> tuple[Embeddings, Embeddings]:
     if isinstance(sides[0], Activations) and isinstance(sides[1], Activations):
         require_same_samples(sides[0], sides[1], names)
     first, second = (
-        replace(_embeddings(side, name), source=_source(given))
+        replace(_embeddings(side, name), made_from=_made_from(given, side))
         for side, name, given in zip(sides, names, (old, new), strict=True)
     )
     if len(first) != len(second):
@@ -96,12 +101,28 @@ def open_pair(old: Given, new: Given) -> tuple[Embeddings, Embeddings]:
     return first, second
 
 
-def _source(given: Given) -> str | None:
-    """The file that they are read from; None if they came in memory."""
-    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
+def encode(half: Split, samples: Samples, watch: Watcher = nobody) -> Activations:
+    """What an encoder makes of samples, with all that is needed to make it again."""
+    made = collect(half, samples, watch=watch)
+    known = {
+        "source": half.model.source,
+        "fingerprint": half.fingerprint,
+        "cut": half.cut.as_record(),
+        "data": Paired.of(samples).as_record(),
+    }
+    return replace(made, made_from={**made.made_from, _ENCODER: known})
+
+
+def _made_from(given: Given, side: NDArray[Any] | Activations) -> dict[str, Any]:
+    cut = {"cut": side.cut.as_record()} if isinstance(side, Activations) else {}
+    if isinstance(given, (str, os.PathLike)):
+        return {"source": os.fspath(given), **cut}
+    return {**cut, **side.made_from.get(_ENCODER, {})} if isinstance(side, Activations) else {}
 
 
 def _name(given: Given, role: str) -> str:
+    if isinstance(given, Activations) and _ENCODER in given.made_from:
+        return f"{given.made_from[_ENCODER]['source']}@{given.cut.name}"
     return str(given) if isinstance(given, (str, os.PathLike)) else role
 
 

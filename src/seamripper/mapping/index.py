@@ -183,10 +183,13 @@ def map_embeddings(
 
 
 def _sizes(old: Embeddings, new: Embeddings, rows: _Split, prints: tuple[str, str]) -> dict[str, Any]:
-    n = len(old)
+    n, sides = len(old), {"old": (old, prints[0]), "new": (new, prints[1])}
     return {
-        "old": {"name": old.name, "width": old.width, "fingerprint": prints[0], "source": old.source},
-        "new": {"name": new.name, "width": new.width, "fingerprint": prints[1], "source": new.source},
+        # An encoder has the fingerprint of its weights: other machines round its embeddings otherwise.
+        **{
+            role: {"name": side.name, "width": side.width, "fingerprint": rows_print, **side.made_from}
+            for role, (side, rows_print) in sides.items()
+        },
         "documents": n,
         "fit": n - int(rows.held.sum()),
         "choice": len(rows.choice),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seamripper.cards import version_words
+from seamripper.cards import method_record, version_words
 
 FIGURES = {
     "own": "Looked for is the query's own document.",
@@ -21,16 +21,18 @@ _DECIDE = ("old", "new", "documents", "fit", "choice", "test", "versions")
 
 def map_method(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
     """All that decides the figures, from the record of a verdict."""
-    return {
-        "function": "seamripper.mapping.map_embeddings",
+    return method_record(
+        "seamripper.mapping.map_embeddings",
         **{name: record[name] for name in _DECIDE},
-        "n": record["test"],
-        "sampling": "one row per document",
-        "pooling": "mean over tokens or positions, where there are any",
-        "mask": "tokens that are padding are left out",
-        "estimator": {**{name: record[name] for name in ("metric", "tolerance", "seed")}, "map": dict(chosen)},
-        "null": "a map fitted to shuffled pairs ('shuffled pairs')",
-    }
+        data=record["old"].get("data"),
+        cut={role: record[role].get("cut", {}).get("name") for role in ("old", "new")},
+        n=record["test"],
+        sampling="one row per document",
+        pooling="mean over tokens or positions, where there are any",
+        mask="tokens that are padding are left out",
+        estimator={**{name: record[name] for name in ("metric", "tolerance", "seed")}, "map": dict(chosen)},
+        null="a map fitted to shuffled pairs ('shuffled pairs')",
+    )
 
 
 def map_sentences(record: Mapping[str, Any], label: str) -> list[str]:

@@ -154,8 +154,6 @@ class Functional(WithMethods):
         """All that decides the figures."""
         if not self.made_from:
             raise MatchError("These figures were not made by `evaluate`: it is not known how their answers were made.")
-        if "given" not in self.made_from["match"]["made_from"]:
-            raise MatchError("This match was saved by an older version, which did not keep how its samples are loaded.")
         return stitch_method(self.made_from)
 
     def sentences(self) -> list[str]:
@@ -203,13 +201,15 @@ def evaluate(
     require_whole(batch, "batch", least=1, error=DataError)
     require_function(watch, "watch", error=MatchError)
     chunks = data.chunks(batch) if isinstance(data, Stream) else [data]
+    own_record = Paired.of(own).as_record() if isinstance(own, Samples) else None
     with seal(match.models):
         rows = Rows.join(_rows_of_chunks(match, map(Paired.of, chunks), receiver, batch=batch, watch=watch))
         if isinstance(own, Samples):
             own = right_of(answers_of(match.receiver, own, batch=batch), own)
     scored = data.as_record() if isinstance(data, Stream) else Paired.of(data).as_record()
     figures = _figures(rows, scored["name"], scored["n"], own)
-    return replace(figures, made_from={"match": match_record(match), "test": scored, "versions": versions()})
+    made_from = {"match": match_record(match), "test": scored, "own": own_record, "versions": versions()}
+    return replace(figures, made_from=made_from)
 
 
 def _rows_of_chunks(

@@ -15,11 +15,12 @@ from torch import Tensor, nn
 
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import load_tensors, save_tensors, understood
-from seamripper._frames import Row, Tabular
-from seamripper._notebook import card, choice, facts, one_line, short
+from seamripper._frames import Row
+from seamripper._notebook import card as html_card, choice, facts, one_line, short
 from seamripper._progress import Watcher, nobody
 from seamripper._words import shape_text, word_list
 from seamripper.activations.collect import AT_ONCE
+from seamripper.cards import WithMethods, version_words
 from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.on_data import prove_pair, views_of
 from seamripper.cut.split import Split, as_model, require_split, split
@@ -34,12 +35,13 @@ from seamripper.figures import Strip, Words, curves, plot
 from seamripper.matching.base import Findings, Matching, Natives, Problem, matchings
 from seamripper.matching.descent import DIVERGED
 from seamripper.matching.direct import Direct
+from seamripper.matching.methods import match_method, match_record, match_sentences
 from seamripper.matching.padding import mask_for, require_no_padding, without_padding
 from seamripper.matching.streamed import StreamedFit, rows_held_out
 from seamripper.matching.task import Task
 from seamripper.models import Model, load
 from seamripper.models.contract import InputContract
-from seamripper.models.running import use_seed
+from seamripper.models.running import use_seed, versions
 from seamripper.models.source import source_of
 from seamripper.models.weights import load_weights
 from seamripper.stitches import Layer, Stitch, auto, stitches
@@ -51,7 +53,7 @@ NOTHING = Findings("nothing to find: the stitch has no parameters")
 
 
 @dataclass(frozen=True, eq=False)
-class Match(Tabular):
+class Match(WithMethods):
     """A stitch, how it was found, and with what outcome; calling it runs the stitched network.
 
     `status` is "ok" or says what was unusual; `figures` are the matching's own (residuals, rank, losses); `made_from`
@@ -59,6 +61,7 @@ class Match(Tabular):
     stitch was fitted on.
     """
 
+    kind: ClassVar[str] = "match"
     axes: ClassVar[tuple[str, ...]] = ("figure",)
     sender: Split
     receiver: Split
@@ -166,6 +169,14 @@ class Match(Tabular):
         """All that decided the result."""
         return self.as_record()
 
+    def method(self) -> dict[str, Any]:
+        """All that decides the figures."""
+        return match_method(match_record(self))
+
+    def sentences(self) -> list[str]:
+        """How the stitch was found."""
+        return [*match_sentences(match_record(self)), version_words(self.method()["versions"])]
+
     def as_record(self) -> dict[str, Any]:
         """All that is not a tensor, as JSON has it."""
         return {
@@ -203,7 +214,7 @@ class Match(Tabular):
             ("fitted on", f"{short(fit.get('name', 'samples'))}, n = {len(self.fitted):,}"),
             ("seed", str(self.made_from.get("seed", "–"))),
         ]
-        return card("Match", facts(rows), facts(self.figures.items()))
+        return html_card("Match", facts(rows), facts(self.figures.items()))
 
 
 def match(
@@ -348,7 +359,7 @@ def prepare(
     problem = Problem(
         sender, receiver, layer, views, others, choices.seed, choices.freeze, choices.watch, choices.natives
     )
-    data = {"fit": used.as_record(), "held_out": held and held.as_record(), "torch": torch.__version__}
+    data = {"fit": used.as_record(), "held_out": held and held.as_record(), **versions()}
     return Prepared(problem, chosen, choices.matching, used, {**prints, **data, "given": given})
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from seamripper.cards import data_words, model_words, version_words
+from seamripper.cards import data_words, method_record, model_words, version_words
+from seamripper.errors import MatchError
 
 if TYPE_CHECKING:
     from seamripper.matching.match import Match
@@ -28,6 +29,7 @@ FIGURES = {
     "top5_overlap": "top5_overlap is the mean share of five classes that are among the first five of both.",
 }
 """What each figure is."""
+_MASK = "tokens that are padding are left out"
 
 
 def match_record(match: Match) -> dict[str, Any]:
@@ -46,42 +48,58 @@ def match_record(match: Match) -> dict[str, Any]:
     return {**known, **choices, "status": match.status, "made_from": dict(match.made_from)}
 
 
+def match_method(match: Mapping[str, Any]) -> dict[str, Any]:
+    """All that decides a match, from its record."""
+    if "given" not in match["made_from"]:
+        raise MatchError("This match was saved by an older version, which did not keep how its samples are loaded.")
+    roles = ("sender", "receiver")
+    return method_record(
+        "seamripper.match",
+        **{role: match[role] for role in roles},
+        **match["made_from"]["given"],
+        cut={role: match[role]["cut"]["name"] for role in roles},
+        n=match["made_from"]["fit"]["n"],
+        sampling="each position of a map and each token is one row",
+        pooling=None,
+        mask=_MASK,
+        estimator={name: match[name] for name in ("stitch", "matching", "freeze")}
+        | {"seed": match["made_from"]["seed"]},
+        null=None,
+        versions={name: match["made_from"][name] for name in ("seamripper", "torch") if name in match["made_from"]},
+    )
+
+
 def stitch_method(made_from: Mapping[str, Any]) -> dict[str, Any]:
-    """All that decides the figures, from what `evaluate` has kept."""
-    match = made_from["match"]
-    given = match["made_from"]["given"]
+    """All that decides the figures of a stitched network, from what `evaluate` has kept."""
     return {
+        **match_method(made_from["match"]),
         "function": "seamripper.match, seamripper.evaluate",
-        **{role: match[role] for role in ("sender", "receiver")},
-        "fit": given["fit"],
-        "held_out": given["held_out"],
         "test": made_from["test"],
+        "own": made_from["own"],
         "n": made_from["test"]["n"],
         "sampling": "none: answers of the stitched network",
-        "pooling": None,
-        "mask": "tokens that are padding are left out",
-        "estimator": {name: match[name] for name in ("stitch", "matching", "freeze")} | {"seed": _seed(match)},
-        "null": None,
         "versions": made_from["versions"],
     }
 
 
-def stitch_sentences(made_from: Mapping[str, Any]) -> list[str]:
-    """How the stitched network was made and scored, from what `evaluate` has kept."""
-    match = made_from["match"]
+def match_sentences(match: Mapping[str, Any]) -> list[str]:
+    """How a stitch was found, from the record of its match."""
     fit, sender, receiver = match["made_from"]["fit"], match["sender"], match["receiver"]
     options = ", ".join(f"{name} {value}" for name, value in match["matching"].items() if name != "name")
     return [
         f"The front of {model_words(sender, sender['cut']['name'])} was joined to the back of "
         f"{model_words(receiver, receiver['cut']['name'])} by the stitch {match['stitch']['name']!r}, found by the "
         f"matching {match['matching']['name']!r} ({options}) on {data_words(fit, fit['n'])}; freeze "
-        f"{match['freeze']!r}, seed {_seed(match)}, status {match['status']!r}.",
-        f"It was scored on {data_words(made_from['test'], made_from['test']['n'])}, none of which it was fitted on.",
+        f"{match['freeze']!r}, seed {match['made_from']['seed']}, status {match['status']!r}.",
         "Tokens that are padding are left out.",
-        version_words(made_from["versions"]),
     ]
 
 
-def _seed(match: Mapping[str, Any]) -> int:
-    seed: int = match["made_from"]["seed"]
-    return seed
+def stitch_sentences(made_from: Mapping[str, Any]) -> list[str]:
+    """How the stitched network was made and scored, from what `evaluate` has kept."""
+    test = data_words(made_from["test"], made_from["test"]["n"])
+    return [
+        *match_sentences(made_from["match"]),
+        f"It was scored on {test}, none of which it was fitted on.",
+        version_words(made_from["versions"]),
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from seamripper.cut.values import batch_of
 from seamripper.data.samples import Inputs
+from seamripper.estimate import Estimate
 
 ROUNDS = 7
 """How often each network is timed; the median counts."""
@@ -22,15 +23,18 @@ Run = Callable[[Inputs], Tensor]
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one network. `flops` are per sample, a multiplication and an addition being two; `seconds` too, measured."""
+    """Of one network. `flops` are per sample, a multiplication and an addition being two.
+
+    `seconds` are per sample too: the median of the runs that were timed, between the fastest and the slowest of them.
+    """
 
     parameters: int
     flops: int
-    seconds: float
+    seconds: Estimate
 
     def as_record(self) -> dict[str, Any]:
         """The cost as JSON has it."""
-        return asdict(self)
+        return {**vars(self), "seconds": self.seconds.as_record()}
 
 
 def costs(networks: Mapping[str, tuple[Run, Inputs, int]]) -> dict[str, Cost]:
@@ -46,7 +50,11 @@ def costs(networks: Mapping[str, tuple[Run, Inputs, int]]) -> dict[str, Cost]:
                 start = time.perf_counter()
                 run(inputs)
                 seconds[name].append((time.perf_counter() - start) / batch_of(inputs))
-    return {name: Cost(networks[name][2], flops[name], median(seconds[name])) for name in networks}
+    return {name: Cost(networks[name][2], flops[name], _between(seconds[name])) for name in networks}
+
+
+def _between(seconds: list[float]) -> Estimate:
+    return Estimate(median(seconds), min(seconds), max(seconds), len(seconds), "runs")
 
 
 def _flops(run: Run, inputs: Inputs) -> int:

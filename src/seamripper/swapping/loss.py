@@ -15,7 +15,7 @@ from seamripper.paired_estimate import paired_difference, paired_difference_p
 
 Yardstick: TypeAlias = Literal["labels", "old answers"]
 """What counts as right: the labels; or, where these say nothing about the old network, its own answers."""
-Answer: TypeAlias = Literal["swap", "do not swap", "not shown"]
+LossAnswer: TypeAlias = Literal["swap", "do not swap", "not shown"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Loss:
     p_within: float
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> LossAnswer:
         """Whether the two may be swapped: only what is shown not to be worse by the tolerance may."""
         if self.p_worse < LEVEL:
             return "swap"
@@ -48,6 +48,15 @@ class Loss:
     def equivalent(self) -> bool:
         """Whether the joined network is shown to be neither worse nor better by the tolerance."""
         return max(self.p_worse, self.p_better) < LEVEL
+
+    def as_row(self) -> dict[str, Any]:
+        """The loss as columns of a table, with the p-value of "worse by the tolerance or more"."""
+        return {**self.penalty.as_row(), "p": self.p_worse}
+
+    @property
+    def n(self) -> int:
+        """How many samples it is of."""
+        return self.penalty.n or 0
 
     def as_record(self) -> dict[str, Any]:
         """The loss as JSON has it."""

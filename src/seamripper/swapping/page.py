@@ -61,8 +61,8 @@ def _story(verdict: SwapVerdict, exports: Sequence[Export]) -> Story:
     )
     text = " ".join((f"{ANSWERS[verdict.answer]}.", verdict.sentence, verdict.consequence))
     about = (
-        f"{record['data']['test']}: stitches fitted on {record['fitted']:,} samples, chosen on {record['choice']:,}, "
-        f"tested on {record['test']:,}; tolerance {record['tolerance']:g}"
+        f"{record['data']['test']['name']}: stitches fitted on {record['fitted']:,} samples, chosen on "
+        f"{record['choice']:,}, tested on {record['test']:,}; tolerance {loss.tolerance:g}"
     )
     return Story("swap", about, Headline(question, text, figures, verdict.doubt), tuple(_sections(verdict, exports)))
 
@@ -142,14 +142,16 @@ def _curve(verdict: SwapVerdict) -> Section:
 COST_COLUMNS = ("network", "parameters", "GFLOPs per sample", "milliseconds per sample")
 COST_NOTE = (
     "FLOPs are those of products, convolutions and attention. Time was measured on this machine, in batches of 8, in "
-    "turns; it is the median of 7 runs."
+    "turns: the median of 7 runs, and in brackets the fastest and the slowest."
 )
 
 
 def cost_rows(costs: Mapping[str, Cost]) -> Iterator[tuple[str, ...]]:
     """One row per network, in the order of `COST_COLUMNS`."""
     for name, cost in costs.items():
-        yield name, f"{cost.parameters:,}", f"{cost.flops / 1e9:.3g}", f"{1000 * cost.seconds:.3g}"
+        seconds = (cost.seconds.value, cost.seconds.low, cost.seconds.high)
+        middle, fastest, slowest = (f"{1000 * second:.3g}" for second in seconds)
+        yield name, f"{cost.parameters:,}", f"{cost.flops / 1e9:.3g}", f"{middle} [{fastest}, {slowest}]"
 
 
 def _audit(verdict: SwapVerdict) -> Section:

@@ -22,6 +22,7 @@ from seamripper.cut.on_data import prove_pair
 from seamripper.cut.split import as_model
 from seamripper.data.base import check_seed
 from seamripper.data.padding import trim
+from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples, batches_in
 from seamripper.data.yours import as_samples
 from seamripper.errors import CutError, DataError, MatchError, SeamripperError
@@ -137,7 +138,7 @@ def swap(request: SwapRequest) -> SwapVerdict:
         network=network,
         few=chosen.match.sender.model.present(test.take(slice(0, _TIMED))),
         failed=failed,
-        record={**_record(fitting, chosen, test), "audited": sizes_, "unreadable": _why_unreadable(chosen, fitting)},
+        record={**_record(request, fitting), "audited": sizes_, "unreadable": _why_unreadable(chosen, fitting)},
     )
 
 
@@ -247,22 +248,18 @@ def _why_unreadable(chosen: Trial, fitting: Fitting) -> str:
     return why_unreadable(answers_of(chosen.match.receiver, fitting.choice), fitting.choice)
 
 
-def _record(fitting: Fitting, chosen: Trial, test: Samples) -> dict[str, Any]:
+def _record(request: SwapRequest, fitting: Fitting) -> dict[str, Any]:
     models = {"old": fitting.old.model, "new": fitting.new.model}
     wants = fitting.new.model.wants
+    old_cuts, new_cuts = request.cuts
+    choices = {"tolerance": fitting.tolerance, "audit": request.audit, "seed": request.seed}
     return {
         **{role: {"source": m.source, "fingerprint": m.fingerprint} for role, m in models.items()},
         "inputs": None if wants is None else wants.as_record(),
-        "data": {
-            "fit": fitting.samples.name,
-            "test": test.name,
-            "fit_fingerprint": fitting.samples.fingerprint,
-            "test_fingerprint": test.fingerprint,
-        },
+        "data": {role: Paired.of(getattr(request, role)).as_record() for role in ("fit", "test")},
+        "request": {**choices, "old_cuts": old_cuts, "new_cuts": new_cuts},
         "fitted": fitting.fitted,
         "choice": len(fitting.choice),
-        "test": len(test),
-        "tolerance": chosen.loss.tolerance,
-        "seed": fitting.seed,
+        "test": len(request.test),
         "versions": versions(),
     }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from seamripper._notebook import card, line, one_line, table
+from seamripper._frames import Row
+from seamripper._notebook import card as html_card, line, one_line, table
 from seamripper.audits import Audited
 from seamripper.audits.rule import DIFFERENT, NOISE, SAME
+from seamripper.cards import WithMethods
 from seamripper.data.samples import Samples
 from seamripper.estimate import LEVEL, Estimate
 from seamripper.matching import Functional, Match
@@ -17,12 +19,16 @@ from seamripper.swapping.cost import Cost
 from seamripper.swapping.curve import LearningCurve
 from seamripper.swapping.joined import JoinedNetwork
 from seamripper.swapping.joints import Trial
-from seamripper.swapping.loss import Answer, Flip, Loss, count_flips
+from seamripper.swapping.loss import Flip, Loss, count_flips
+from seamripper.swapping.methods import CHOICE, COST, CURVE, PARTS, TEST, swap_method, swap_sentences
 
-ANSWERS = {
+Answer: TypeAlias = Literal["swap", "do not swap", "other reason", "not shown", "reason unknown"]
+ANSWERS: Mapping[Answer, str] = {
     "swap": "May be swapped",
     "do not swap": "Must not be swapped",
+    "other reason": "Works here, but for another reason",
     "not shown": "Not shown that it may be swapped",
+    "reason unknown": "Works here, but not shown to be for the right reason",
 }
 """Each answer as a title has it."""
 _POWER = 0.8416212335729143
@@ -32,13 +38,15 @@ _LEVEL = 1.6448536269514722
 
 
 @dataclass(frozen=True, eq=False)
-class SwapVerdict:
+class SwapVerdict(WithMethods):
     """The answer, and all that it rests on. `loss` and `flips` are of test samples, on which nothing was chosen.
 
     `costs` are those of the `old` network and of the `joined` one. `audit` says whether it works for the right reason;
     None if it was not asked for or not possible, and `no_audit` says why. `failed` has what could not be tried.
     """
 
+    kind: ClassVar[str] = "swap"
+    axes: ClassVar[tuple[str, ...]] = ("part", "figure")
     loss: Loss
     chosen: Trial
     functional: Functional | None
@@ -56,8 +64,43 @@ class SwapVerdict:
 
     @property
     def answer(self) -> Answer:
-        """`swap`, `do not swap` or `not shown`."""
-        return self.loss.answer
+        """`swap` only if no more than the tolerance is lost and, unless no audit was asked for, for the right reason.
+
+        `other reason` if the audit says that the two use different information; `reason unknown` if it cannot tell.
+        """
+        if self.loss.answer != "swap" or not self.record["request"]["audit"]:
+            return self.loss.answer
+        conclusion = None if self.audit is None else self.audit.conclusion
+        return "swap" if conclusion == SAME else "other reason" if conclusion == DIFFERENT else "reason unknown"
+
+    def rows(self) -> list[Row]:
+        """One row per figure that can be made again: of the test, the learning curve, the trials, cost and audit."""
+        figures = {"old": self.loss.old, "joined": self.loss.joined, "flips": Estimate(len(self.flips), n=self.loss.n)}
+        if self.functional is not None:
+            figures |= {name: e for name in ("agreement", "kl") if (e := getattr(self.functional, name)) is not None}
+        losses = {(CURVE, f"{point.n:,}"): point.loss for point in self.curve.points}
+        losses |= {(CHOICE, f"{trial.pair}, {trial.way}"): trial.loss for trial in self.trials}
+        costs = [(name, what) for name in self.costs for what in ("parameters", "flops")]
+        audits = [] if self.audit is None else self.audit.rows()
+        return [
+            {"part": TEST, "figure": "penalty", **self.loss.as_row()},
+            *({"part": TEST, "figure": name, **figure.as_row()} for name, figure in figures.items()),
+            *({"part": part, "figure": name, **loss.as_row()} for (part, name), loss in losses.items()),
+            *({"part": COST, "figure": f"{w}, {k}", "value": getattr(self.costs[k], w)} for k, w in costs),
+            *({"part": f"audit {row['audit']}", **{k: v for k, v in row.items() if k != "audit"}} for row in audits),
+        ]
+
+    def method(self) -> dict[str, Any]:
+        """All that decides the figures."""
+        return swap_method(self.record, self.chosen.as_record())
+
+    def sentences(self) -> list[str]:
+        """How the stitches were fitted, chosen and tested."""
+        return swap_sentences(self.record, self.chosen.as_record())
+
+    def figure_sentences(self) -> dict[str, str]:
+        """What each figure is of."""
+        return PARTS
 
     @property
     def match(self) -> Match:
@@ -89,12 +132,12 @@ class SwapVerdict:
             "swap": f"a loss of {_share(loss.tolerance)} or more is rejected ({_p(loss.p_worse)})",
             "do not swap": f"a loss of {_share(loss.tolerance)} or less is rejected ({_p(loss.p_within)})",
             "not shown": f"a loss of {_share(loss.tolerance)} or more is not rejected ({_p(loss.p_worse)})",
-        }[self.answer]
-        return f"The joined network {what} on {loss.penalty.n:,} test samples; {test}.{self._equivalence}"
+        }[loss.answer]
+        return f"The joined network {what} on {loss.n:,} test samples; {test}.{self._equivalence}"
 
     @property
     def _equivalence(self) -> str:
-        if self.answer != "swap" or self.loss.yardstick == "old answers":
+        if self.loss.answer != "swap" or self.loss.yardstick == "old answers":
             return ""
         if self.loss.equivalent:
             return f" So is a gain of as much ({_p(self.loss.p_better)}): the two are equivalent."
@@ -103,7 +146,7 @@ class SwapVerdict:
     @property
     def consequence(self) -> str:
         """Which samples flip, in a sentence."""
-        n, counts = self.loss.penalty.n, count_flips(self.flips)
+        n, counts = self.loss.n, count_flips(self.flips)
         text = f"{len(self.flips):,} of {n:,} answers change"
         if self.loss.yardstick == "old answers":
             return f"{text}. Labels are not counted: {self.record['unreadable']}."
@@ -127,18 +170,17 @@ class SwapVerdict:
 
     @property
     def _doubt_of_size(self) -> str:
-        if self.answer == "swap":
+        if self.loss.answer == "swap":
             return ""
-        n = self.loss.penalty.n or 0
-        if self.answer == "do not swap":
+        if self.loss.answer == "do not swap":
             return f"Other cuts may lose less: name some with --old-cuts and --new-cuts. {self.curve.sentence}"
         enough = samples_to_show(self.loss)
         if enough is None:
             measured = "What was measured is not below the tolerance, so more test samples will not help."
             return f"{measured} {self.curve.sentence}"
         return (
-            f"{n:,} test samples are too few. If the figures stay as they are, about {enough:,} would show that less "
-            "than the tolerance is lost, in four cases of five."
+            f"{self.loss.n:,} test samples are too few. If the figures stay as they are, about {enough:,} would show "
+            "that less than the tolerance is lost, in four cases of five."
         )
 
     @property
@@ -187,7 +229,7 @@ class SwapVerdict:
     def _repr_html_(self) -> str:
         rows = [(trial.pair, trial.label, trial.loss.penalty) for trial in self.trials]
         parts = [line(text) for text in (self.joint, self.sentence, self.consequence, self.reason)]
-        return card(
+        return html_card(
             ANSWERS[self.answer], *parts, table(("cuts", "matching", "loss"), rows), line(self.doubt, faint=True)
         )
 
@@ -201,11 +243,11 @@ def samples_to_show(loss: Loss) -> int | None:
     >>> samples_to_show(Loss(paired_difference(3, 2, 500), share, share, 0.01, "labels", 0.1, 0.0, 0.9))
     1798
     """
-    gap, n = loss.tolerance - loss.penalty.value, loss.penalty.n or 0
+    gap = loss.tolerance - loss.penalty.value
     if gap <= 0:
         return None
     # The half width of the interval towards the tolerance stands for the spread.
-    spread = (loss.penalty.high - loss.penalty.value) * math.sqrt(n) / 1.96
+    spread = (loss.penalty.high - loss.penalty.value) * math.sqrt(loss.n) / 1.96
     return math.ceil(((_LEVEL + _POWER) * spread / gap) ** 2)
 
 
