@@ -6,12 +6,14 @@ import contextlib
 import io
 import json
 import math
+import shutil
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import seamripper as sr
@@ -68,11 +70,22 @@ def test_an_entry_has_every_finite_figure_and_the_method() -> None:
 
 def test_a_table_of_a_study_is_an_entry() -> None:
     rows = [
-        {"experiment": "e", "cut": "a", "seed": 1, "figure": "top1", "value": 0.5, "low": math.nan, "n": 9},
+        {
+            "experiment": "e",
+            "kind": "stitch",
+            "cut": "a",
+            "seed": 1,
+            "figure": "top1",
+            "value": 0.5,
+            "low": math.nan,
+            "n": 9,
+        },
         {"experiment": "e", "cut": "b", "status": "failed", "value": None},
     ]
-    entry = Entry.of_table("run", ["experiment", "cut", "seed", "figure", "value", "low", "n"], rows, {"study": "e"})
-    assert entry.figures == {"a/1/top1": 0.5}
+    entry = Entry.of_table(
+        "run", ["experiment", "kind", "cut", "seed", "figure", "value", "low", "n"], rows, {"study": "e"}
+    )
+    assert entry.figures == {"stitch/a/1/top1": 0.5}
 
 
 # ---- the tools
@@ -161,6 +174,13 @@ def test_mlflow_reads_its_store_back(here: Path) -> None:
     assert first.data.tags["mlflow.note.content"] == ENTRY.text
     assert {file.path for file in client.list_artifacts(first.info.run_id)} == {"method.json", "note.json"}
     assert json.loads((next(here.glob("logs/artifacts/*/artifacts/method.json"))).read_text()) == dict(ENTRY.method)
+    # A run that fails is not left open.
+    shutil.rmtree(here / "logs" / "artifacts")
+    (here / "logs" / "artifacts").write_text("a file, where a folder is to be")
+    with pytest.raises(LogError, match="could not keep the figures"):
+        logger.log(ENTRY)
+    last = client.search_runs([experiment.experiment_id], order_by=["start_time DESC"])[0]
+    assert last.info.status == "FAILED"
 
 
 # ---- on the command line
@@ -189,6 +209,38 @@ def test_commands_log_what_they_print(here: Path) -> None:
     code, out, _ = seamripper("diff", *NETS, *DATA, *more, "--json", "--log", "tensorboard?folder=c")
     assert code == 1
     assert scalars(here / "c")["answers/agreement"] == pytest.approx(json.loads(out)["answers"]["agreement"]["value"])
+
+
+@pytest.mark.slow
+def test_audit_map_measure_and_swap_log_what_they_print(here: Path) -> None:
+    places = (f"{NETS[0]}@conv2", f"{NETS[1]}@conv2")
+    choices = (
+        "--matching",
+        "direct",
+        "--audits",
+        "conflict?n=20",
+        "--controls",
+        "self",
+        "--interventions",
+        "greyscale",
+    )
+    words = (*DATA, "--n-test", "40", "--seeds", "1", *choices, "--json", "--log", "tensorboard?folder=a")
+    code, out, err = seamripper("audit", *places, *words)
+    observed = json.loads(out)["verdicts"]["conflict"]["observed"]["value"]
+    assert (code, scalars(here / "a")["conflict/observed"]) == (0, pytest.approx(observed)), err
+    words = ("--data", "digits/digit", "--n", "100", "--queries", "20", "--json", "--log", "tensorboard?folder=b")
+    _, out, _ = seamripper("map", *places, *words)
+    recall = json.loads(out)["tests"]["map"]["own"]["Recall@10"]["value"]
+    assert scalars(here / "b")["map/own/Recall@10"] == pytest.approx(recall)
+    np.save("x.npy", np.random.default_rng(0).normal(size=(40, 3)))
+    _, out, _ = seamripper("measure", "x.npy", "x.npy", "-m", "opd", "--json", "--log", "tensorboard?folder=c")
+    assert scalars(here / "c")["opd"] == pytest.approx(json.loads(out)[0]["value"])
+    words = ("--data", "digits/digit", "--n", "60", "--n-test", "30", "--old-cuts", "fc2", "--new-cuts", "fc2")
+    _, out, _ = seamripper("swap", *NETS, *words, "--no-audit", "--json", "--log", "tensorboard?folder=d")
+    logged, verdict = scalars(here / "d"), json.loads(out)
+    assert logged["test/penalty"] == pytest.approx(verdict["loss"]["penalty"]["value"])
+    assert logged["test/flips"] == len(verdict["flips"])
+    assert logged["learning curve/48/p"] == pytest.approx(verdict["loss"]["p_worse"])
 
 
 def test_a_study_logs_its_table(here: Path) -> None:

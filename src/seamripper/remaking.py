@@ -219,9 +219,9 @@ def _audit(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source
 
 
 def _swap(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
-    models, samples = map(source.model, ("old", "new")), map(source.samples, ("fit", "test"))
-    names = ("tolerance", "old_cuts", "new_cuts", "audit", "seed")
-    return swap(*models, *samples, **{name: method["estimator"][name] for name in names}).methods()
+    choices = {name: method["estimator"][name] for name in ("tolerance", "old_cuts", "new_cuts", "audit", "seed")}
+    old, new, fit, test = source.model("old"), source.model("new"), source.samples("fit"), source.samples("test")
+    return swap(old, new, fit, test, **choices).methods()
 
 
 def _map(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:

@@ -10,7 +10,7 @@ from seamripper.cli.inputs import registry_of
 from seamripper.cli.output import announce
 
 if TYPE_CHECKING:
-    from seamripper._frames import Tabular
+    from seamripper.cards import WithMethods
     from seamripper.loggers import Entry, Logger
 
 
@@ -24,7 +24,7 @@ def chosen_loggers(words: Sequence[str]) -> list[Logger]:
     return chosen
 
 
-def log_result(loggers: Sequence[Logger], command: str, result: Tabular, *files: Path | None) -> None:
+def log_result(loggers: Sequence[Logger], command: str, result: WithMethods, *files: Path | None) -> None:
     """Hand a result, and the files that it was written to, to each logger."""
     if loggers:
         from seamripper.loggers import Entry

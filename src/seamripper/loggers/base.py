@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from seamripper._frames import Row, Tabular
+from seamripper._frames import Row
 from seamripper.cards import WithMethods
 from seamripper.errors import LogError, SeamripperError
 from seamripper.registry import Choice, Registry
 
-_NOT_LABELS = ("experiment", "kind", "state", "value", "low", "high", "n", "unit", "status", "sampling", "error", "key")
+_NOT_LABELS = ("experiment", "state", "value", "low", "high", "n", "unit", "status", "sampling", "error", "key")
 """Columns of a study's table that do not name a figure."""
 
 
@@ -30,14 +30,11 @@ class Entry:
     files: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, command: str, result: Tabular, files: Sequence[Path | None] = ()) -> Entry:
+    def of(cls, command: str, result: WithMethods, files: Sequence[Path | None] = ()) -> Entry:
         """The entry of a result; `files` that were not written are None."""
-        written = tuple(file for file in files if file is not None)
-        figures = _figures(result.rows(), result.axes)
-        if not isinstance(result, WithMethods):
-            return cls(command, figures, dict(result.about()), files=written)
         methods = result.methods()
-        return cls(command, figures, methods.method, methods.text, written)
+        written = tuple(file for file in files if file is not None)
+        return cls(command, _figures(methods.rows, methods.axes), methods.method, methods.text, written)
 
     @classmethod
     def of_table(cls, command: str, columns: Sequence[str], rows: Sequence[Row], about: Mapping[str, Any]) -> Entry:

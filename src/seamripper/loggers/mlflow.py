@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ from seamripper.loggers.base import Entry, Logger
 
 _AT_ONCE = 500
 """Metrics in one request; MLflow takes 1,000 at most."""
-_LONGEST = 250
+_LONGEST = 240
+"""Characters of a name; MLflow takes 250, and a number may follow."""
 _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true"}
 """Otherwise MLflow tells its makers that it is used."""
 
@@ -33,10 +36,7 @@ class MLflow(Logger):
     def require(self) -> None:
         """Refuse if MLflow, or what its SQLite store needs, is not installed."""
         for module in ("mlflow", *(() if self.uri else ("sqlalchemy", "alembic"))):
-            if module != "mlflow":
-                need(module, extra="mlflow", what="The logger 'mlflow'")
-            else:
-                _import("mlflow")
+            _import(module)
 
     def write(self, entry: Entry) -> str:
         """One run, begun and finished."""
@@ -50,18 +50,42 @@ class MLflow(Logger):
         where = None if self.uri else (place / "artifacts").as_uri()
         number = known.experiment_id if known else client.create_experiment(self.experiment, artifact_location=where)
         run = client.create_run(number, run_name=entry.command, tags={"mlflow.note.content": entry.text}).info.run_id
-        now = int(time.time() * 1000)
-        metrics = [entities.Metric(metric_name(name), value, now, 0) for name, value in entry.figures.items()]
-        params = [entities.Param("command", entry.command), entities.Param("function", _function(entry))]
-        client.log_batch(run, params=params)
-        for start in range(0, len(metrics), _AT_ONCE):
-            client.log_batch(run, metrics=metrics[start : start + _AT_ONCE])
-        client.log_dict(run, json.loads(json.dumps(entry.method, default=str)), "method.json")
-        for file in entry.files:
-            if file.is_file():
-                client.log_artifact(run, str(file))
+        try:
+            _write(client, entities, run, entry)
+        except BaseException:
+            client.set_terminated(run, "FAILED")
+            raise
         client.set_terminated(run)
         return f"run {run} of the experiment {self.experiment!r} in {uri}"
+
+
+def _write(client: Any, entities: Any, run: str, entry: Entry) -> None:
+    """All of an entry, into an open run."""
+    now = int(time.time() * 1000)
+    named = metric_names(entry.figures).items()
+    metrics = [entities.Metric(short, entry.figures[name], now, 0) for name, short in named]
+    function = str(entry.method.get("function", entry.command))
+    client.log_batch(run, params=[entities.Param("command", entry.command), entities.Param("function", function)])
+    for start in range(0, len(metrics), _AT_ONCE):
+        client.log_batch(run, metrics=metrics[start : start + _AT_ONCE])
+    client.log_dict(run, json.loads(json.dumps(entry.method, default=str)), "method.json")
+    for file in entry.files:
+        if file.is_file():
+            client.log_artifact(run, str(file))
+
+
+def metric_names(names: Iterable[str]) -> dict[str, str]:
+    """For each name one that MLflow takes, and no other has.
+
+    >>> metric_names(["cka?k=1", "cka&k=1"])
+    {'cka?k=1': 'cka_k_1', 'cka&k=1': 'cka_k_1_2'}
+    """
+    taken: dict[str, str] = {}
+    for name in names:
+        plain = metric_name(name)
+        numbered = (f"{plain}_{number}" for number in itertools.count(2))
+        taken[next(word for word in itertools.chain([plain], numbered) if word not in taken)] = name
+    return {name: plain for plain, name in taken.items()}
 
 
 def metric_name(name: str) -> str:
@@ -74,12 +98,8 @@ def metric_name(name: str) -> str:
     return plain[-_LONGEST:]
 
 
-def _function(entry: Entry) -> str:
-    return str(entry.method.get("function", entry.command))
-
-
 def _import(module: str) -> Any:
-    """A module of MLflow, imported without its telemetry unless the user has asked for it."""
+    """A module of MLflow, or one that it needs, imported without its telemetry unless the user has asked for it."""
     before = {name: os.environ.get(name) for name in _QUIET}
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
