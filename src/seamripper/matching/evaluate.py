@@ -28,7 +28,7 @@ from seamripper.data.yours import as_data, as_samples
 from seamripper.errors import DataError, MatchError
 from seamripper.estimate import TELLING, Estimate
 from seamripper.matching.match import Match, count_shared, require_inputs
-from seamripper.matching.methods import FIGURES, match_record, stitch_method, stitch_sentences
+from seamripper.matching.methods import FIGURES, stitch_method, stitch_sentences
 from seamripper.matching.padding import without_padding
 from seamripper.matching.rows import Rows, exponential
 from seamripper.matching.task import targets
@@ -208,7 +208,7 @@ def evaluate(
             own = right_of(answers_of(match.receiver, own, batch=batch), own)
     scored = data.as_record() if isinstance(data, Stream) else Paired.of(data).as_record()
     figures = _figures(rows, scored["name"], scored["n"], own)
-    made_from = {"match": match_record(match), "test": scored, "own": own_record, "versions": versions()}
+    made_from = {"match": match.short_record(), "test": scored, "own": own_record, "versions": versions()}
     return replace(figures, made_from=made_from)
 
 

@@ -35,7 +35,7 @@ from seamripper.figures import Strip, Words, curves, plot
 from seamripper.matching.base import Findings, Matching, Natives, Problem, matchings
 from seamripper.matching.descent import DIVERGED
 from seamripper.matching.direct import Direct
-from seamripper.matching.methods import match_method, match_record, match_sentences
+from seamripper.matching.methods import match_method, match_sentences
 from seamripper.matching.padding import mask_for, require_no_padding, without_padding
 from seamripper.matching.streamed import StreamedFit, rows_held_out
 from seamripper.matching.task import Task
@@ -169,13 +169,28 @@ class Match(WithMethods):
         """All that decided the result."""
         return self.as_record()
 
+    def short_record(self) -> dict[str, Any]:
+        """What a card needs of it. Weights have the fingerprints of when it was made: they were frozen since."""
+        halves = {"sender": self.sender, "receiver": self.receiver}
+        known = {
+            role: {
+                "source": half.model.source,
+                "fingerprint": self.made_from[role],
+                "cut": half.cut.as_record(),
+                "way": half.way,
+            }
+            for role, half in halves.items()
+        }
+        choices = {"stitch": self.stitch.as_record(), "matching": self.matching.as_record(), "freeze": self.freeze}
+        return {**known, **choices, "status": self.status, "made_from": dict(self.made_from)}
+
     def method(self) -> dict[str, Any]:
         """All that decides the figures."""
-        return match_method(match_record(self))
+        return match_method(self.short_record())
 
     def sentences(self) -> list[str]:
         """How the stitch was found."""
-        return [*match_sentences(match_record(self)), version_words(self.method()["versions"])]
+        return [*match_sentences(self.short_record()), version_words(self.method()["versions"])]
 
     def as_record(self) -> dict[str, Any]:
         """All that is not a tensor, as JSON has it."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seamripper.cards import data_words, method_record, model_words, version_words
 from seamripper.errors import MatchError
-
-if TYPE_CHECKING:
-    from seamripper.matching.match import Match
 
 FIGURES = {
     "top1": "top1 is the share of samples whose class the stitched network names, with Wilson's interval.",
@@ -30,22 +27,6 @@ FIGURES = {
 }
 """What each figure is."""
 _MASK = "tokens that are padding are left out"
-
-
-def match_record(match: Match) -> dict[str, Any]:
-    """What a card needs of a match. Weights have the fingerprints of when it was made: they were frozen since."""
-    halves = {"sender": match.sender, "receiver": match.receiver}
-    known = {
-        role: {
-            "source": half.model.source,
-            "fingerprint": match.made_from[role],
-            "cut": half.cut.as_record(),
-            "way": half.way,
-        }
-        for role, half in halves.items()
-    }
-    choices = {"stitch": match.stitch.as_record(), "matching": match.matching.as_record(), "freeze": match.freeze}
-    return {**known, **choices, "status": match.status, "made_from": dict(match.made_from)}
 
 
 def match_method(match: Mapping[str, Any]) -> dict[str, Any]:
