@@ -27,10 +27,12 @@ def main() -> None:
     """Fit the head, and write all weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
+    parser.add_argument("--n", type=int, default=IMAGES, help="train images")
+    options = parser.parse_args()
+    folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     model = sr.load(f"imagenet:efficientnet_lite0?input=3x{SIZE}x{SIZE}")
-    fit, test = sr.load_data("cifar10", "train", n=IMAGES, seed=SEED), sr.load_data("cifar10", "test", n=1000)
+    fit, test = sr.load_data("cifar10", "train", n=options.n, seed=SEED), sr.load_data("cifar10", "test", n=1000)
     half = sr.split(model, "before:classifier")
     rows, others = (sr.collect(half, samples).values.double() for samples in (fit, test))
     weight, bias = fit_logistic(rows, fit.labels, l2=1e-3)

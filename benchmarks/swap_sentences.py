@@ -68,10 +68,10 @@ def l3() -> nn.Module:
 
 
 @torch.no_grad()
-def with_fitted_head(encoder: nn.Module) -> nn.Module:
-    """The encoder with a head fitted to the train split."""
+def with_fitted_head(encoder: nn.Module, n: int | None = None) -> nn.Module:
+    """The encoder with a head fitted to the train split, or to `n` of its sentences."""
     network = WithHead(encoder).eval()
-    samples = load_data(f"{__file__}:Sentences", "train")
+    samples = load_data(f"{__file__}:Sentences", "train", n=n)
     rows = torch.cat([network.mean(**inputs) for inputs, _ in samples.batches(64)])
     weight, bias = fit_logistic(rows.double(), samples.labels, l2=1e-3)
     network.head.weight.copy_(weight)

@@ -293,6 +293,9 @@ def test_padded_texts_and_names_of_inputs(tmp_path: Path) -> None:
     assert verdict.answer == "swap"
     named = test.batch(slice(0, 9))
     assert isinstance(named, dict)
+    for wrong, more in ((list(named.values()) * 2, {}), ([named["input_ids"]], {"input_ids": named["input_ids"]})):
+        with pytest.raises(TypeError, match="Expected 'input_ids' and 'attention_mask', by position or by name"):
+            verdict.network(*wrong, **more)
     assert torch.equal(verdict.network(**named), verdict.network(named["input_ids"], named["attention_mask"]))
     assert torch.allclose(verdict.network(**named), old(**named), atol=1e-4)
     assert any(trial.match.stitch.name == "pool_linear" for trial in verdict.trials)
@@ -324,6 +327,15 @@ def test_a_stitch_that_pools_is_told_the_padding() -> None:
     assert verdict.audit is not None
     assert "self" not in verdict.audit.skipped
     assert torch.allclose(verdict.network.run(pair), half(pair), atol=1e-6)
+
+
+def test_the_models_of_a_user_keep_their_mode(undone: SwapVerdict) -> None:
+    old = chain().train()
+    old[1].eval()
+    asked(old, rotated(chain()), n=60, n_test=40)
+    assert [part.training for part in old] == [True, False, True, True, True]
+    with pytest.raises(TypeError, match="Expected one tensor, but got 2 by position"):
+        undone.network(torch.zeros(1, 6), torch.zeros(1, 6))
 
 
 def test_a_model_without_classes_is_refused() -> None:

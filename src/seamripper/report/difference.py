@@ -37,7 +37,7 @@ def difference_page(difference: Difference) -> str:
     record = difference.record
     base, changed = (record[role]["source"] for role in ("base", "changed"))
     story = Story("diff", f"{base} → {changed}", _headline(difference), tuple(_sections(difference)))
-    made = f"from {record['n']:,} samples of {record['data']['name']}, by `seamripper diff`"
+    made = f"by seamripper diff from {record['n']:,} samples of {record['data']['name']}"
     return lay_out(story, made)
 
 

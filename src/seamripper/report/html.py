@@ -46,7 +46,7 @@ def page(run: Reading | str | os.PathLike[str], *, experiment: str | None = None
     run = reading_of(run, experiment)
     story = story_of(run)
     # After the story: which tensors are damaged is known only once they have been read.
-    return lay_out(story, f"from {len(run.results)} of {run.asked} results", incomplete=run.incomplete)
+    return lay_out(story, f"by seamripper from {len(run.results)} of {run.asked} results", incomplete=run.incomplete)
 
 
 def lay_out(story: Story, made: str, *, incomplete: str | None = None) -> str:

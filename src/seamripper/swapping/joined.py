@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from seamripper._words import word_list
 from seamripper.cut import Split, split
 from seamripper.cut.halves import context_of
 from seamripper.data.samples import MASK, Inputs
@@ -75,11 +76,21 @@ class JoinedNetwork(nn.Module):
 
     def forward(self, *given: Tensor, **named: Tensor) -> Tensor:
         """The answer of the old model's back to what the new model's front makes of these inputs."""
-        inputs: Inputs = {**dict(zip(self.names, given, strict=False)), **named} if self.names else given[0]
+        inputs = self._inputs(given, named)
         mask = inputs[MASK] != 0 if self._masked and not isinstance(inputs, Tensor) and MASK in inputs else None
         carried = self.stitch.carry(self.head(inputs), mask)  # type: ignore[operator]
         answer: Tensor = self.tail(carried, context_of(inputs, self._beside))
         return answer
+
+    def _inputs(self, given: tuple[Tensor, ...], named: dict[str, Tensor]) -> Inputs:
+        """The inputs by name, or the only one; an error says what it takes."""
+        if not self.names and len(given) == 1 and not named:
+            return given[0]
+        both = {**dict(zip(self.names, given, strict=False)), **named}
+        if not both or len(both) < len(given) + len(named) or not set(both) <= set(self.names):
+            takes = f"{word_list(self.names)}, by position or by name" if self.names else "one tensor"
+            raise TypeError(f"Expected {takes}, but got {len(given)} by position and {list(named)} by name.")
+        return both
 
     def run(self, inputs: Inputs) -> Tensor:
         """The answer to inputs as samples have them."""

@@ -159,8 +159,14 @@ def _fitting(request: SwapRequest, old: Model, new: Model, samples: Samples) -> 
 
 def _require_scores(old: Model, samples: Samples) -> None:
     """The old network must answer with scores of classes."""
-    with torch.no_grad():
-        answer = answer_of(old.module.eval(), old.present(samples).batch(slice(0, 2)))
+    few, modes = old.present(samples).batch(slice(0, 2)), {part: part.training for part in old.module.modules()}
+    try:
+        with torch.no_grad():
+            answer = answer_of(old.module.eval(), few)
+    finally:
+        # The module is its user's own.
+        for part, mode in modes.items():
+            part.training = mode
     if answer.dim() != 2:
         raise DataError(
             f"Expected the old model ({old.source}) to answer with a score for each class, but its answer has shape "
