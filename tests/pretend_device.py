@@ -10,6 +10,7 @@ a slice or an index in main memory, which CUDA would let pass. On `mps`, float64
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -55,12 +56,24 @@ class OnDevice(Tensor):
 
     def __init__(self, inner: Tensor, place: torch.device) -> None:
         self.inner, self.place = inner, place
+        alive.add(self)
 
     @property
     def device(self) -> torch.device:  # type: ignore[override]
         return self.place
 
+    @property
+    def data(self) -> Tensor:  # type: ignore[override]
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        """The same tensor with other numbers, on the device of those: in main memory, it is as if it were not here."""
+        self.inner, self.place = value.inner if isinstance(value, OnDevice) else value, value.device
+
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
+        if self.place.type == "cpu":
+            return self.inner.numpy(*args, **kwargs)
         raise TypeError(f"can't convert {self.place} device type tensor to numpy. Use Tensor.cpu() first.")
 
     __array__ = numpy
@@ -95,6 +108,8 @@ class OnDevice(Tensor):
         return tree_map_only(Tensor, lambda t: OnDevice(t, place), given)
 
 
+alive: weakref.WeakSet[OnDevice] = weakref.WeakSet()
+"""Every tensor that is or was on the device, for as long as somebody has it."""
 violations: list[Exception] = []
 """All that was refused, as somebody may have caught it: a cut that fails by one way is tried by another."""
 

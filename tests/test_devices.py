@@ -298,3 +298,54 @@ def test_a_command_trains_on_a_device_in_a_precision(
         run(["train", "zoo:lenet", *words, "--out", out])
     with pytest.raises(sr.SeamripperError, match="but got float16, in which gradients underflow"):
         run(["train", "zoo:lenet", *words, "--dtype", "float16", "--out", out])
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[list[tuple[int, ...]]]:
+    """Which networks have weights on the device whenever anything runs, by the channels of their first layer."""
+    seen: list[tuple[int, ...]] = []
+
+    def there() -> list[OnDevice]:
+        kernels = [t for t in pretend_device.alive if isinstance(t, nn.Parameter) and t.shape[1:] == (3, 3, 3)]
+        return [kernel for kernel in kernels if kernel.place.type == "cuda"]
+
+    others = {id(kernel): kernel for kernel in there()}  # What earlier tests have left behind.
+
+    def look(*_: object) -> None:
+        seen.append(tuple(len(kernel) for kernel in there() if id(kernel) not in others))
+
+    handle = nn.modules.module.register_module_forward_pre_hook(look)
+    try:
+        yield seen
+    finally:
+        handle.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["compare", "direct", "task?epochs=1&batch=32", "audit"])
+def test_one_model_is_resident_at_a_time(what: str, cuda: torch.device) -> None:
+    """Two networks are never on the device together, nor is a copy of either; without turns, they are."""
+    fit, test = pictures(64), pictures(48, first=1000)
+
+    def run(models: list[sr.Model]) -> list[float]:
+        if what == "compare":
+            cuts = {"sender_cuts": ["2", "4"], "receiver_cuts": ["4", "6"]}
+            compared = sr.compare(*models, fit, measures=["linear_cka"], **cuts)["linear_cka"].scores
+            return [score.value for row in compared for score in row if score]
+        pair = [sr.split(model, cut) for model, cut in zip(models, ("2", "4"), strict=True)]
+        if what == "audit":
+            chosen = {"audits": ["margin", "conflict", "mixing"], "interventions": ["greyscale"], "mixtures": ["mean"]}
+            audited = sr.audit(*pair, fit, test, matching="direct", seeds=(0,), **chosen)
+            return [outcome.result.kl.value for outcome in audited.outcomes]
+        return [sr.evaluate(sr.match(*pair, fit, matching=what), test).kl.value]
+
+    plain = [sr.Model(network(seed, 6 - seed), f"net-{seed}", (3, 8, 8), 5) for seed in (0, 1)]
+    expected = run(plain)
+    for model in plain:
+        _devices.take_turns(model.module, cuda)
+    with watched() as seen:
+        assert run(plain) == pytest.approx(expected, rel=1e-3)
+    assert set(seen) - {()} == {(5,), (6,)}
+    with watched() as seen:
+        halves(cuda, cuda)
+    assert max(map(len, seen)) > 1

@@ -8,6 +8,7 @@ beside a device that has no float64 (MPS).
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -51,12 +52,13 @@ def float64_home(device: torch.device) -> torch.device:
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """The device of a module's first parameter or buffer; main memory if it has none.
+    """The device of a module's first parameter or buffer, or on which it takes turns; main memory if it has none.
 
     >>> device_of(nn.Linear(2, 1))
     device(type='cpu')
     """
-    return next((tensor.device for tensor in _tensors(module)), MAIN_MEMORY)
+    turns: torch.device | None = getattr(module, _TURNS, None)
+    return turns or next((tensor.device for tensor in _tensors(module)), MAIN_MEMORY)
 
 
 def dtype_of(module: nn.Module) -> torch.dtype:
@@ -66,6 +68,81 @@ def dtype_of(module: nn.Module) -> torch.dtype:
     torch.float16
     """
     return next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+
+
+_RESIDENTS: dict[torch.device, weakref.ref[nn.Module]] = {}
+"""On each device, the module that is there of those that take turns on it."""
+_TURNS = "_takes_turns_on"
+
+
+def take_turns(module: nn.Module, device: torch.device) -> None:
+    """Keep a module in main memory, and bring it to the device when it runs: whichever was there before it leaves.
+
+    Modules that take turns are on the device one at a time. Copies of them take turns, too.
+    """
+    if device == MAIN_MEMORY:
+        return
+    setattr(module, _TURNS, device)
+    module.register_forward_pre_hook(_enter_first)
+    # There and back, so that a module for which there is no room is refused now.
+    _make_room(device)
+    module.to(device)
+    leave(module)
+
+
+def takes_turns(module: nn.Module) -> bool:
+    """Whether a module is on its device only while it runs: then nothing may keep a copy of its weights there."""
+    return hasattr(module, _TURNS)
+
+
+def follow(part: nn.Module, whole: nn.Module) -> None:
+    """Bring the whole to its device before a part runs that shares its weights, if the whole takes turns."""
+    if takes_turns(whole):
+        part.register_forward_pre_hook(lambda *_: _enter(whole))
+
+
+def settle_like(module: nn.Module, other: nn.Module) -> nn.Module:
+    """The module where the other one is: on its device, or in turn with it."""
+    if takes_turns(other):
+        take_turns(module, device_of(other))
+        return module
+    return module.to(device_of(other))
+
+
+def leave(module: nn.Module) -> None:
+    """Bring a module that takes turns back to main memory."""
+    if takes_turns(module):
+        _relocate(module, MAIN_MEMORY)
+        if _resident(device_of(module)) is module:
+            del _RESIDENTS[device_of(module)]
+
+
+def _enter_first(module: nn.Module, _: object) -> None:
+    _enter(module)
+
+
+def _enter(module: nn.Module) -> None:
+    device = device_of(module)
+    if _resident(device) is not module:
+        _make_room(device)
+        _relocate(module, device)
+        _RESIDENTS[device] = weakref.ref(module)
+
+
+def _make_room(device: torch.device) -> None:
+    resident = _resident(device)
+    if resident is not None:
+        leave(resident)
+
+
+def _resident(device: torch.device) -> nn.Module | None:
+    return _RESIDENTS[device]() if device in _RESIDENTS else None
+
+
+def _relocate(module: nn.Module, device: torch.device) -> None:
+    """Move the numbers, and not the tensors: those are held by the halves of a cut model as well."""
+    for tensor in _tensors(module):
+        tensor.data = move(tensor.data, device)
 
 
 def _tensors(module: nn.Module) -> Iterable[Tensor]:

@@ -26,6 +26,7 @@ from seamripper.cli.inputs import (
     matching_option,
     model_at,
     registry_of,
+    resident_option,
     split_for,
     stitch_option,
 )
@@ -75,6 +76,7 @@ _OF_A_FOLDER = ("sender", "as_json", "out")
                    "stopped, the same command with the same folder goes on.")  # fmt: skip
 @log_option
 @device_options
+@resident_option
 @json_option
 @click.pass_context
 def command(

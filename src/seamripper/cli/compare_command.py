@@ -24,6 +24,7 @@ from seamripper.cli.inputs import (
     log_option,
     names,
     registry_of,
+    resident_option,
     split_option,
 )
 from seamripper.cli.logs import chosen_loggers, log_result
@@ -97,6 +98,7 @@ _REASONS = 3
                    "interruption.")  # fmt: skip
 @log_option
 @device_options
+@resident_option
 @json_option
 def command(sender: str, receiver: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Compare every cut of SENDER with every cut of RECEIVER, by many measures, in one pass over the data.

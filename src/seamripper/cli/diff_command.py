@@ -19,6 +19,7 @@ from seamripper.cli.inputs import (
     load_model,
     log_option,
     names,
+    resident_option,
     split_option,
 )
 from seamripper.cli.logs import chosen_loggers, log_result
@@ -49,6 +50,7 @@ _COLUMNS = ("cut", "relative error", "CKA", "spliced", "stitched")
 @click.option("--out", type=FOLDER, help="A folder for diff.json and the page diff.html.")
 @log_option
 @device_options
+@resident_option
 @json_option
 def command(base: str, changed: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Compare CHANGED (fine-tuned, quantised, pruned, converted) with BASE, layer by layer.

@@ -176,6 +176,14 @@ def device_options(command: F) -> F:
     return device(dtype(command))
 
 
+def resident_option(command: F) -> F:
+    """The option `--resident`, which `load_model` reads."""
+    option = click.option("--resident", type=click.Choice(["both", "one"]), expose_value=False, callback=_ask,
+                          help="one: models are on the device one at a time, and wait in main memory (default: "
+                               "both).")  # fmt: skip
+    return option(command)
+
+
 class Shape(click.ParamType[tuple[int, ...]]):
     """A shape like 3x28x28."""
 
@@ -232,7 +240,8 @@ def asked_device() -> dict[str, Any]:
 
 def load_model(text: str) -> sr.Model:
     """The model on the device and in the precision that the command was given: see `device_options`."""
-    return sr.load(text, **asked_device())
+    asked = click.get_current_context().meta.get(_ASKED, {})
+    return sr.load(text, **asked_device(), resident=asked.get("resident") or "both")
 
 
 def model_at(text: str, role: str) -> tuple[sr.Model, str]:

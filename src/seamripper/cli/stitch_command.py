@@ -22,6 +22,7 @@ from seamripper.cli.inputs import (
     methods_option,
     model_at,
     registry_of,
+    resident_option,
     split_for,
     stitch_option,
 )
@@ -44,6 +45,7 @@ from seamripper.errors import DataError
 @methods_option
 @log_option
 @device_options
+@resident_option
 @json_option
 def command(sender: str, receiver: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Stitch SENDER's front to RECEIVER's back, both given as MODEL@CUT, and score the joined network.

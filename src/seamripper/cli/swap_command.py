@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import seamripper as sr
-from seamripper.cli.inputs import FOLDER, SEED, data_for, device_options, json_option, load_model, log_option, names
+from seamripper.cli.inputs import (
+    FOLDER,
+    SEED,
+    data_for,
+    device_options,
+    json_option,
+    load_model,
+    log_option,
+    names,
+    resident_option,
+)
 from seamripper.cli.logs import chosen_loggers, log_result
 from seamripper.cli.output import print_json, print_table, print_verdict, progress, save_methods, say
 
@@ -41,6 +51,7 @@ _FLIPS, _TRIALS = 5, 8
               help="A folder for the joined network (safetensors, .pt2, .onnx), all figures and a page.")  # fmt: skip
 @log_option
 @device_options
+@resident_option
 @json_option
 def command(old: str, new: str, data: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """May the front of NEW be put under the head of OLD, joined by a stitch?

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import leave, settle_like
 from seamripper._fingerprint import tensors_of
 from seamripper.controls.base import Case, Control, Counterpart
 from seamripper.cut.split import Split, as_model, split
@@ -102,6 +103,7 @@ def reinitialise(model: nn.Module | Model, seed: int) -> tuple[nn.Module, tuple[
     built = _rebuild(trained, own_seed)
     if built is not None:
         return built, ()
+    leave(trained.module)
     twin = copy.deepcopy(trained.module)
     with use_seed(own_seed), torch.no_grad():
         left = _reset(twin)
@@ -127,7 +129,7 @@ def _rebuild(model: Model, seed: int) -> nn.Module | None:
         return None
     for name, tensor in new.items():
         tensor.data = tensor.data.to(old[name].dtype)
-    return built.to(model.device).eval().requires_grad_(False)
+    return settle_like(built, model.module).eval().requires_grad_(False)
 
 
 def _reset(module: nn.Module) -> tuple[str, ...]:

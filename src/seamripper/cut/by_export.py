@@ -7,6 +7,7 @@ import warnings
 import torch
 from torch import Tensor, fx, nn
 
+from seamripper._devices import takes_turns
 from seamripper.cut.flow import Flow, Spot
 from seamripper.cut.graphs import GraphHead, GraphTail, split_graph
 from seamripper.cut.values import integer_names, probes
@@ -17,6 +18,8 @@ from seamripper.errors import CutError
 def split_by_export(module: nn.Module, spot: Spot, _: Flow, example: Inputs) -> tuple[GraphHead, GraphTail]:
     """Head and tail of the exported model; raises whatever stops the export."""
     # Three samples: export takes a batch of 0 or 1 for a constant.
+    if takes_turns(module):
+        raise CutError("an exported model cannot leave its device, so it cannot be loaded with resident='one'")
     probe = probes(example)[1]
     args, kwargs = ((probe,), {}) if isinstance(probe, Tensor) else ((), probe)
     auto = torch.export.Dim.AUTO

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
+from seamripper._devices import takes_turns
 from seamripper.cut.flow import Spot
 from seamripper.cut.fused import fold_norms, fuse
 from seamripper.cut.graphs import GraphTail
@@ -75,7 +76,7 @@ def fast(split: Split) -> Fast:
 
     `benchmarks/task_step.py` shows what it buys on a machine.
     """
-    graph = _trace(split.tail)
+    graph = None if takes_turns(split.model.module) else _trace(split.tail)
     if graph is None or split.context:
         return plain(split)
     steps = ("BN folded",) if fold_norms(graph) else ()
@@ -166,7 +167,7 @@ def fast_heads(
     It is held to the plain one on the example, on the batch `trial` if there is one, and on NaN, which it must show
     where the plain one does.
     """
-    if not isinstance(example, Tensor) or any(spot.before for spot in spots):
+    if takes_turns(module) or not isinstance(example, Tensor) or any(spot.before for spot in spots):
         return None
     try:
         run = fuse(_trace_heads(module, spots), example)

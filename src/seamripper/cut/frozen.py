@@ -10,6 +10,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from seamripper._devices import leave
 from seamripper._fingerprint import fingerprints_of, hidden_tensors, tensor_fingerprint, tensors_of
 from seamripper._words import word_list
 from seamripper.errors import FrozenError, ModelError
@@ -23,6 +24,8 @@ def frozen_copy(model: nn.Module) -> nn.Module:
 
     A copy, because what is compared must stay what it was even if the user trains on.
     """
+    # A copy of one that is on the device just now would be there as a second.
+    leave(model)
     for name, tensor in tensors_of(model).items():
         if tensor.is_floating_point() and not _finite(tensor):
             raise ModelError(

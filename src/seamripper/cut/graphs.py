@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, fx, nn
 
+from seamripper._devices import follow
 from seamripper.cut.halves import Context, Head, Tail
 from seamripper.data.samples import Inputs
 from seamripper.errors import CutError
@@ -74,7 +75,10 @@ def split_graph(
             env[node] = tail.node_copy(node, lambda n: env[n])
     tail.output(fx.node.map_arg(answer.args[0], lambda n: env[n]))
     beside = tuple(str(n.target) for n in crossing)
-    return GraphHead(fx.GraphModule(root, head)), GraphTail(fx.GraphModule(root, tail), beside)
+    halves = fx.GraphModule(root, head), fx.GraphModule(root, tail)
+    for half in halves:
+        follow(half, root)
+    return GraphHead(halves[0]), GraphTail(halves[1], beside)
 
 
 def _is_batch_size(node: fx.Node) -> bool:

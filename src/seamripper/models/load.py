@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Literal
 
 import torch
 
-from seamripper._devices import as_device, as_dtype
+from seamripper._devices import as_device, as_dtype, take_turns
 from seamripper._doors import require, require_path, require_whole
 from seamripper.errors import ModelError
 from seamripper.models.model import Model
@@ -24,6 +25,7 @@ def load(
     input: tuple[int, ...] | str | None = None,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
+    resident: Literal["both", "one"] = "both",
 ) -> Model:
     """The model that `spec` names, in eval mode.
 
@@ -41,7 +43,8 @@ def load(
     their own, `weights=FILE` loads a state dict, and an untrained model is drawn from `seed=N` (default 0). `weights`
     and `input` can also be given as arguments. `device` is where the model computes from then on (`cpu`, `cuda`,
     `cuda:1`, `mps`, or the best that there is, `auto`), `dtype` the precision of its weights (`float64`, `float32`,
-    `bfloat16`, `float16`); without them the model stays as its source gives it, most often float32 on the CPU. Nothing
+    `bfloat16`, `float16`); without them the model stays as its source gives it, most often float32 on the CPU. With
+    `resident="one"`, models are on a device one at a time: each waits in main memory until it runs. Nothing
     in a file of weights is ever run. PyTorch's global generator is left as it was.
 
     >>> model = load("zoo:lenet?channels=1")
@@ -54,6 +57,8 @@ def load(
     require(spec, (str, os.PathLike), "spec", error=ModelError, advice=advice)
     spec, place = os.fspath(spec), None if device is None else as_device(device)
     precision = None if dtype is None else as_dtype(dtype)
+    if resident not in ("both", "one"):
+        raise ModelError(f"Expected resident to be both or one, but got {resident!r}.")
     given = _shape(input)
     source = source_of(spec)
     for name, argument in (("weights", weights), ("input", given)):
@@ -69,8 +74,13 @@ def load(
         load_weights(model.module, read_weights(source.weights), origin=source.weights)
     check_finite(model.module, origin=spec)
     model.module.eval()
-    if place is not None or precision is not None:
-        model.module.to(place, precision)
+    if precision is not None:
+        model.module.to(precision)
+    if place is not None:
+        if resident == "one":
+            take_turns(model.module, place)
+        else:
+            model.module.to(place)
     return model if shape is None else _for_input(model, shape)
 
 
