@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from torch import nn
 import seamripper as sr
 from seamripper.cli import cli
 from seamripper.cli.doctor_command import _GIVES, _packages
-from seamripper.models import TorchvisionRepairWarning
+from seamripper.models import TorchvisionRepairWarning, import_torchvision
 
 ROOT = Path(__file__).parent.parent
 SECTIONS = ("Where a model computes", "Models as people have them", "Is everything here?")
@@ -51,6 +53,27 @@ def test_a_wrapped_model_is_the_model() -> None:
         assert sr.Model(wrapped, "wrapped").module is net
         half = sr.split(wrapped, "1", torch.zeros(1, 4))
         assert torch.equal(half.tail(half.head(x)), net(x))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_a_model_of_peft_is_used_with_its_adapters() -> None:
+    """A LoRA that was tuned is compared as it computes now, beside the network that it was made from."""
+    import_torchvision()
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+    adapters = LoraConfig(r=2, lora_alpha=16, target_modules=["0"], init_lora_weights=False)
+    tuned = get_peft_model(copy.deepcopy(net), adapters).eval()
+    x = torch.randn(60, 4)
+    half = sr.split(tuned, "base_model.model.1", torch.zeros(1, 4))
+    assert torch.equal(half.tail(half.head(x)), tuned(x))
+    assert not torch.allclose(tuned(x), net(x), atol=1e-3)
+    with pytest.raises(sr.SeamripperError, match=r"base_layer"):
+        sr.split(tuned, "base_model.model.0.base_layer", torch.zeros(1, 4))
+    samples = sr.Samples("noise", torch.randn(60, 4))
+    match = sr.match(half, sr.split(net, "1", torch.zeros(1, 4)), samples, matching="direct")
+    assert sr.evaluate(match, replace(samples, inputs=x, ids=torch.arange(100, 160))).agreement.value > 0.5
 
 
 def test_doctor(run_cli) -> None:
