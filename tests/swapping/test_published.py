@@ -51,5 +51,7 @@ def test_an_index_of_many_vectors() -> None:
     words = [sys.executable, SCRIPTS / "map_index.py", "--n", "3000", "--width", "16", "--queries", "100"]
     out = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     assert "map: " in out
-    assert "keep with the map (orthogonal)" in out
+    # With so few columns, every kind of map finds all documents, and which one is chosen is by chance.
+    assert "keep with the map (" in out
+    assert "own Recall@1 1.000 [" in out
     assert "numpy.linalg.lstsq: " in out
