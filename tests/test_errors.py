@@ -30,6 +30,7 @@ ALLOWED = {
     ("cli/output.py", "KeyboardInterrupt"): "a batch system's signal, taken for Ctrl-C",
     ("cli/results_command.py", "click.UsageError"): "likewise",
     ("cli/sbatch_command.py", "click.UsageError"): "likewise",
+    ("swapping/joined.py", "TypeError"): "what Python raises for wrong arguments of a module's forward",
     ("experiment/journal.py", "OSError"): "what the system raises for such a file; told as a StoreError",
     ("experiment/parts/probe.py", "ValueError"): "what pydantic asks of a validator; told as an ExperimentError",
     ("experiment/tables.py", "ValueError"): "what pydantic asks of a validator; told as an ExperimentError",

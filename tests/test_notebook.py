@@ -142,7 +142,7 @@ def read(thing: Any) -> str:
     assert reader.attributes <= {"style"}
     for no in ("url(", "http", "src=", "black", "white", "#000", "#fff"):
         assert no not in page.replace("&lt;script", "")
-    assert len(page) < 60_000
+    assert len(page) < 70_000
     return "\n".join(reader.text)
 
 
@@ -430,7 +430,6 @@ def test_a_large_comparison_stays_short() -> None:
     assert "$\n_.59" in said
     assert "Cells without a score: 1." in said
     pixels(large.plot())
-    assert ".25" not in texts(large.plot()).splitlines()
 
 
 def test_a_matrix_is_plotted_with_its_diagonal_and_its_values(compared: Comparison) -> None:

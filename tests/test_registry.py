@@ -280,7 +280,7 @@ def test_a_record_makes_the_choice_again() -> None:
     # What an older record does not have keeps the choice's own default.
     mapping = matchings.from_record({"name": "class_mapping", "training": {"epochs": 2}})
     assert (mapping.training.epochs, mapping.training.lr) == (2, 0.01)  # type: ignore[attr-defined]
-    with pytest.raises(SeamripperError, match="Expected the record of a stitch to have the 'name' of one"):
+    with pytest.raises(SeamripperError, match="Expected the record of a stitch to have a 'name'"):
         stitches.from_record({})
 
 
@@ -288,7 +288,7 @@ def test_a_record_runs_no_code_that_it_names(tmp_path: Path) -> None:
     """Records come from files that users are handed: a match, a card."""
     file = tmp_path / "mine.py"
     file.write_text("raise SystemExit('this must not run')")
-    with pytest.raises(SeamripperError, match="to have the 'name' of one"):
+    with pytest.raises(SeamripperError, match="to have a 'name'"):
         stitches.from_record({"name": f"{file}:Mine"})
     file.write_text(
         "from dataclasses import dataclass\nfrom seamripper.stitches.affine import Affine\n"

@@ -201,15 +201,23 @@ class Registry(Mapping[str, Any], Generic[T]):
         A record may come from a file that its user was handed: no code that it names is run. Whoever trusts the file
         that defines a class gives its `word`, `FILE.py:CLASS`.
         """
-        if word is None and (not isinstance(record.get("name"), str) or record["name"] not in self):
-            raise self.error(
-                f"Expected the record of a {self.what} to have the 'name' of one, but got {dict(record)!r}; "
-                f"there are {word_list(self)}."
-            )
+        if word is None:
+            self._require_name(record)
         options = {name: value for name, value in record.items() if name != "name"}
         choice = self.make(record["name"] if word is None else word)
         require_known(options, type(choice), f"The {self.what} {choice.name!r}", error=self.error)  # type: ignore[attr-defined]
         return with_options(choice, options)  # type: ignore[no-any-return]
+
+    def _require_name(self, record: Mapping[str, Any]) -> None:
+        """Refuse a record without the name of a choice; one that names a file is not looked up, as that runs it."""
+        name = record.get("name")
+        if isinstance(name, str) and name not in self and ":" not in name:
+            raise self.error(f"There is no {self.what} {name!r}: {did_you_mean(name, list(self))}")
+        if name not in self:
+            raise self.error(
+                f"Expected the record of a {self.what} to have a 'name', but got {dict(record)!r}; there are "
+                f"{word_list(self)}."
+            )
 
     def vary(self, choice: T, word: str) -> T:
         """The choice with the options that a word of the same name has."""

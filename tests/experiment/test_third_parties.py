@@ -158,7 +158,7 @@ def test_a_part_brings_its_own_section_of_the_report(installed: Path) -> None:
     shown = page(installed / "store")
     assert "<h2>How long words are</h2>\n  <p>As &lt;b&gt; counts.</p>" in shown
     assert '<td>three</td><td class="number" data-value="5">5</td>' in shown
-    assert re.findall(r'<section id="(\w+)">', shown) == ["letters", "table", "provenance"]
+    assert re.findall(r'<section id="(\w+)">', shown) == ["letters", "table", "methods", "provenance"]
 
 
 def test_a_slip_in_its_table_is_told_as_one_in_any_other(installed: Path) -> None:

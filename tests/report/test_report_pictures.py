@@ -57,7 +57,7 @@ def test_rows_of_two_data_sets_and_the_word_of_a_judge(store: Path) -> None:
     assert "the receiver itself is shown the first samples of that" in section.text
     for words in ("Named as the paired class by the judge: ", "Confidence of the judge: ", "Contrast: "):
         assert words in figure.caption
-    assert figure.caption.count("n = 20 images") == 8
+    assert figure.caption.count("n = 20 images") == 10
     written = page(store)
     assert "of the receiver&#39;s own test images" in written or "of the receiver's own test images" in written
 

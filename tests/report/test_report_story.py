@@ -51,6 +51,7 @@ def test_every_section_is_there_with_figures_of_its_kind(reading: Reading) -> No
         "losses": {Lines},
         "pictures": {Pictures},
         "table": {Sheet},
+        "methods": set(),
         "provenance": {Sheet},
     }
     assert list(kinds.items()) == list(wanted.items()), "in this order"

@@ -83,7 +83,7 @@ def train(
     require_function(watch, "watch", error=ModelError)
     if out is not None:
         require_path(out, "out", error=FileError)
-    task = _task_of(architecture, as_samples(samples, "samples"), training, seed, device, dtype)
+    task = _task_of(architecture, samples, training, seed, device, dtype)
     path = None if out is None else require_name(out)
     partial = None if path is None else path.with_suffix(".partial.safetensors")
     if path is not None and resume and path.exists():
@@ -119,7 +119,7 @@ def _task_of(
     advice = "It names a network of the zoo: train('zoo:resnet18', samples)."
     require(architecture, (Architecture, str), "architecture", error=ModelError, advice=advice)
     architecture = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
-    training = training_for(architecture, training)
+    samples, training = as_samples(samples, "samples"), training_for(architecture, training)
     require_for_networks(training)
     check_samples(architecture, samples)
     return _Task(architecture, samples, training, check_seed(seed), as_device(device or MAIN_MEMORY), _precision(dtype))
