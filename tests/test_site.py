@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import build_site
 import catalogue
+import reference
 import seamripper as sr
 from seamripper.cli import cli
 
@@ -69,6 +71,13 @@ def test_a_page_that_is_not_whole_is_refused(
     monkeypatch.setattr(build_site, "stage", stage)
     with pytest.raises(build_site.SiteError, match=says):
         build_site.build(tmp_path / "docs")
+
+
+def test_the_pages_on_commands_leave_them_as_they_are(tmp_path: Path) -> None:
+    """click keeps a command's help option: made without the settings of the whole, `-h` would be gone for everybody."""
+    pages = [tmp_path / name for name in reference.write(tmp_path)]
+    assert any("-h, --help" in page.read_text() for page in pages)
+    assert CliRunner().invoke(cli, ["audit", "-h"]).exit_code == 0
 
 
 @pytest.mark.parametrize(("kind", "name"), PAGES, ids=lambda part: getattr(part, "folder", part))

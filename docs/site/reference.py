@@ -95,7 +95,8 @@ def _prose(value: Any) -> str:
 def _commands() -> Iterator[str]:
     yield "# Command line: every option"
     yield "Every command takes `--help`. What it says:"
-    context = click.Context(cli, info_name="seamripper")
+    # With its settings: click keeps the help option of a command as it was first asked for, for everybody after.
+    context = click.Context(cli, info_name="seamripper", **cli.context_settings)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None
