@@ -10,6 +10,7 @@ import pytest
 import seamripper as sr
 from seamripper import Audited, Estimate, Functional, load
 from seamripper._fingerprint import model_fingerprint
+from seamripper._progress import Progress
 from seamripper.audits.rule import DIFFERENT, NOISE, SAME, Conclusion, Judgement
 from seamripper.cli import demo_cast
 from seamripper.cli.demo_cast import COUNTERPARTS, TRAINED, Cast
@@ -152,3 +153,23 @@ def test_networks_that_know_nothing_tell_no_story() -> None:
 
 def test_the_truths_are_answers_of_the_rule() -> None:
     assert {truth for *_, truth in (*TRAINED, *COUNTERPARTS)} <= set(get_args(Conclusion))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("offline")
+@pytest.mark.filterwarnings("ignore::seamripper.data.FallbackWarning")
+def test_the_bar_of_the_training_moves_within_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three networks of as many steps each, two at a time: the steps of each are seen, and nothing goes back."""
+    monkeypatch.setattr(demo_cast, "TRAINED", TRAINED[3:4])
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    seen: list[Progress] = []
+    Cast(tmp_path, 100, seen.append).train_all()
+    assert {now.task for now in seen} == {"training 3 networks"}
+    (total,) = {now.total for now in seen}
+    assert total % 3 == 0
+    assert total > 6, "a network takes several steps"
+    done = [now.done for now in seen]
+    assert done == sorted(set(done))
+    assert done[-1] == total
+    # The last step of a process that ends may not be told any more; the bar then goes to its end.
+    assert len(done) >= total - 3

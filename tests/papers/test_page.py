@@ -13,7 +13,7 @@ from planted_paper import EVIL, ROWS, decided, hostile, item, paper
 
 from seamripper.errors import FileError
 from seamripper.estimate import Estimate
-from seamripper.figures import Sheet
+from seamripper.figures import Lines, Series, Sheet, hue
 from seamripper.papers import Claim, Item, ItemReading, ItemReport, Reproduction, Results, Select, papers
 from seamripper.papers.decisions import decide
 from seamripper.papers.page import PAGE, TEXT, command, markdown, page, save, save_docs, save_measured, story
@@ -295,3 +295,26 @@ def test_how_long_items_took_is_written_as_a_paper_ships_it(found: Reproduction,
         "commits": ["0123456789ab"],
         "minutes": {"table-1": 1.5, "fig-3": 0.5},
     }
+
+
+def test_a_line_has_one_colour_in_all_figures_of_a_paper_by_its_name(found: Reproduction) -> None:
+    """The second figure has the lines in another order, and more of them than there are first colours."""
+    points = (Estimate(0.5), Estimate(0.6))
+    names = [f"net {k}" for k in range(12)]
+    lines = [Series(name, points) for name in names]
+    alone, authors = Series("net 3 alone", points, dashed=True), Series("net 3 (authors)", points, dashed=True)
+    plots = (
+        Lines("Some", ("a", "b"), (lines[9], lines[3], alone), "y"),
+        Lines("All", ("a", "b"), (*reversed(lines), authors), "y"),
+    )
+    reading = ItemReading((), plots)
+    page_story = story(dataclasses.replace(found, reports=(ItemReport(found.paper.items[0], reading, 1.0, 1),)))
+    some, every = (
+        {line.name: line.colour for line in figure.series}
+        for _, figure in page_story.figures
+        if isinstance(figure, Lines)
+    )
+    assert some["net 9"] == every["net 9"]
+    assert some["net 3"] == some["net 3 alone"] == every["net 3"] == every["net 3 (authors)"]
+    assert len({every[name] for name in names}) == 12
+    assert {some["net 3"], some["net 9"]} == {hue(0), hue(1)}, "what stands in both has the clearest colours"

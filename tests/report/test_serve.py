@@ -245,6 +245,16 @@ def test_the_page_shows_the_same_without_a_script(serving: Any, runs: Path) -> N
     assert '<p id="none" hidden>' in answer.text
 
 
+def test_pages_say_the_name_of_the_folder_and_not_where_it_lies(serving: Any, runs: Path) -> None:
+    server = serving(runs)
+    assert "<h1>Runs in runs</h1>" in asked(server, "/").text
+    words = "&".join(f"run={quote(word)}" for word in ("study?study", f"old/{HOSTILE}?worse"))
+    for address in ("/", "/runs.json", "/run/study/", "/run/study/results.csv", f"/beside?{words}"):
+        answer = asked(server, address)
+        assert answer.status == 200
+        assert str(runs.parent) not in answer.text, address
+
+
 def test_an_empty_folder_says_how_to_fill_it_and_fills(serving: Any, made: Path, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     server = serving(tmp_path / "new")
@@ -305,7 +315,7 @@ def test_what_is_damaged_breaks_nothing(serving: Any, made: Path, runs: Path) ->
         "new": "waiting",
         "study": "finished",
     }
-    assert str(runs / "torn" / "experiments" / "study.json") in rows["torn"]["note"]
+    assert "runs/torn/experiments/study.json" in rows["torn"]["note"]
     assert rows["line"]["note"] == "1 damaged line in its journals"
     assert "was written by a newer seamripper" in rows["newer"]["note"]
     assert "was written by an older seamripper" in rows["older"]["note"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import queue
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from seamripper._progress import Progress, Watcher, nobody
 from seamripper.errors import SeamripperError
 
 if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
+
     from seamripper.data import Paired
 
 NETWORK = "zoo:resnet18?width=0.25"
@@ -32,6 +35,13 @@ TRAINED = (
 """Name, what it is trained on, from which seed, and what is known of it beside Digit of seed 0."""
 COUNTERPARTS = (("Untrained", "random_sender", _DIFFERENT), ("Clustered noise", "clustered_noise", _NOISE))
 """Name, the control that makes it, and what is known of it."""
+
+Step = tuple[str, int, int]
+"""Which network has taken how many of its steps."""
+_LOOK = 0.5
+"""Seconds that a step is waited for before it is seen whether all networks have ended."""
+_steps: Queue[Step] | None = None
+"""In a worker: where it tells of its steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +91,35 @@ class Cast:
         missing = [who for who in everyone if not self._path(*who).exists()]
         if len(missing) < 2 or (os.cpu_count() or 1) < 2:
             return
-        self.watch(Progress("training networks", 0, len(missing)))
-        # A watcher cannot be sent to another process.
+        context = multiprocessing.get_context("spawn")
+        steps: Queue[Step] = context.Queue()
+        # A watcher cannot be sent to another process; the steps come back through the queue.
         silent = replace(self, watch=nobody)
-        with multiprocessing.get_context("spawn").Pool(2, _begin) as pool:
-            for done, _ in enumerate(pool.imap_unordered(silent.train_aside, missing), 1):
-                self.watch(Progress("training networks", done, len(missing)))
+        with context.Pool(2, _begin, (steps,)) as pool:
+            ended = pool.map_async(silent.train_aside, missing, chunksize=1)
+            self._watch_steps(steps, len(missing), ended.ready)
+            ended.get()
+
+    def _watch_steps(self, steps: Queue[Step], networks: int, ended: Callable[[], bool]) -> None:
+        """Show the steps of all networks together as they come, until all have ended; they have equally many."""
+        task, known, total = f"training {networks} networks", dict[str, int](), 0
+        while not (ended() and steps.empty()):
+            try:
+                name, done, of = steps.get(timeout=_LOOK)
+            except queue.Empty:
+                continue
+            known[name], total = done, networks * of
+            self.watch(Progress(task, sum(known.values()), total))
+        if sum(known.values()) < total:
+            # A network that could not be trained takes no more steps, and the bar goes.
+            self.watch(Progress(task, total, total))
 
     def train_aside(self, who: tuple[str, int]) -> None:
         """Train a network in another process. What goes wrong here goes wrong again where it can be told."""
+        name, steps = f"{who[0]}-{who[1]}", _steps
+        watch = self.watch if steps is None else lambda now: steps.put((name, now.done, now.total))
         with contextlib.suppress(SeamripperError):
-            self.network(*who)
+            replace(self, watch=watch).network(*who)
 
     def network(self, kind: str, seed: int) -> sr.Model:
         """The network of a kind and seed, trained now if it is not there."""
@@ -108,10 +136,12 @@ class Cast:
         return sr.load_data(f"mnist/{kind}", "train", n=self.n)
 
 
-def _begin() -> None:
-    """A worker is ended by whoever started it, and leaves warnings to them."""
+def _begin(steps: Queue[Step]) -> None:
+    """A worker is ended by whoever started it, leaves warnings to them, and tells them of every step."""
     # First of all: importing torch takes time enough for a Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    global _steps
+    _steps = steps
     import torch
 
     warnings.simplefilter("ignore")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from seamripper._files import atomic
 from seamripper.estimate import Estimate
-from seamripper.figures import Section, Sheet
+from seamripper.figures import Figure, Lines, Section, Series, Sheet, hue
 from seamripper.papers.checks import FAILS, HOLDS, OPEN, UNTESTABLE
 from seamripper.papers.decisions import claims_sheet
 from seamripper.papers.profiles import departures
@@ -70,7 +71,34 @@ def story(reproduction: Reproduction, *, cells: bool = True) -> Story:
     first = [Section("findings", "What is found here", "\n".join(findings), ())] if findings else []
     items = [_section(report, cells=cells) for report in reproduction.reports]
     sections = (*first, *_scoreboard(reproduction), *_departures(reproduction), *items, *_beyond(reproduction))
-    return Story(paper.name, f"{paper.title}, profile {reproduction.profile}", _headline(reproduction), sections)
+    title = f"{paper.title}, profile {reproduction.profile}"
+    return Story(paper.name, title, _headline(reproduction), _coloured_by_name(sections))
+
+
+def _coloured_by_name(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """The sections, with lines of one name in one colour wherever they stand; so are their baselines and the authors'.
+
+    Names that most figures have come first, as the first colours are the easiest to tell apart.
+    """
+    plots = [figure for section in sections for figure in section.figures if isinstance(figure, Lines)]
+    counts = Counter(name for plot in plots for name in dict.fromkeys(_line_name(line) for line in plot.series))
+    colours = {name: hue(k) for k, (name, _) in enumerate(counts.most_common())}
+
+    def coloured(figure: Figure) -> Figure:
+        if not isinstance(figure, Lines):
+            return figure
+        return replace(figure, series=tuple(replace(line, colour=colours[_line_name(line)]) for line in figure.series))
+
+    return tuple(replace(section, figures=tuple(map(coloured, section.figures))) for section in sections)
+
+
+def _line_name(line: Series) -> str:
+    """What a line is about: the name of a baseline or of the authors' numbers without what it says of them.
+
+    >>> _line_name(Series("Digit alone", (), dashed=True)), _line_name(Series("Digit (authors)", ()))
+    ('Digit', 'Digit')
+    """
+    return line.name.removesuffix(" alone").removesuffix(" (authors)")
 
 
 def command(reproduction: Reproduction) -> str:

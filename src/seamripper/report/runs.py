@@ -75,6 +75,8 @@ class Runs:
             kind = "is a file" if self.given.exists() else "is not there"
             raise FileError(f"Expected a folder with runs, but {self.given} {kind}. `seamripper run` makes one: runs/.")
         self.folder = self.given.resolve()
+        self.name = self.folder.name or "this machine"
+        """What pages call the folder: its own name, and nothing of where it lies on the disk."""
         self._known: dict[str, tuple[Stamp, list[RunRow]]] = {}
         self._lock = threading.Lock()
 
@@ -92,8 +94,8 @@ class Runs:
 
     @contextlib.contextmanager
     def read(self, name: str, path: Path) -> Iterator[Path]:
-        """The folder of a store to read from; errors name the store as the folder of runs was given."""
-        public = self.given / name if name else self.given
+        """The folder of a store to read from; errors call the store by its name in the folder of runs."""
+        public = self.public(name)
         links = [part for part in PARTS if (path / part).is_symlink()]
         if links:
             raise StoreError(f"{public / links[0]} is a link, and links are not followed here.")
@@ -103,6 +105,10 @@ class Runs:
             raise StoreError(str(e).replace(str(path), str(public))) from e
         except OSError as e:
             raise StoreError(f"{public} cannot be read: {e.strerror or e}.") from e
+
+    def public(self, name: str) -> Path:
+        """What a reader is told of where a store is."""
+        return Path(self.name) / name
 
     def _rows(self, name: str, path: Path) -> list[RunRow]:
         before, known = stamp(path), self._known.get(name)

@@ -190,8 +190,7 @@ class RunServer(ThreadingHTTPServer):
             if known is not None and known[:2] == (now, states):
                 return known[2]
             with self.runs.read(name, path):
-                # The page names the store as the folder of runs was given.
-                text = page(path, experiment=experiment).replace(escape(str(path)), escape(str(self.runs.given / name)))
+                text = page(path, experiment=experiment).replace(escape(str(path)), escape(str(self.runs.public(name))))
             self._pages.pop((name, experiment), None)
             if is_settled(now):
                 self._pages[name, experiment] = now, states, text
@@ -206,7 +205,7 @@ class RunServer(ThreadingHTTPServer):
             for name, path, experiment in chosen:
                 with self.runs.read(name, path):
                     stories.append(story_of(Reading.open(path, experiment=experiment)))
-                names.append(f"{name or self.runs.given.name}: {experiment}")
+                names.append(f"{name or self.runs.name}: {experiment}")
             return lay_out(beside((stories[0], stories[1]), (names[0], names[1])), f"from {names[0]} and {names[1]}")
 
     def table(self, name: str, path: Path, experiment: str | None) -> str:
@@ -267,8 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _route(self, path: str, query: str) -> None:
         if path == "/":
             rows = self.server.runs.rows()
-            folder = str(self.server.runs.given)
-            self._send(_page(f"Runs in {folder}", runs=rows), "text/html")
+            self._send(_page(f"Runs in {self.server.runs.name}", runs=rows), "text/html")
         elif path == "/runs.json":
             self._send(json.dumps({"runs": [asdict(row) for row in self.server.runs.rows()]}), "application/json")
         elif path == "/beside":
