@@ -256,8 +256,8 @@ def holds(path: Path) -> str:
 
 def _read(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     path = Path(require_path(path, "path", error=FileError))
-    found = holds(path)
-    if found != what:
-        raise FileError(f"Expected {path} to hold a {what!r}, but it holds {found!r}.")
+    held = holds(path)
+    if held != what:
+        raise FileError(f"Expected {path} to hold a {what!r}, but it holds {held!r}.")
     record: dict[str, Any] = json.loads(path.read_bytes())
     return record

@@ -18,7 +18,7 @@ from seamripper.audits.departure import FEWEST
 from seamripper.audits.listening import as_text
 from seamripper.audits.mixing import STILL_SURE, Mixing, choices_of, leanings_of, sureness
 from seamripper.audits.mixing_map import coverage, listening
-from seamripper.audits.mixing_reading import TOLERANCE, Pairs
+from seamripper.audits.mixing_reading import TOLERANCE, InputPairs
 from seamripper.audits.mixtures import chosen_mixtures
 from seamripper.controls import Case, controls
 from seamripper.cut import Split, split
@@ -124,7 +124,9 @@ def test_fronts_that_several_networks_share_run_once_and_answers_stay_the_same()
 
 def test_choices_are_of_the_two_answers_and_only_where_a_network_is_sure() -> None:
     three = Samples("three", torch.zeros(4, 1), torch.tensor([0, 0, 0, 0]), torch.arange(4), classes=3)
-    pairs = Pairs(three, Samples("three", torch.zeros(4, 1), torch.tensor([1, 1, 1, 1]), torch.arange(4), classes=3))
+    pairs = InputPairs(
+        three, Samples("three", torch.zeros(4, 1), torch.tensor([1, 1, 1, 1]), torch.arange(4), classes=3)
+    )
     answers = torch.tensor([[9.0, 0, 0], [0, 9, 0], [0, 0, 9], [0.5, 0, 0]])
     assert choices_of(answers, pairs, 0.9).tolist() == [1, -1, 0, 0]
     # A third answer does not matter: it is how the probability of the two is shared.
@@ -145,7 +147,7 @@ def test_masks_shrink_until_the_receiver_is_sure() -> None:
 def test_maps_of_where_networks_listen() -> None:
     """A network that follows the other input if its first columns come from there listens to the first columns."""
     test = planted.cues(60, agree=True)
-    pairs = Pairs(test, test)
+    pairs = InputPairs(test, test)
     segment = chosen_mixtures("segment", test)[0]
     covered = coverage(segment, pairs, strength=1.0, seed=0)
     assert covered.shape == (60, 1, 8)
@@ -156,7 +158,7 @@ def test_maps_of_where_networks_listen() -> None:
     assert shares[-1] == 0.0
     images = Samples("x", torch.zeros(5, 3, 20, 4), torch.arange(5) % 2, torch.arange(5), classes=2)
     rectangle = chosen_mixtures("rectangle", images)[0]
-    assert coverage(rectangle, Pairs(images, images), strength=1.0, seed=0).shape == (5, 7, 4)
+    assert coverage(rectangle, InputPairs(images, images), strength=1.0, seed=0).shape == (5, 7, 4)
 
 
 def test_maps_are_shown_side_by_side() -> None:

@@ -14,7 +14,7 @@ from seamripper.audits.base import Audit, Evidence, Verdict, match_of, same_info
 from seamripper.audits.departure import FEWEST, Choices, Floats
 from seamripper.audits.interventions.draws import partners
 from seamripper.audits.mixing_map import maps
-from seamripper.audits.mixing_reading import LISTENERS, Look, Pairs, Reading, sentence
+from seamripper.audits.mixing_reading import LISTENERS, InputPairs, Look, MixingReading, sentence
 from seamripper.audits.mixtures.base import Mixture
 from seamripper.controls import Case
 from seamripper.cut.split import Split
@@ -72,15 +72,15 @@ class Mixing(Audit):
             # No front is shown a mixture twice.
             looks, skipped = self._looks(case, evidence.mixtures, _Networks(case.receiver, sure, stitched), pairs)
         counts = {"receiver": 1, **{name: len(outcomes) for name, outcomes in sides.items()}}
-        reading = Reading.of(looks, counts, control[0].control, self.seed)
+        reading = MixingReading.of(looks, counts, control[0].control, self.seed)
         told = self._telling_pairs(reading, pairs, [case.receiver, stitched[0]])
         return self._verdict(reading, pairs, told, skipped)
 
-    def _pairs(self, receiver: Split, samples: Samples) -> tuple[Pairs, float]:
+    def _pairs(self, receiver: Split, samples: Samples) -> tuple[InputPairs, float]:
         """Pairs of which the receiver is sure, unmixed; and how sure that is."""
         base = samples.draw(self.n, seed=self.seed)
         answers = torch.cat(
-            [answers_of_many([receiver], part.a, keep=last_asked)[0] for part in Pairs(base, base).parts()]
+            [answers_of_many([receiver], part.a, keep=last_asked)[0] for part in InputPairs(base, base).parts()]
         )
         sure = sureness(answers, _SURE)
         top = answers.softmax(1).max(1)
@@ -93,10 +93,10 @@ class Mixing(Audit):
                 f"answers: pairs need {FEWEST} samples or more, and two answers or more."
             )
         a = replace(base.take(kept), labels=labels, classes=answers.shape[1])
-        return Pairs(a, a.take(partners(a, seed=self.seed))), sure
+        return InputPairs(a, a.take(partners(a, seed=self.seed))), sure
 
     def _looks(
-        self, case: Case, mixtures: Sequence[Mixture], networks: _Networks, pairs: Pairs
+        self, case: Case, mixtures: Sequence[Mixture], networks: _Networks, pairs: InputPairs
     ) -> tuple[list[Look], dict[str, str]]:
         """A look by each mixture, and why some were left out."""
         looks, skipped = [], {}
@@ -111,7 +111,7 @@ class Mixing(Audit):
             raise InapplicableError(f"Nothing was mixed: {why}.")
         return looks, skipped
 
-    def _look(self, mixture: Mixture, networks: _Networks, pairs: Pairs) -> Look:
+    def _look(self, mixture: Mixture, networks: _Networks, pairs: InputPairs) -> Look:
         """What the receiver chooses on all pairs, and how each network leans on those that the receiver is sure of."""
         near, far = networks.by_front()
         beside: list[Split | Match] = [networks.receiver, *(networks.stitched[k] for k in near)]
@@ -132,7 +132,7 @@ class Mixing(Audit):
                 leanings[1 + k, sure.numpy()] = leanings_of(answers, telling)
         return Look(mixture, strength, receiver, leanings)
 
-    def _places(self, reading: Reading, pairs: Pairs) -> dict[str, Any] | None:
+    def _places(self, reading: MixingReading, pairs: InputPairs) -> dict[str, Any] | None:
         """The map of where receiver and stitched network listen; None if no family has masks that are places."""
         for k, mixture in enumerate(reading.mixtures):
             if mixture.local:
@@ -143,7 +143,7 @@ class Mixing(Audit):
         return None
 
     def _strength(
-        self, mixture: Mixture, networks: Sequence[Split | Match], pairs: Pairs, sure: float
+        self, mixture: Mixture, networks: Sequence[Split | Match], pairs: InputPairs, sure: float
     ) -> tuple[float, list[Tensor]]:
         """The largest mask under which the first of the networks is still sure, by the first pairs.
 
@@ -161,10 +161,12 @@ class Mixing(Audit):
         assert best is not None
         return best[1], best[2]
 
-    def _mixed(self, mixture: Mixture, pairs: Pairs, strength: float) -> Iterator[Samples]:
+    def _mixed(self, mixture: Mixture, pairs: InputPairs, strength: float) -> Iterator[Samples]:
         return (mixture.apply(part.a, part.b, strength=strength, seed=self.seed) for part in pairs.parts())
 
-    def _telling_pairs(self, reading: Reading, pairs: Pairs, networks: Sequence[Split | Match]) -> list[dict[str, Any]]:
+    def _telling_pairs(
+        self, reading: MixingReading, pairs: InputPairs, networks: Sequence[Split | Match]
+    ) -> list[dict[str, Any]]:
         """The pairs that told most, with what receiver and stitched network say of their mixtures."""
         rows, look = reading.telling, reading.decided
         told = _rows(pairs, torch.tensor(rows))
@@ -185,7 +187,7 @@ class Mixing(Audit):
         ]
 
     def _verdict(
-        self, reading: Reading, pairs: Pairs, told: list[dict[str, Any]], skipped: Mapping[str, str]
+        self, reading: MixingReading, pairs: InputPairs, told: list[dict[str, Any]], skipped: Mapping[str, str]
     ) -> Verdict:
         answer, decided = reading.answer, reading.decided
         figures = {
@@ -229,8 +231,8 @@ class _Networks:
         return near, [k for k in range(len(self.stitched)) if k not in near]
 
 
-def _rows(pairs: Pairs, rows: Tensor | slice) -> Pairs:
-    return Pairs(pairs.a.take(rows), pairs.b.take(rows))
+def _rows(pairs: InputPairs, rows: Tensor | slice) -> InputPairs:
+    return InputPairs(pairs.a.take(rows), pairs.b.take(rows))
 
 
 def sureness(answers: Tensor, most: float) -> float:
@@ -238,14 +240,14 @@ def sureness(answers: Tensor, most: float) -> float:
     return min(most, float(answers.double().softmax(1).max(1).values.quantile(0.25)))
 
 
-def choices_of(answers: Tensor, pairs: Pairs, sure: float) -> Choices:
+def choices_of(answers: Tensor, pairs: InputPairs, sure: float) -> Choices:
     """1 where a network is sure of the first input's answer, −1 where of the second's, else 0."""
     top = answers.double().softmax(1).max(1)
     first, second = (top.indices == side.labels for side in (pairs.a, pairs.b))
     return np.asarray(((first.long() - second.long()) * (top.values >= sure)).to(torch.int8).numpy())
 
 
-def leanings_of(answers: Tensor, pairs: Pairs) -> Floats:
+def leanings_of(answers: Tensor, pairs: InputPairs) -> Floats:
     """Of the probability that a network gives to the answers of both inputs, the share of the second one."""
     first, second = (answers.double().gather(1, side.labels[:, None])[:, 0] for side in (pairs.a, pairs.b))
     return np.asarray((second - first).sigmoid().numpy())

@@ -7,14 +7,14 @@ import torch
 from torch.nn import functional as F
 
 from seamripper.audits.departure import Floats
-from seamripper.audits.mixing_reading import Pairs
+from seamripper.audits.mixing_reading import InputPairs
 from seamripper.audits.mixtures.base import Mixture
 
 _CELLS, _STRETCHES = 7, 14
 """A map of an image has at most so many rows and columns, and one of a sound or a vector at most so many stretches."""
 
 
-def coverage(mixture: Mixture, pairs: Pairs, *, strength: float, seed: int) -> Floats:
+def coverage(mixture: Mixture, pairs: InputPairs, *, strength: float, seed: int) -> Floats:
     """How much of each cell of a map comes from the other input (pairs, rows, columns); 1 is all of it."""
     shape = pairs.a.shape
     nothing = torch.zeros(len(pairs), *((1, *shape[1:]) if len(shape) == 3 else shape))
@@ -44,7 +44,7 @@ def listening(leaning: Floats, covered: Floats) -> list[list[float]]:
 
 
 def maps(
-    mixture: Mixture, pairs: Pairs, networks: dict[str, Floats], *, strength: float, seed: int
+    mixture: Mixture, pairs: InputPairs, networks: dict[str, Floats], *, strength: float, seed: int
 ) -> dict[str, object]:
     """The map of each network, by name, from the mixtures of one family."""
     covered = coverage(mixture, pairs, strength=strength, seed=seed)

@@ -39,7 +39,7 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class InputPairs:
     """Inputs `a` and `b`, row by row, to which the receiver gives different answers: their labels."""
 
     a: Samples
@@ -48,12 +48,12 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.a)
 
-    def parts(self) -> Iterator[Pairs]:
+    def parts(self) -> Iterator[InputPairs]:
         """A few rows at a time, as the inputs' size allows."""
         size = max(8, min(_MOST, _VALUES // math.prod(self.a.shape)))
         for start in range(0, len(self), size):
             rows = slice(start, start + size)
-            yield Pairs(self.a.take(rows), self.b.take(rows))
+            yield InputPairs(self.a.take(rows), self.b.take(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class MixingReading:
     """The looks at a sender together: its excess over the control, and that of a sender known to be different."""
 
     mixtures: tuple[Mixture, ...]
@@ -85,7 +85,7 @@ class Reading:
     """Which sender that is: "random_sender" or "planted"."""
 
     @classmethod
-    def of(cls, looks: Sequence[Look], sides: Mapping[str, int], control: str, seed: int) -> Reading:
+    def of(cls, looks: Sequence[Look], sides: Mapping[str, int], control: str, seed: int) -> MixingReading:
         """The reading of the looks; `sides` says how many of the looks' networks belong to whom, in their order."""
         receiver = np.stack([look.receiver for look in looks], axis=1)
         ends = np.cumsum(list(sides.values()))[:-1]
@@ -213,19 +213,19 @@ def planted(control: Floats) -> Floats:
 # ---- in words
 
 
-def sentence(reading: Reading) -> str:
+def sentence(reading: MixingReading) -> str:
     """The verdict in words."""
-    decided, found = reading.decided, reading.excess
+    decided, excess = reading.decided, reading.excess
     ours = reading.departure("sender", decided)
     theirs = reading.departure(reading.control, decided)
     part = reading.mixtures[decided].words
     words = (
         f"Where one input takes {part} from another and the receiver is sure of one of the two answers, the stitched "
         f"network gives the other answer {ours} of its belief in the two, the control {reading.control!r} {theirs}: an "
-        f"excess of {reading.estimate(found, decided)}"
+        f"excess of {reading.estimate(excess, decided)}"
     )
     if reading.answer == "no":
-        looks = f"the largest of {int(found.counts.sum())} kinds of mixtures, p {_p(found.p)}"
+        looks = f"the largest of {int(excess.counts.sum())} kinds of mixtures, p {_p(excess.p)}"
         return f"{words} ({looks}). It follows something else.{_weakness(reading)}"
     if reading.answer == "yes":
         kinds = [m.words for m, tested in zip(reading.mixtures, reading.tested, strict=True) if tested]
@@ -239,14 +239,14 @@ def sentence(reading: Reading) -> str:
     return f"{words}, which is not decisive: networks of the same information may depart by {reading.tolerance:g}."
 
 
-def _known_different(reading: Reading, look: int, *, low: bool = False) -> str:
+def _known_different(reading: MixingReading, look: int, *, low: bool = False) -> str:
     who = "a sender that has learnt nothing" if reading.known_different == "random_sender" else "a planted sender"
     if low:
         return f"{who} does not depart surely under any of them"
     return f"{who[0].upper()}{who[1:]} has an excess of {reading.estimate(reading.different, look)}"
 
 
-def _weakness(reading: Reading) -> str:
+def _weakness(reading: MixingReading) -> str:
     """What the control cannot show."""
     networks = len(reading.leanings[reading.control])
     if reading.control == "self":

@@ -45,7 +45,7 @@ _steps: Queue[Step] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class DemoSender:
     """A sender, the samples that it is matched and scored on, and the answer that is right for it."""
 
     name: str
@@ -69,18 +69,18 @@ class Cast:
         """Digit of seed 0, and its control: Digit of a seed that no sender has."""
         return sr.split(self.network("digit", 0), cut), sr.split(self.network("digit", 2), cut)
 
-    def senders(self, digit: sr.Split, fit: sr.Samples, test: sr.Samples) -> Iterator[Candidate]:
+    def senders(self, digit: sr.Split, fit: sr.Samples, test: sr.Samples) -> Iterator[DemoSender]:
         """Trained networks, one that was never trained, and noise; each cut where the receiver is."""
         from seamripper.controls import Case, controls
         from seamripper.data import Paired
 
         for name, kind, seed, truth in TRAINED:
-            yield Candidate(name, truth, sr.split(self.network(kind, seed), digit.cut.name), fit, test)
+            yield DemoSender(name, truth, sr.split(self.network(kind, seed), digit.cut.name), fit, test)
         # From another seed than the controls of the same kind, to which they are held.
         case = Case(digit, digit, Paired.of(fit), Paired.of(test), seeds=(1,))
         for name, control, truth in COUNTERPARTS:
             for counterpart in controls.make(control).counterparts(case):
-                yield Candidate(name, truth, counterpart.sender, counterpart.fit, counterpart.test)
+                yield DemoSender(name, truth, counterpart.sender, counterpart.fit, counterpart.test)
 
     def train_all(self) -> None:
         """Train what is not there yet, two networks at a time, each on a thread of its own.

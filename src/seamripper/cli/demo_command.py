@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import seamripper as sr
-from seamripper.cli.demo_cast import NETWORK, SAME, Candidate, Cast
+from seamripper.cli.demo_cast import NETWORK, SAME, Cast, DemoSender
 from seamripper.cli.inputs import FOLDER, asked_device, device_options, json_option
 from seamripper.cli.output import print_json, print_table, print_written, progress, save_report, say
 
@@ -134,7 +134,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _judge(candidate: Candidate, digit: sr.Split, conflict: sr.Samples, shared: dict[str, Any]) -> Judged:
+def _judge(candidate: DemoSender, digit: sr.Split, conflict: sr.Samples, shared: dict[str, Any]) -> Judged:
     from seamripper.data import Paired
 
     audits = [

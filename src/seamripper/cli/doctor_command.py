@@ -54,9 +54,9 @@ def command(no_test: bool, as_json: bool) -> None:
     else:
         print_table("Versions", ["", ""], [[name, text or "not installed"] for name, text in facts.items()], left=2)
         say(f"devices, the best first: {', '.join(devices)}")
-        rows = [[name, found["gives"], ", ".join(found["missing"]) or "installed"] for name, found in extras.items()]
+        rows = [[name, extra["gives"], ", ".join(extra["missing"]) or "installed"] for name, extra in extras.items()]
         print_table("Extras", ["extra", "what it gives", "missing"], rows, left=3)
-        missing = [name for name, found in extras.items() if found["missing"]]
+        missing = [name for name, extra in extras.items() if extra["missing"]]
         if missing:
             say(f"to install what is missing: pip install 'seamripper[{','.join(missing)}]'")
         if test is not None:

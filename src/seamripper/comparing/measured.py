@@ -35,8 +35,8 @@ class Measured(WithMethods):
 
     def rows(self) -> list[Row]:
         """One row per measure that has a score."""
-        found = self.scores.items()
-        return [{"measure": k, "direction": s.rule["direction"], **s.as_row()} for k, s in found]
+        scores = self.scores.items()
+        return [{"measure": k, "direction": s.rule["direction"], **s.as_row()} for k, s in scores]
 
     def method(self) -> dict[str, Any]:
         """All that decides the scores."""

@@ -268,9 +268,9 @@ def _candidates(
     maps = [fit(best.kind, best.option, moments) for best in fits]
     rows = new.take(choice)
     queries = {map_.kind: map_(rows) for map_ in maps} | {"old queries": old.take(choice)}
-    found = search(queries, choice, old, metric=metric, watch=watch)
-    truth = found["old queries"]
-    return [Candidate(f.kind, f.option, f.r2, share(overlap(found[f.kind], truth, 10))) for f in fits], maps
+    searches = search(queries, choice, old, metric=metric, watch=watch)
+    truth = searches["old queries"]
+    return [Candidate(f.kind, f.option, f.r2, share(overlap(searches[f.kind], truth, 10))) for f in fits], maps
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,16 +306,16 @@ class _Tested:
 
     def figures(self, name: str, mean: Tensor) -> QueryTest:
         """All figures of one set of queries; `mean` is that of the old rows that were fitted on."""
-        found = self.searches[name]
+        results = self.searches[name]
         r2 = _r2(self.mapped[name], self.target, mean) if name in self.mapped else None
-        as_old = same_results(found, self.searches["old queries"])
-        return QueryTest(name, r2, own_retrieval(found), as_old, same_results(found, self.again))
+        as_old = same_results(results, self.searches["old queries"])
+        return QueryTest(name, r2, own_retrieval(results), as_old, same_results(results, self.again))
 
     def margins(self, name: str) -> tuple[Tensor, Tensor]:
         """Of each query: whether it finds its own document among ten; and how much more than the old query it shares
         of the ten documents that a new index would give."""
-        found, today = self.searches[name], self.searches["old queries"]
-        return (found.rank <= 10).double(), overlap(found, self.again, 10) - overlap(today, self.again, 10)
+        results, today = self.searches[name], self.searches["old queries"]
+        return (results.rank <= 10).double(), overlap(results, self.again, 10) - overlap(today, self.again, 10)
 
 
 def _r2(mapped: Tensor, target: Tensor, mean: Tensor) -> Estimate:

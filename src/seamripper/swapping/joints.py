@@ -23,7 +23,7 @@ from seamripper.matching.match import Choices, Prepared, prepare
 from seamripper.measures.pair import FOLDS
 from seamripper.stitches import Stitch
 from seamripper.swapping.loss import Loss, Yardstick, loss_of
-from seamripper.swapping.sides import Side, pair_name, pairs_that_fit
+from seamripper.swapping.sides import ModelSide, pair_name, pairs_that_fit
 
 WAYS = ("direct", "downstream", "task")
 """The matchings that are tried, from the plainest on."""
@@ -106,8 +106,8 @@ class Trial:
 class Fitting:
     """The two models and the samples: the first `fitted` of them to fit on, the others to choose on."""
 
-    new: Side
-    old: Side
+    new: ModelSide
+    old: ModelSide
     samples: Samples
     fitted: int
     tolerance: float

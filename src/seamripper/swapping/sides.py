@@ -24,7 +24,7 @@ BLOCKS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ModelSide:
     """A model at its cuts: what it shows of the samples there, all from one pass."""
 
     heads: Heads
@@ -33,7 +33,7 @@ class Side:
     _splits: dict[str, Split] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, model: Model, names: Sequence[str] | None, samples: Samples, role: str, watch: Watcher) -> Side:
+    def of(cls, model: Model, names: Sequence[str] | None, samples: Samples, role: str, watch: Watcher) -> ModelSide:
         """Run the model over the samples once; without names, at the cuts of its end."""
         example = first_of(model.present(samples).batch(slice(0, 2)), 2)
         try:
@@ -96,7 +96,7 @@ def _is_stacked(module: nn.Module, name: str) -> bool:
     return ":" not in name and bool(parent) and isinstance(module.get_submodule(parent), nn.Sequential | nn.ModuleList)
 
 
-def pairs_that_fit(new: Side, old: Side) -> tuple[list[tuple[Cut, Cut, Stitch]], dict[str, str]]:
+def pairs_that_fit(new: ModelSide, old: ModelSide) -> tuple[list[tuple[Cut, Cut, Stitch]], dict[str, str]]:
     """Every cut of the new model with every cut of the old one that a plain stitch can join; the others with reasons.
 
     From a vector to a map or to tokens nothing is tried: such a stitch would have to make up the positions.

@@ -36,7 +36,7 @@ from seamripper.swapping.curve import LearningCurve, Point, sizes
 from seamripper.swapping.joined import JoinedNetwork
 from seamripper.swapping.joints import Fitting, Trial, choose, why_unreadable
 from seamripper.swapping.loss import Loss, flips_of, loss_of
-from seamripper.swapping.sides import Side, replay_rows
+from seamripper.swapping.sides import ModelSide, replay_rows
 from seamripper.swapping.verdict import SwapVerdict
 
 FEWEST = 40
@@ -151,8 +151,8 @@ def _fitting(request: SwapRequest, old: Model, new: Model, samples: Samples) -> 
     choice = min(math.ceil(_CHOICE * len(samples)), _MOST_CHOICE)
     old_cuts, new_cuts = request.cuts
     _require_scores(old, samples)
-    front = Side.of(new, new_cuts, samples, "new", request.watch)
-    back = Side.of(old, old_cuts, samples, "old", request.watch)
+    front = ModelSide.of(new, new_cuts, samples, "new", request.watch)
+    back = ModelSide.of(old, old_cuts, samples, "old", request.watch)
     fitted = len(samples) - choice
     return Fitting(front, back, samples, fitted, float(request.tolerance), request.seed, request.watch)
 

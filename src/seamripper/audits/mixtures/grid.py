@@ -13,11 +13,11 @@ from seamripper.data.samples import Inputs
 
 
 @dataclass(frozen=True)
-class Grid(Mixture):
+class GridCells(Mixture):
     """Half of the cells of a grid of `cells` × `cells` from the other image, drawn for each pair.
 
     >>> a, b = torch.zeros(1, 1, 4, 4), torch.ones(1, 1, 4, 4)
-    >>> Grid(cells=2).mix(a, b, torch.tensor([0]), strength=1.0, seed=0)[0, 0].int().tolist()
+    >>> GridCells(cells=2).mix(a, b, torch.tensor([0]), strength=1.0, seed=0)[0, 0].int().tolist()
     [[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
     """
 

@@ -11,14 +11,14 @@ from seamripper.audits.mixtures.text import WordMixture
 
 
 @dataclass(frozen=True)
-class Words(WordMixture):
+class SingleWords(WordMixture):
     """Single words from the other text, at the places that they have there; which ones is drawn for each pair.
 
     Only places at which both texts have a word count, and `share` of them are taken.
 
     >>> import torch
     >>> a, b = ({"input_ids": torch.tensor([row])} for row in ([1, 5, 6, 7, 8, 2], [1, 55, 66, 77, 88, 2]))
-    >>> Words().mix(a, b, torch.tensor([0]), strength=1.0, seed=0)["input_ids"].tolist()
+    >>> SingleWords().mix(a, b, torch.tensor([0]), strength=1.0, seed=0)["input_ids"].tolist()
     [[1, 5, 66, 77, 8, 2]]
     """
 

@@ -30,7 +30,7 @@ def _experiment(own: Profile) -> Experiment:
         way = {"data": data, "freeze": ("weights",)}
         parts.append(smith.stitches((name,), (name,), matchings=_ADAPTING[:1], **way))
         some = [f"{name}/{seed}" for seed in own.offset_seeds]
-        parts += [smith.stitches((one,), (one,), matchings=_OTHERS, **way) for one in some]
+        parts += [smith.stitches((network,), (network,), matchings=_OTHERS, **way) for network in some]
         few = data.model_copy(update=fewer)
         parts.append(smith.stitches((name,), (name,), data=few, matchings=tuple(frozen), freeze=("all",)))
     return Experiment(
