@@ -56,7 +56,7 @@ def test_agreement_has_texts_as_units() -> None:
     assert (agreement.hits.tolist(), agreement.sizes.tolist()) == ([3, 0], [3, 2])
     assert (agreement.estimate.n, agreement.estimate.unit) == (2, "texts")
     # Two texts give three resamples: both of the one, one of each, both of the other.
-    shares = {round(float(share), 6) for share in agreement.resampled(np.array([[1, 0], [0.5, 0.5], [0, 1]]))}
+    shares = {round(float(share), 6) for share in agreement.resample_shares(np.array([[1, 0], [0.5, 0.5], [0, 1]]))}
     assert shares == {0.0, 0.6, 1.0}
     assert len(np.unique(Bootstrap(2).kappa([agreement]).round(6))) == 3
 

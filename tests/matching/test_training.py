@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seamripper.errors import DivergedError, ModelError
 from seamripper.matching import Training
-from seamripper.matching.descent import falling, orders, rested, train_layer
+from seamripper.matching.descent import falling, is_at_rest, orders, train_layer
 from seamripper.matching.task import flip_crop
 
 
@@ -240,8 +240,8 @@ def test_training_ends_when_the_loss_has_come_to_rest_and_not_before() -> None:
         layer = Weight(3.0)
         losses = trained(layer, lambda index, w=layer.w, c=scale: c * (w**2).sum() + 7.0, 8, training)
         lengths.add(len(losses))
-        assert rested(losses.double().tolist(), 10)
-        assert not any(rested(losses[:n].double().tolist(), 10) for n in range(len(losses)))
+        assert is_at_rest(losses.double().tolist(), 10)
+        assert not any(is_at_rest(losses[:n].double().tolist(), 10) for n in range(len(losses)))
         assert abs(float(layer.w.detach())) < 0.75
     assert len(lengths) == 1
     assert lengths.pop() < 200
@@ -252,10 +252,10 @@ def test_a_loss_that_goes_on_falling_is_trained_for_all_epochs() -> None:
     training = Training("sgd", lr=1e-3, momentum=0.0, weight_decay=0.0, epochs=20, batch=4, rest=8)
     losses = trained(layer, lambda index: 5.0 - layer.w.sum(), 8, training)
     assert len(losses) == 40
-    assert not rested(losses.tolist(), 8)
+    assert not is_at_rest(losses.tolist(), 8)
 
 
 def test_what_never_came_down_is_at_rest() -> None:
-    assert rested([1.0] * 12, 4)
-    assert rested([1.0 + 0.1 * k for k in range(12)], 4)
-    assert not rested([1.0] * 8, 4), "two horizons cannot tell a plateau from an end"
+    assert is_at_rest([1.0] * 12, 4)
+    assert is_at_rest([1.0 + 0.1 * k for k in range(12)], 4)
+    assert not is_at_rest([1.0] * 8, 4), "two horizons cannot tell a plateau from an end"

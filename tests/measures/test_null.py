@@ -90,7 +90,7 @@ def test_reused_parts_of_a_side_change_no_value(measure: Measure) -> None:
     pair = Pair.of(x, y)
     measure.value(pair)
     for order in sample_orders(torch.arange(40) % 5, permutations=2, seed=3):
-        assert measure.value(pair.reordered(order)) == pytest.approx(measure.value(Pair.of(x, y[order])), rel=1e-9)
+        assert measure.value(pair.in_order(order)) == pytest.approx(measure.value(Pair.of(x, y[order])), rel=1e-9)
 
 
 def test_the_null_is_kept_in_a_record() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seamripper.papers.balogh2025 import PAPER
-from seamripper.papers.balogh2025.derived import identified, sensitive, specific
+from seamripper.papers.balogh2025.derived import identification_rates, sensitive, specific
 from seamripper.papers.balogh2025.ood import summaries
 from seamripper.papers.balogh2025.setting import CUTS
 from seamripper.papers.balogh2025.tlm import far_and_near
@@ -51,7 +51,7 @@ def shifted(i: int, j: int) -> float:
 
 def test_every_layer_is_identified_where_its_counterpart_is_the_most_similar() -> None:
     rows = [*comparison(0, 0, near), *comparison(0, 1, near), *comparison(2, 1, shifted)]
-    derived = list(identified(rows))
+    derived = list(identification_rates(rows))
     assert of(derived, where="within", rule="positions") == {0: 1.0}
     # Of two senders one finds every layer, the other only the last, which has no next.
     assert of(derived, where="between", rule="positions") == {1: pytest.approx((1 + 1 / 8) / 2)}
@@ -59,24 +59,24 @@ def test_every_layer_is_identified_where_its_counterpart_is_the_most_similar() -
 
 def test_a_distance_identifies_by_its_smallest_value() -> None:
     rows = list(comparison(0, 0, lambda i, j: abs(i - j), measure="opd"))
-    assert of(identified(rows), measure="OPD", rule="positions") == {0: 1.0}
+    assert of(identification_rates(rows), measure="OPD", rule="positions") == {0: 1.0}
 
 
 def test_the_authors_rule_takes_positions_in_a_stage_and_averages_elsewhere() -> None:
     by_positions = list(comparison(0, 1, lambda i, j: abs(i - j) + 1, measure="opd"))
     # By averages, every layer would be nearest to the first.
     by_averages = list(comparison(0, 1, lambda _, j: j / 100, measure="opd", sampling="pool"))
-    derived = list(identified([*by_positions, *by_averages]))
+    derived = list(identification_rates([*by_positions, *by_averages]))
     assert of(derived, rule="positions") == {1: 1.0}
     # Layers of the first stage find themselves only if nothing outside it is nearer, which the averages are.
     assert of(derived, rule="authors") == {1: 0.0}
-    assert not of(identified(by_averages), rule="positions")
+    assert not of(identification_rates(by_averages), rule="positions")
 
 
 def test_flattened_maps_are_the_authors_rule_for_cka() -> None:
     flat = list(comparison(0, 1, near, sampling="flatten"))
-    assert of(identified(flat), rule="authors") == {1: 1.0}
-    assert not of(identified(flat), rule="positions")
+    assert of(identification_rates(flat), rule="authors") == {1: 1.0}
+    assert not of(identification_rates(flat), rule="positions")
 
 
 def test_layers_that_a_profile_leaves_out_are_not_counted() -> None:
@@ -88,14 +88,14 @@ def test_layers_that_a_profile_leaves_out_are_not_counted() -> None:
         for row in stitches(0, "task", figure, lambda i, j, x=other: x if (i, j) in wrong else 0.1 * (i == j))
         if {row["sender_cut"], row["receiver_cut"]} <= set(RESNET[::2])
     ]
-    assert of(identified(rows), measure="TLM", rule="positions") == {0: pytest.approx(3 / 4)}
+    assert of(identification_rates(rows), measure="TLM", rule="positions") == {0: pytest.approx(3 / 4)}
     assert of(summaries(rows), figure="ood_elsewhere") == {0: pytest.approx(0.9 / 12)}
     assert of(summaries(rows), figure="ood_late") == {0: pytest.approx(0.1)}
 
 
 def test_a_matrix_with_missing_cells_says_nothing() -> None:
     rows = list(comparison(0, 0, near))
-    assert not list(identified(rows[1:]))
+    assert not list(identification_rates(rows[1:]))
 
 
 def probe_rows(cut: str, seed: int, accuracies: dict[int | None, float], distances: dict[int, float]) -> Any:

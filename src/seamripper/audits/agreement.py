@@ -84,10 +84,10 @@ class Asked:
 def answers(network: Split | Match, samples: Samples) -> NDArray[np.int64]:
     """The class that a network, stitched or not, gives to each sample (n), or the token at each token (n, tokens)."""
     run = answers_of if isinstance(network, Split) else stitched_answers
-    return np.asarray(run(network, samples, batch=_BATCH, keep=_named).numpy())  # type: ignore[arg-type]
+    return np.asarray(run(network, samples, batch=_BATCH, keep=_answer_classes).numpy())  # type: ignore[arg-type]
 
 
-def _named(answers: Tensor) -> Tensor:
+def _answer_classes(answers: Tensor) -> Tensor:
     return answers.argmax(-1)
 
 
@@ -132,7 +132,7 @@ class Agreement:
             return proportion(int(self.hits.sum()), len(self.hits))
         return jackknife(lambda a, n: a / n, self.hits.tolist(), self.sizes.tolist(), within=(0, 1), unit="texts")
 
-    def resampled(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def resample_shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The share in each resample, by how often each sample is in it."""
         shares = counts @ self.hits
         return np.asarray(shares if self.sizes is None else shares / (counts @ self.sizes))
@@ -159,7 +159,7 @@ class Bootstrap:
 
     def kappa(self, seeds: Sequence[Agreement]) -> NDArray[np.float64]:
         """κ, the mean over seeds, in each resample."""
-        kappas = np.stack([agreement.beyond(agreement.resampled(self._counts)) for agreement in seeds], axis=1)
+        kappas = np.stack([agreement.beyond(agreement.resample_shares(self._counts)) for agreement in seeds], axis=1)
         draws = self._rng.integers(0, len(seeds), size=kappas.shape)
         return np.asarray(np.take_along_axis(kappas, draws, axis=1).mean(1))
 

@@ -306,7 +306,7 @@ def deciding_set(
         return name, conflict.draw(chosen.n, seed=chosen.seed)
     changes = chosen_interventions("default" if interventions is None else interventions, test)
     (change,) = [change for change in changes if change.label == name]
-    return name, change.apply(chosen.unchanged(test), seed=chosen.seed)
+    return name, change.apply(chosen.base_samples(test), seed=chosen.seed)
 
 
 def deciding_mixtures(

@@ -118,7 +118,7 @@ class Conflict(Audit):
     seed: int = 0
     changed: int = 400
 
-    def unchanged(self, test: Samples) -> Samples:
+    def base_samples(self, test: Samples) -> Samples:
         """The test samples to which interventions are applied."""
         return test.draw(min(self.n, self.changed), seed=self.seed)
 
@@ -165,7 +165,7 @@ class Conflict(Audit):
         sets, skipped = {}, {}
         if evidence.conflict is not None:
             sets["conflict set"] = evidence.conflict.draw(self.n, seed=self.seed)
-        base = self.unchanged(evidence.case.test.receiver)
+        base = self.base_samples(evidence.case.test.receiver)
         for intervention in evidence.interventions:
             try:
                 sets[intervention.label] = intervention.apply(base, seed=self.seed)
@@ -182,7 +182,7 @@ class Conflict(Audit):
         If there is none, it is shown the one on which they are most stable.
         """
         case = evidence.case
-        base = self.unchanged(case.test.receiver)
+        base = self.base_samples(case.test.receiver)
         for name in ("self", "other_seed", "random_sender"):
             # Matched now, as what their fronts show then is worth keeping.
             evidence.of(name)

@@ -34,7 +34,8 @@ def steps_of(evidence: Evidence, audits: Sequence[Audit]) -> dict[str, Steps]:
     for audit in audits:
         if isinstance(audit, Conflict) and case.looks:
             sets = len(evidence.interventions) + (evidence.conflict is not None)
-            n = min(audit.n, len(evidence.conflict)) if evidence.conflict else len(audit.unchanged(case.test.receiver))
+            base = audit.base_samples(case.test.receiver)
+            n = min(audit.n, len(evidence.conflict)) if evidence.conflict else len(base)
             # A set is shown to the receiver, and then to the sender.
             kinds[audit.name] = Steps(2 * sets, n * (pace.receiver(case) + _SHOWN * pace.sender(case, 3)) / 2)
         if isinstance(audit, Mixing) and case.looks:

@@ -117,7 +117,7 @@ class Mixing(Audit):
         beside: list[Split | Match] = [networks.receiver, *(networks.stitched[k] for k in near)]
         strength, known = self._strength(mixture, beside, pairs, networks.sure)
         if len(pairs) > _TRIAL:
-            rest = _answers(beside, self._mixed(mixture, _rows(pairs, slice(_TRIAL, None)), strength))
+            rest = _answers(beside, self._mixtures(mixture, _rows(pairs, slice(_TRIAL, None)), strength))
             known = [torch.cat(both) for both in zip(known, rest, strict=True)]
         ours, *own = known
         receiver = choices_of(ours, pairs, networks.sure)
@@ -127,7 +127,7 @@ class Mixing(Audit):
         sure = torch.from_numpy(receiver != 0)
         if bool(sure.any()):
             telling = _rows(pairs, sure)
-            others = _answers([networks.stitched[k] for k in far], self._mixed(mixture, telling, strength))
+            others = _answers([networks.stitched[k] for k in far], self._mixtures(mixture, telling, strength))
             for k, answers in zip([*near, *far], [*(each[sure] for each in own), *others], strict=True):
                 leanings[1 + k, sure.numpy()] = leanings_of(answers, telling)
         return Look(mixture, strength, receiver, leanings)
@@ -152,7 +152,7 @@ class Mixing(Audit):
         best: tuple[float, float, list[Tensor]] | None = None
         trial = _rows(pairs, slice(0, _TRIAL))
         for strength in mixture.strengths:
-            answers = _answers(networks, self._mixed(mixture, trial, strength))
+            answers = _answers(networks, self._mixtures(mixture, trial, strength))
             share = float((choices_of(answers[0], trial, sure) != 0).mean())
             if best is None or share > best[0]:
                 best = share, strength, answers
@@ -161,7 +161,7 @@ class Mixing(Audit):
         assert best is not None
         return best[1], best[2]
 
-    def _mixed(self, mixture: Mixture, pairs: InputPairs, strength: float) -> Iterator[Samples]:
+    def _mixtures(self, mixture: Mixture, pairs: InputPairs, strength: float) -> Iterator[Samples]:
         return (mixture.apply(part.a, part.b, strength=strength, seed=self.seed) for part in pairs.parts())
 
     def _telling_pairs(
@@ -170,7 +170,7 @@ class Mixing(Audit):
         """The pairs that told most, with what receiver and stitched network say of their mixtures."""
         rows, look = reading.telling, reading.decided
         told = _rows(pairs, torch.tensor(rows))
-        said = _answers(networks, self._mixed(reading.mixtures[look], told, reading.strengths[look]))
+        said = _answers(networks, self._mixtures(reading.mixtures[look], told, reading.strengths[look]))
         names = [answers.argmax(1).tolist() for answers in said]
         columns = (told.a.ids, told.b.ids, told.a.labels, told.b.labels)
         return [

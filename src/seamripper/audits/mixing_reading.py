@@ -98,7 +98,7 @@ class MixingReading:
             raise InapplicableError(f"Under no mixture is the receiver sure on {FEWEST} pairs or more.")
         theirs = excess(receiver, nothing, same, tolerance=tolerance, seed=seed) if len(nothing) else None
         known = "planted" if theirs is None else "random_sender"
-        theirs = excess(receiver, planted(same), same, tolerance=tolerance, seed=seed) if theirs is None else theirs
+        theirs = excess(receiver, reversal(same), same, tolerance=tolerance, seed=seed) if theirs is None else theirs
         assert theirs is not None
         mixtures, strengths = (tuple(getattr(look, name) for look in looks) for name in ("mixture", "strength"))
         return cls(mixtures, strengths, receiver, leanings, control, ours, theirs, known)
@@ -200,10 +200,10 @@ class MixingReading:
         return [int(row) for row in order if self.receiver[row, look]][:_SHOWN]
 
 
-def planted(control: Floats) -> Floats:
+def reversal(control: Floats) -> Floats:
     """How the control leans, the other way round on a share `PLANTED` of the pairs, spread evenly.
 
-    >>> planted(np.zeros((1, 10, 1))).ravel().tolist()
+    >>> reversal(np.zeros((1, 10, 1))).ravel().tolist()
     [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
     """
     turned = np.arange(control.shape[1]) % round(1 / PLANTED) == 0

@@ -118,15 +118,15 @@ def _departs_or_follows(findings: _Findings) -> Judgement | None:
         figures["excess"] = mixing.effect
     for answer in ("no", "yes"):
         for verdict in (conflict, mixing):
-            if verdict is not None and verdict.answer == answer and not _outweighed(verdict, mixing):
+            if verdict is not None and verdict.answer == answer and not _is_outweighed(verdict, mixing):
                 figures |= {"deciding_audit": verdict.audit, "decided_by": verdict.figures["decided_by"]}
-                return _decided(verdict, figures)
+                return _judgement(verdict, figures)
     if conflict is not None:
         figures["decided_by"] = conflict.figures["decided_by"]
     return None
 
 
-def _outweighed(verdict: Verdict, mixing: Verdict | None) -> bool:
+def _is_outweighed(verdict: Verdict, mixing: Verdict | None) -> bool:
     """Whether mixing keeps interventions from deciding: they know a few cues, and it looks for any."""
     if verdict is mixing or mixing is None or verdict.figures["decided_by"] == "conflict set":
         return False
@@ -135,7 +135,7 @@ def _outweighed(verdict: Verdict, mixing: Verdict | None) -> bool:
     return mixing.answer == "no" or (mixing.answer == "unknown" and bool(mixing.figures["power"]))
 
 
-def _decided(verdict: Verdict, figures: Mapping[str, Any]) -> Judgement:
+def _judgement(verdict: Verdict, figures: Mapping[str, Any]) -> Judgement:
     where = figures["decided_by"]
     if verdict.answer == "no":
         inputs = f"mixtures {where!r}" if verdict.audit == "mixing" else _changed_inputs(where)

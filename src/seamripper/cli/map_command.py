@@ -79,7 +79,7 @@ def command(
         raise click.UsageError("--n is for encoders: give --data as well, or leave it out.")
     loggers = chosen_loggers(logs)
     with progress(quiet=as_json) as watch:
-        pair = (old, new) if data is None else _encoded(old, new, data, split_name, n, watch)
+        pair = (old, new) if data is None else _activations(old, new, data, split_name, n, watch)
         verdict = map_embeddings(*pair, **choices, watch=watch)
     if not as_json:
         _show(verdict)
@@ -95,7 +95,7 @@ def command(
         sys.exit(EXIT[verdict.answer])
 
 
-def _encoded(
+def _activations(
     old: str, new: str, data: str, split_name: str, n: int | None, watch: Watcher
 ) -> tuple[sr.Activations, sr.Activations]:
     """What both encoders make of the same samples."""

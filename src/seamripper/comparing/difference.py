@@ -174,8 +174,8 @@ class Difference(WithMethods):
             if cut.cka is not None:
                 rows.append({"place": cut.name, "figure": "linear_cka", **cut.cka.as_row()})
             for name, joined in (("spliced", cut.spliced), ("stitched", cut.stitched)):
-                rows += [_named(row, cut.name, f"{name} ") for row in (joined.rows() if joined else ())]
-        return rows + [_named(row, "answers") for row in (self.answers.rows() if self.answers else ())]
+                rows += [_row_at(row, cut.name, f"{name} ") for row in (joined.rows() if joined else ())]
+        return rows + [_row_at(row, "answers") for row in (self.answers.rows() if self.answers else ())]
 
     def method(self) -> dict[str, Any]:
         """All that decides the figures."""
@@ -221,7 +221,7 @@ class Difference(WithMethods):
         return card(self.verdict, *parts)
 
 
-def _named(row: Row, place: str, before: str = "") -> Row:
+def _row_at(row: Row, place: str, before: str = "") -> Row:
     return {"place": place, **row, "figure": f"{before}{row['figure']}"}
 
 

@@ -191,7 +191,7 @@ class FunctionalMatrices:
             answers = column.answers(sent[i], carrier(layer, source, target), self._shown, batch=batch)
             require_finite(answers, "the end of the stitched network", self.held_out.ids)
             rows = Rows.of(answers, self._native, self._targets, self._targets)
-            relative = rows.compared(lambda mine, theirs: mine / theirs)
+            relative = rows.comparison(lambda mine, theirs: mine / theirs)
             return self._score(DIRECT, relative, *(float(h.double().mean()) for h in (rows.hits, rows.receiver_hits)))
 
         return make

@@ -39,7 +39,7 @@ def with_nulls(
         list(pool.map(functools.partial(_values, sums, has_null), permuted))
         orders = sample_orders(sums.fold_of, permutations=permutations, seed=plan.rule.seed)
         for number, order in enumerate(orders):
-            cell = functools.partial(_values, sums.reordered(order), has_null)
+            cell = functools.partial(_values, sums.in_order(order), has_null)
             for at, values in zip(permuted, pool.map(cell, permuted), strict=True):
                 permuted[at].append(values)
             watch(Progress("permutations", number + 1, permutations))

@@ -201,7 +201,7 @@ class SampleRows:
                 return known._side(key)
             if key not in self._sides and key[2] == (1, 1) and len(order) <= self.keep:
                 # Without positions, and with all of them kept, they are the known rows in another order.
-                self._sides[key] = known._side(key).reordered(order)
+                self._sides[key] = known._side(key).in_order(order)
         if key not in self._sides:
             if not self._rows[key]:
                 raise MeasureError("This measure needs rows, and none were kept: `keep` was 0.")

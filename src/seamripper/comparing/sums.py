@@ -94,7 +94,7 @@ class Sums:
     """What a pass adds up. Two halves of the data added up apart and merged are the same as one pass over both."""
 
     def __init__(self, plan: PassPlan, *, known: tuple[Sums, Tensor] | None = None) -> None:
-        """Sums of a pass; or those of a `known` one with the receiver's samples in an order (see `reordered`)."""
+        """Sums of a pass; or those of a `known` one with the receiver's samples in an order (see `in_order`)."""
         self.plan = plan
         folds, (x, y) = plan.rule.folds, (plan.senders, plan.receivers)
         self.moments: CutMoments | None = None
@@ -142,7 +142,7 @@ class Sums:
         """The fold of each kept sample."""
         return torch.tensor([batch.fold for batch in self.kept for _ in batch.ids], dtype=torch.long)
 
-    def reordered(self, order: Tensor) -> Sums:
+    def in_order(self, order: Tensor) -> Sums:
         """What the pass would have added up with the receiver's samples in this order, none moved to another fold.
 
         The networks do not run again, and all that is about one side alone stays that of these sums: only products of

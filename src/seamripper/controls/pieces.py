@@ -48,9 +48,9 @@ class Pieces:
                 # Whatever a layer draws when it is built is then read from the file.
                 with use_seed(0):
                     layer = build_layer(stitch, sender, receiver)
-                layer.load_state_dict(_named(tensors, "stitch."))
+                layer.load_state_dict(_with_prefix(tensors, "stitch."))
                 layer.eval().requires_grad_(False)
-                said = (record["status"], record["figures"], _named(tensors, "curve."), record["made_from"])
+                said = (record["status"], record["figures"], _with_prefix(tensors, "curve."), record["made_from"])
                 return Match(sender, receiver, stitch, layer, matching, "all", *said, tensors["fitted"])
         except FileError:
             return None
@@ -59,5 +59,5 @@ class Pieces:
         return self.folder / f"{hashlib.sha256(f'{key} {versions()}'.encode()).hexdigest()[:32]}.safetensors"
 
 
-def _named(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
+def _with_prefix(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
     return {name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)}

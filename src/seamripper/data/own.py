@@ -37,13 +37,13 @@ def own_data(word: str, split: str, options: dict[str, Any]) -> Samples | Stream
 
 
 def _samples_of(path: Path, word: str, call: Callable[[], Any]) -> Samples | Stream:
-    def guarded() -> Any:
+    def guarded_call() -> Any:
         with running(path, f"{word} failed", error=DataError):
             return call()
 
-    first = guarded()
+    first = guarded_call()
     if isinstance(first, (Samples, Stream)):
         return first
     require_readable(first, word)
     waiting = [first]
-    return stream_of(lambda: waiting.pop() if waiting else guarded(), name=word, source=word)
+    return stream_of(lambda: waiting.pop() if waiting else guarded_call(), name=word, source=word)

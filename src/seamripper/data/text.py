@@ -55,16 +55,16 @@ class TextFile(RowFile):
         column, labels = self._columns(reader, path, who)
         n = 0
 
-        def counted() -> Iterator[Any]:
+        def checked_labels() -> Iterator[Any]:
             nonlocal n
             for row in reader(path):
                 n += 1
                 _require_text(row.get(column), column, n, who)
                 yield row.get(labels or "")
 
-        numbers = None if labels is None else LabelNumbers.of(counted(), who)
+        numbers = None if labels is None else LabelNumbers.of(checked_labels(), who)
         if labels is None:
-            for _ in counted():
+            for _ in checked_labels():
                 pass
 
         def read() -> Iterator[Rows]:

@@ -17,7 +17,7 @@ from seamripper.cards import WithMethods
 from seamripper.errors import DataError
 from seamripper.estimate import Estimate, fold_interval
 from seamripper.mapping.embeddings import Embeddings, Given, open_pair
-from seamripper.mapping.linear import EmbeddingMap, Fit, best_fits, fit, label_of, merged
+from seamripper.mapping.linear import EmbeddingMap, Fit, best_fits, fit, label_of, sum_of_moments
 from seamripper.mapping.methods import FIGURES, map_method, map_sentences
 from seamripper.mapping.retrieval import DEPTHS, Retrieval, Search, overlap, own_retrieval, same_results, search, share
 from seamripper.mapping.rule import Answer, Condition, answer_of, conditions_of, doubt_of, sentence_of
@@ -158,12 +158,12 @@ def map_embeddings(
     index, newer = open_pair(old, new)
     rows = _Split.draw(len(index), count, seed)
     folds, prints = _fold_moments(index, newer, rows.held, watch)
-    moments = merged(folds)
+    moments = sum_of_moments(folds)
     if moments.syy <= 0 or float(torch.trace(moments.sxx)) <= 0:
         raise DataError("Expected rows that differ, but all rows of one side are the same. Look at what was embedded.")
     candidates, maps = _candidates(index, newer, folds, moments, rows.choice, metric, watch)
     best = max(range(len(maps)), key=lambda k: candidates[k].recall.value)
-    control = fit(maps[best].kind, maps[best].option, _shuffled(index, newer, rows, seed))
+    control = fit(maps[best].kind, maps[best].option, _shuffled_moments(index, newer, rows, seed))
     tested = _Tested.run(index, newer, rows.test, {"map": maps[best], "shuffled pairs": control}, metric, watch)
     tests = {name: tested.figures(name, moments.mean_y) for name in tested.searches}
     known: list[str] = [name for name in ("no map", "map") if name in tests]
@@ -241,7 +241,7 @@ def _fold_moments(
     return folds, (prints[0].hexdigest(), prints[1].hexdigest())
 
 
-def _shuffled(old: Embeddings, new: Embeddings, rows: _Split, seed: int) -> Moments:
+def _shuffled_moments(old: Embeddings, new: Embeddings, rows: _Split, seed: int) -> Moments:
     """Moments of pairs to fit on whose partners were changed at random."""
     g = torch.Generator().manual_seed(seed + 1)
     free = (~rows.held).nonzero()[:, 0]

@@ -137,7 +137,7 @@ def _held_out_r2(kind: str, options: Sequence[float | None], folds: Sequence[Mom
     """R² of the map with each option, each fold predicted from the others."""
     errors, variation = [0.0] * len(options), 0.0
     for fold in folds:
-        others = merged([other for other in folds if other is not fold])
+        others = sum_of_moments([other for other in folds if other is not fold])
         for k, solution in enumerate(_solutions(kind, options, others)):
             errors[k] += fold.error(solution.weight, solution.bias)
         shift = fold.mean_y - others.mean_y
@@ -145,7 +145,7 @@ def _held_out_r2(kind: str, options: Sequence[float | None], folds: Sequence[Mom
     return [1 - error / variation if variation > 0 else float("nan") for error in errors]
 
 
-def merged(parts: Sequence[Moments]) -> Moments:
+def sum_of_moments(parts: Sequence[Moments]) -> Moments:
     """The moments of several sets of rows together."""
 
     def add(total: Moments, part: Moments) -> Moments:

@@ -100,7 +100,7 @@ def train_layers(
             _backward(runs)
             optimiser.step()
             for run in left:
-                run.rested = training.rest is not None and rested(run.losses, training.rest)
+                run.rested = training.rest is not None and is_at_rest(run.losses, training.rest)
             watch(Progress(task, step, total, {"loss": fmean(run.losses[-1] for run in left), "epoch": epoch + 1.0}))
     return [run.end(total, rate) for run in runs]
 
@@ -236,13 +236,13 @@ _RESTS = 0.03
 """A loss is at rest if, over a horizon, it falls by no more than this share of all that it has fallen."""
 
 
-def rested(losses: Sequence[float], horizon: int) -> bool:
+def is_at_rest(losses: Sequence[float], horizon: int) -> bool:
     """Whether the loss has come to rest: over the last `horizon` steps it fell by little of all that it has fallen.
 
     The mean over the last horizon is compared with that over the one before, and with that over the first. So neither
     the scale of the loss nor a floor below which it cannot fall counts. Asked once a horizon, and of three or more.
 
-    >>> [next(n for n in range(1, 999) if rested([floor + scale * 0.99**k for k in range(n)], 50))
+    >>> [next(n for n in range(1, 999) if is_at_rest([floor + scale * 0.99**k for k in range(n)], 50))
     ...  for scale, floor in ((1, 0), (0.01, 0), (1, 5))]
     [400, 400, 400]
     """

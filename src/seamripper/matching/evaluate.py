@@ -381,8 +381,8 @@ def _figures(rows: Rows, name: str, n: int, receiver_own: Estimate | None) -> Fu
     return Functional(
         top1=rows.share(rows.hits) if known else nothing,
         top5=None if rows.top5 is None or not known else rows.share(rows.top5),
-        penalty=rows.compared(lambda a, b: b - a) if known else nothing,
-        relative_accuracy=rows.compared(lambda a, b: a / b) if known else nothing,
+        penalty=rows.comparison(lambda a, b: b - a) if known else nothing,
+        relative_accuracy=rows.comparison(lambda a, b: a / b) if known else nothing,
         agreement=rows.share(rows.named == rows.native),
         receiver_here=rows.share(rows.receiver_hits) if known else nothing,
         receiver_own=receiver_own,

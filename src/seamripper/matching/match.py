@@ -270,7 +270,7 @@ def _match_on_stream(sender: Split, receiver: Split, stream: Stream, choices: Ch
         return prepared.find()
     assert isinstance(choices.matching, Direct)
     fit = StreamedFit(choices.matching, prepared.problem, prepared.stitch, stream)
-    with prepared.sealed():
+    with prepared.networks_sealed():
         findings = fit.find()
     made_from = {**prepared.made_from, **fit.record()}
     return replace(prepared.match(findings), made_from=made_from, fitted=fit.fitted)
@@ -322,11 +322,11 @@ class Prepared:
 
     def find(self) -> Match:
         """The match that its matching finds."""
-        with self.sealed():
+        with self.networks_sealed():
             findings = self.matching.find(self.problem) if self.has_parameters else NOTHING
         return self.match(findings)
 
-    def sealed(self) -> AbstractContextManager[None]:
+    def networks_sealed(self) -> AbstractContextManager[None]:
         """Both networks sealed, as far as they are frozen."""
         sender, receiver = self.problem.sender.model.module, self.problem.receiver.model.module
         return seal({"sender": sender, "receiver": receiver}, freeze=self.problem.freeze)

@@ -97,7 +97,7 @@ class Rows:
             return None
         return over_seeds(values.tolist(), "samples") if self.sample is None else self._mean(values)
 
-    def compared(self, figure: Callable[[Any, Any], Any]) -> Estimate:
+    def comparison(self, figure: Callable[[Any, Any], Any]) -> Estimate:
         """`figure(accuracy, the receiver's accuracy)`, a difference or a ratio, for both on the same samples."""
         ours, theirs = self.hits, self.receiver_hits
         if self.sample is None:

@@ -24,7 +24,16 @@ from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
 from seamripper.errors import MatchError
 from seamripper.matching.base import Findings, Matching, Problem, map_labels
-from seamripper.matching.descent import Losses, alone, divergence, ending, falling, mean_losses, rested, train_layers
+from seamripper.matching.descent import (
+    Losses,
+    alone,
+    divergence,
+    ending,
+    falling,
+    is_at_rest,
+    mean_losses,
+    train_layers,
+)
 from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import mask_for
 from seamripper.matching.parts import losses_in_parts, part_of
@@ -215,7 +224,7 @@ class Task(Matching):
             return divergence(f"The loss over all samples is {end}", step=steps, total=steps, lr=self.training.lr)
         # Of the data alone: what is added for the size of the weights falls on when nothing more is learnt.
         horizon = self.training.rest
-        fall = 0.0 if horizon and rested(losses.tolist(), horizon) else falling(shown)
+        fall = 0.0 if horizon and is_at_rest(losses.tolist(), horizon) else falling(shown)
         record = {"loss_start": start, "loss_end": end, "falling": fall, **figures}
         return Findings(status, record, {"loss": losses})
 
@@ -302,7 +311,7 @@ class Together:
         """The answers of each of these stitched networks to these samples."""
         known, carried = self._begin(index, which)
         if carried:
-            rows = _joined(carried)
+            rows = _concatenation(carried)
             answers = self._through(rows, self._beside(index, len(carried), rows))
             known |= zip(carried, torch.split(answers, len(index)), strict=True)
         return [known[k] for k in which]
@@ -312,7 +321,7 @@ class Together:
         known, carried = self._begin(index, which)
         losses = {k: self._loss(answer, index) for k, answer in known.items()}
         if carried:
-            losses |= zip(carried, self._losses_behind(_joined(carried), index), strict=True)
+            losses |= zip(carried, self._losses_behind(_concatenation(carried), index), strict=True)
         return [losses[k] for k in which]
 
     def _begin(self, index: Tensor, which: Sequence[int]) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
@@ -351,7 +360,7 @@ class Together:
         return answer
 
 
-def _joined(carried: dict[int, Tensor]) -> Tensor:
+def _concatenation(carried: dict[int, Tensor]) -> Tensor:
     return torch.cat(list(carried.values())) if len(carried) > 1 else next(iter(carried.values()))
 
 

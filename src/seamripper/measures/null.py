@@ -92,4 +92,4 @@ def null_of_pair(measure: Measure, pair: Pair, value: float, *, permutations: in
         raise MeasureError(why)
     assert pair.x.fold_of is not None
     orders = sample_orders(pair.x.fold_of[:: pair.places].cpu(), permutations=permutations, seed=seed)
-    return measure_null(measure, value, [measure.value(pair.reordered(order)) for order in orders])
+    return measure_null(measure, value, [measure.value(pair.in_order(order)) for order in orders])

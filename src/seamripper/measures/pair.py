@@ -220,7 +220,7 @@ class Side:
         keep = torch.isin(self.fold_of, torch.tensor(chosen).to(self.fold_of))
         return Side(self.grain, rows=self.rows[keep], fold_of=self.fold_of[keep], part_of=(self, keep.nonzero()[:, 0]))
 
-    def reordered(self, order: Tensor) -> Side:
+    def in_order(self, order: Tensor) -> Side:
         """The same rows in another order, which moves none into another fold.
 
         What was computed of this side, and is the same in any order, is not computed again.
@@ -229,7 +229,7 @@ class Side:
         side.__dict__.update({name: self.__dict__[name] for name in _ORDERLESS if name in self.__dict__})
         compact = self.__dict__.get("compact", self)
         if compact is not self:
-            side.__dict__["compact"] = compact.reordered(order)
+            side.__dict__["compact"] = compact.in_order(order)
         return side
 
     @once
@@ -368,11 +368,11 @@ class Pair:
         """The pair with both sides in no more columns than rows (see `Side.compact`)."""
         return self if self.crosses else Pair(self.x.compact, self.y.compact, places=self.places)
 
-    def reordered(self, order: Tensor) -> Pair:
+    def in_order(self, order: Tensor) -> Pair:
         """The pair with y's samples in this order: all rows of a sample move together."""
         assert self.places is not None
         rows = (order[:, None] * self.places + torch.arange(self.places)).flatten()
-        return Pair(self.x, self.y.reordered(rows), places=self.places)
+        return Pair(self.x, self.y.in_order(rows), places=self.places)
 
     def without(self, fold: int) -> Pair:
         """The pair without one fold; made once, as every measure asks for it."""

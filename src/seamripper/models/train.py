@@ -167,7 +167,7 @@ def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:
     """
     modes = {part: part.training for part in module.modules()}
     module.eval()
-    shown = _shown(samples, module)
+    shown = _view_for(samples, module)
     try:
         # Not inference_mode: its tensors may not be trained on later, and these are handed out.
         with torch.no_grad():
@@ -177,7 +177,7 @@ def predict(module: nn.Module, samples: Samples, *, batch: int = 512) -> Tensor:
             part.training = mode
 
 
-def _shown(samples: Samples, module: nn.Module) -> Samples:
+def _view_for(samples: Samples, module: nn.Module) -> Samples:
     """The samples as a module is shown them that has no input contract: on its device, in its precision."""
     device, dtype = device_of(module), dtype_of(module)
     return samples.in_view(
@@ -238,7 +238,7 @@ def _epoch(task: _Task, module: nn.Module, optimiser: torch.optim.Optimizer, epo
     steps, total = training.epochs * len(batches), 0.0
     last = (epoch + 1) * len(batches)
     module.train()
-    shown = _shown(task.samples, module)
+    shown = _view_for(task.samples, module)
     for step, index in enumerate(batches, epoch * len(batches) + 1):
         training.set_rate(optimiser, step - 1, steps)
         loss = _loss(task, module, shown, index)

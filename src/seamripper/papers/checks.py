@@ -95,13 +95,13 @@ def difference(value: Estimate, against: Estimate | float) -> Estimate:
     0.100 [0.080, 0.120]
     """
     if isinstance(against, Estimate):
-        return _paired(value, against) or value.minus(against)
+        return _paired_difference(value, against) or value.minus(against)
     known = value.possible
     value_, low, high = known.value - against, known.low - against, known.high - against
     return replace(known, value=value_, low=low, high=high, lower_bound=False)
 
 
-def _paired(value: Estimate, against: Estimate) -> Estimate | None:
+def _paired_difference(value: Estimate, against: Estimate) -> Estimate | None:
     """The difference, paired by sample; None where it is paired by seed, or where the two saw other samples.
 
     If there are several networks on one side, the interval is the wider of that over them and that over samples.

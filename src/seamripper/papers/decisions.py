@@ -103,12 +103,12 @@ def decide(claim: Claim, results: Results, names: Names, profile: str = "") -> D
         return _through_gates(_decide_by_counts(claim, results, names, rule), results)
     ways = [claim.variant(value) for value in claim.depends.values] if claim.depends else [claim]
     cells = [cell for way in ways for cell in decided_cells(way, results, names, profile)]
-    status, words = _combined(claim, cells, names)
-    outlook = outlook_of(cells, lambda some: _combined(claim, some, names)[0]) if status == OPEN else None
+    status, words = _outcome(claim, cells, names)
+    outlook = outlook_of(cells, lambda some: _outcome(claim, some, names)[0]) if status == OPEN else None
     return _through_gates(DecidedClaim(claim, rule, status, words, tuple(cells), names, outlook), results)
 
 
-def _combined(claim: Claim, cells: Sequence[DecidedCell], names: Names) -> tuple[str, str]:
+def _outcome(claim: Claim, cells: Sequence[DecidedCell], names: Names) -> tuple[str, str]:
     """What comes of all cells of a claim: its status or answer, and the numbers."""
     named = [cell.summary for cell in cells]
     if claim.depends is not None:

@@ -189,7 +189,7 @@ class Item:
 
     def read(self, results: Results, profile: str) -> ItemReading:
         """The claims, tables and figures of these results."""
-        results = self._derived(results)
+        results = self._with_derived(results)
         decided = [decide(claim, results, self.names, profile) for claim in self.claims]
         claims = tuple(claim for claim in decided if claim is not None)
         figures: list[Figure] = [row.draw(results, self.names) for row in self.shows]
@@ -198,7 +198,7 @@ class Item:
         figures += [p for start in self.pictures for p in results.pictures if p.title.startswith(start)]
         return ItemReading(claims, tuple(figures), results=results)
 
-    def _derived(self, results: Results) -> Results:
+    def _with_derived(self, results: Results) -> Results:
         """The results with the rows that are derived from them."""
         if self.derive is None:
             return results

@@ -46,11 +46,11 @@ def outlook_of(cells: Sequence[DecidedCell], decide: Callable[[Sequence[DecidedC
     undecided = [cell for cell in cells if cell.status == OPEN]
     now = min((cell.seeds for cell in undecided if cell.seeds > 1), default=1)
 
-    def decided(n: int) -> bool:
+    def is_decided(n: int) -> bool:
         return decide([cell.with_seeds(n) for cell in cells]) != OPEN
 
-    if decided(MOST):
-        seeds = bisect_left(range(MOST), True, lo=now, key=decided)
+    if is_decided(MOST):
+        seeds = bisect_left(range(MOST), True, lo=now, key=is_decided)
         remedy = f"{seeds} in place of {now} would decide it, if values and deviations stay"
         return Outlook("Too few seeds, whose interval is too wide for the gap", remedy, now, seeds)
     rest = [cell for cell in undecided if cell.with_seeds(MOST).status == OPEN] or list(cells)

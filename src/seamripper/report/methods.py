@@ -42,7 +42,7 @@ def _names(values: Iterable[Any]) -> str:
 
 def _sentences(run: Reading) -> Iterator[str]:
     joined = [result for kind in ("stitch", "audit", "control", "functional") for result in run.of(kind)]
-    yield _trained(run)
+    yield _training_sentence(run)
     if joined:
         yield (
             "The front of one network (the sender), up to a cut, was joined to the back of another (the receiver) by a "
@@ -67,7 +67,7 @@ def _sentences(run: Reading) -> Iterator[str]:
     )
 
 
-def _trained(run: Reading) -> str:
+def _training_sentence(run: Reading) -> str:
     """Which networks were trained on what, from which seeds."""
     networks: dict[tuple[str, str], list[Any]] = {}
     for result in run.of("train"):

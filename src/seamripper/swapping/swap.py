@@ -112,7 +112,7 @@ def swap(request: SwapRequest) -> SwapVerdict:
     each model. A model that does not say how it wants its inputs gets them as the other does.
     """
     old, new = with_contracts(as_model(request.old, "old"), as_model(request.new, "new"))
-    samples, test = _shuffled(trim(request.fit), request.seed), trim(request.test)
+    samples, test = _in_random_order(trim(request.fit), request.seed), trim(request.test)
     fitting = _fitting(request, old, new, samples)
     failed: dict[str, str] = {}
     trials = fitting.trials(failed)
@@ -142,7 +142,7 @@ def swap(request: SwapRequest) -> SwapVerdict:
     )
 
 
-def _shuffled(samples: Samples, seed: int) -> Samples:
+def _in_random_order(samples: Samples, seed: int) -> Samples:
     """In an order drawn by the seed, so that the first of them are any of them."""
     return samples.take(torch.randperm(len(samples), generator=torch.Generator().manual_seed(seed)))
 

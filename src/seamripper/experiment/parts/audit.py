@@ -231,13 +231,13 @@ def audit_output(
         text = {"key": key, **about}
         files["examples"] = keep(lambda path: save_tensors(path, tensors, text, kind="examples"))
     if mixed is not None and is_image(mixed[0].shape):
-        images = {name: as_bytes(_shown(samples), samples) for name, samples in zip("abm", mixed, strict=True)}
+        images = {name: as_bytes(_images(samples), samples) for name, samples in zip("abm", mixed, strict=True)}
         images |= {f"{name}_labels": samples.labels for name, samples in zip("ab", mixed, strict=False)}
         files["mixtures"] = keep(lambda path: save_tensors(path, images, {"key": key}, kind="mixtures"))
     return Output({**plain(audited.as_record()), "examples": about}, files)
 
 
-def _shown(samples: Samples) -> Tensor:
+def _images(samples: Samples) -> Tensor:
     """All inputs of samples of images."""
     images = samples.batch(slice(None))
     assert not isinstance(images, dict)

@@ -64,7 +64,7 @@ def _rules(measure: str, sampling: str, family: str, cell: tuple[Any, Any]) -> I
         yield "authors"
 
 
-def identified(rows: Sequence[Row]) -> Iterator[Row]:
+def identification_rates(rows: Sequence[Row]) -> Iterator[Row]:
     """The share of the sender's layers whose counterpart is the most similar one, for each receiver, by each index.
 
     Between networks it is the mean over all senders of other seeds, so that the receiver's seed is the unit.

@@ -68,7 +68,7 @@ def _gate(kind: str, data: str) -> Gate:
     return Gate(says, Select("accuracy", kind="train", model=name), "at least", bound=0.6)
 
 
-def _fooled(kind: str, data: str) -> Claim:
+def _claim(kind: str, data: str) -> Claim:
     deep = _CUTS[kind][-1]
     same = Select(sender=_name(kind, data, "digit")).with_name("that of a network of another seed that names the shape")
     where = f"{NAMES['receiver'][kind]}, {_SETS[data]}"
@@ -77,7 +77,7 @@ def _fooled(kind: str, data: str) -> Claim:
         gates=(_gate(kind, data),))  # fmt: skip
 
 
-CLAIMS = tuple(_fooled(kind, data) for kind in KINDS for data in _SETS)
+CLAIMS = tuple(_claim(kind, data) for kind in KINDS for data in _SETS)
 SHOWS = tuple(
     PaperPlot(
         f"Direct matching into a network that names the shape: {NAMES['receiver'][kind]}, {_SETS[data]}",

@@ -121,7 +121,7 @@ def samples(own: Profile, which: str = "cifar10") -> Data:
     return Data(name=SETS[which], n=own.fit, n_test=own.scored)
 
 
-def compared(own: Profile, which: str = "cifar10") -> Data:
+def comparison_data(own: Profile, which: str = "cifar10") -> Data:
     """The samples that networks are compared on, half of which direct stitches are fitted on."""
     return Data(name=SETS[which], n_test=own.compared)
 

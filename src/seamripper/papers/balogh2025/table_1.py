@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from seamripper.experiment import ComparePart, Experiment
-from seamripper.papers.balogh2025.derived import identified
-from seamripper.papers.balogh2025.setting import CUTS, NAMES, compared, good_enough, networks
+from seamripper.papers.balogh2025.derived import identification_rates
+from seamripper.papers.balogh2025.setting import CUTS, NAMES, comparison_data, good_enough, networks
 from seamripper.papers.claims import Claim, Clause
 from seamripper.papers.items import Item, PaperTable
 from seamripper.papers.profiles import Profile
@@ -50,7 +50,7 @@ def _experiment(own: Profile) -> Experiment:
     return Experiment(
         name="table-1",
         about="layers identified within and between networks (Balogh & Jelasity 2025, Table 1)",
-        data=compared(own),
+        data=comparison_data(own),
         models=networks(own, *KINDS),
         compare=comparisons(families),
     )
@@ -117,4 +117,4 @@ _DEPARTS = (
 ITEM = Item("table-1", ("Table 1",),
     "Layers identified within and between networks by PWCCA, OPD, LCKA and direct matching, for ResNet-18 and ViT-Ti.",
     _experiment, CLAIMS, (table("Table 1: share of layers that are identified", _INDICES),), (_DEPARTS,), NAMES,
-    derive=identified)  # fmt: skip
+    derive=identification_rates)  # fmt: skip

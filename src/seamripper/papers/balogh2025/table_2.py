@@ -25,7 +25,7 @@ THEIRS = {
 """On CIFAR-10: τ and ρ of each index."""
 
 
-def probed(own: Profile, which: str) -> Data:
+def probe_data(own: Profile, which: str) -> Data:
     """The samples that probes are fitted on, and those that they and all indices are scored on."""
     return Data(name=SETS[which], n=own.probed, n_test=own.scored)
 
@@ -46,7 +46,7 @@ def _experiment(own: Profile) -> Experiment:
                 cuts=_LAST[family.partition("-")[0]],
                 ranks=own.ranks,
                 measures=_WORDS,
-                data=probed(own, which),
+                data=probe_data(own, which),
             )
             for family, which in FAMILIES.items()
         ),

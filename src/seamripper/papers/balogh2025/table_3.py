@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from seamripper.experiment import Experiment, ProbePart
 from seamripper.papers.balogh2025.derived import cuts_of, specific
-from seamripper.papers.balogh2025.setting import NAMES, compared, good_enough
+from seamripper.papers.balogh2025.setting import NAMES, comparison_data, good_enough
 from seamripper.papers.balogh2025.table_1 import comparisons
-from seamripper.papers.balogh2025.table_2 import FAMILIES, correlation, families, probed, table
+from seamripper.papers.balogh2025.table_2 import FAMILIES, correlation, families, probe_data, table
 from seamripper.papers.claims import Claim
 from seamripper.papers.items import Item
 from seamripper.papers.profiles import Profile
@@ -28,11 +28,11 @@ def _experiment(own: Profile) -> Experiment:
         about="the specificity test (Balogh & Jelasity 2025, Table 3)",
         models=families(own),
         probe=tuple(
-            ProbePart(models=(family,), cuts=cuts_of(family), data=probed(own, which))
+            ProbePart(models=(family,), cuts=cuts_of(family), data=probe_data(own, which))
             for family, which in FAMILIES.items()
         ),
         compare=tuple(
-            part for which, group in by_set.items() for part in comparisons(group, data=compared(own, which))
+            part for which, group in by_set.items() for part in comparisons(group, data=comparison_data(own, which))
         ),
     )
 

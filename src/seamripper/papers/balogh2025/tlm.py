@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seamripper.experiment import Experiment, FunctionalPart
-from seamripper.papers.balogh2025.derived import identified
+from seamripper.papers.balogh2025.derived import identification_rates
 from seamripper.papers.balogh2025.setting import CUTS, NAMES, good_enough, networks, samples
 from seamripper.papers.balogh2025.table_1 import KINDS, share, table
 from seamripper.papers.claims import Claim, Gate
@@ -52,7 +52,7 @@ def accuracy(kind: str, **labels: Any) -> Select:
 
 
 def _derive(rows: Sequence[Row]) -> Iterator[Row]:
-    yield from identified(rows)
+    yield from identification_rates(rows)
     yield from far_and_near(rows)
 
 

@@ -17,6 +17,7 @@ from seamripper.papers.bansal2021.setting import (
     READ_SECOND_HAND,
     TIMES,
     accuracy,
+    accuracy_of,
     into_next,
     networks,
     penalty,
@@ -24,7 +25,6 @@ from seamripper.papers.bansal2021.setting import (
     stitchable,
     stitches,
     that_of,
-    trained,
     with_more_seeds,
 )
 from seamripper.papers.claims import Claim, Clause, Gate
@@ -44,7 +44,7 @@ class Weak:
     @property
     def weaker(self) -> Gate:
         """That the other network is better at all."""
-        return Gate("the other network is better", trained("base"), "above", that_of(self.name))
+        return Gate("the other network is better", accuracy_of("base"), "above", that_of(self.name))
 
     def claims(self) -> tuple[Claim, ...]:
         """That the better front improves the weaker network and not the other way round, and what may explain it."""

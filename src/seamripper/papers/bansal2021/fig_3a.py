@@ -11,13 +11,13 @@ from seamripper.papers.bansal2021.setting import (
     NAMES,
     READ_SECOND_HAND,
     accuracy,
+    accuracy_of,
     into_next,
     networks,
     penalty,
     samples,
     stitchable,
     stitches,
-    trained,
 )
 from seamripper.papers.claims import Claim, Clause, Gate
 from seamripper.papers.items import Item, PaperPlot
@@ -43,7 +43,7 @@ def _experiment(own: Profile) -> Experiment:
     )
 
 
-_ANIMALS = Gate("the networks of objects and animals tell them apart", trained("animals"), "at least", bound=0.75)
+_ANIMALS = Gate("the networks of objects and animals tell them apart", accuracy_of("animals"), "at least", bound=0.75)
 _RIGHT = Select(sender="base").with_name("that of a network with the right labels")
 CLAIMS = (
     Claim("Early layers learn similar representations even when labels say less than all classes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seamripper.experiment import Experiment
-from seamripper.papers.bansal2021.setting import BASE, LABELS, NAMES, TIMES, networks, that_of, trained
+from seamripper.papers.bansal2021.setting import BASE, LABELS, NAMES, TIMES, accuracy_of, networks, that_of
 from seamripper.papers.claims import Claim, Clause
 from seamripper.papers.items import Item, PaperTable
 from seamripper.papers.profiles import Profile
@@ -21,16 +21,16 @@ def _experiment(own: Profile) -> Experiment:
 
 
 CLAIMS = (
-    Claim("Have the networks learnt enough for the claims about good networks to be testable?", "", trained("base"),
+    Claim("Have the networks learnt enough for the claims about good networks to be testable?", "", accuracy_of("base"),
         "at least", bound=BASE, beyond=True, answers=("yes", "no")),
-    Claim("Is a network with more data, training or width better than one with less?", "", trained("base"), "above",
-        that_of("few"), also=tuple(Clause(trained("base"), "above", that_of(name)) for name in ("quarter", "thin")),
+    Claim("Is a network with more data, training or width better than one with less?", "", accuracy_of("base"), "above",
+        that_of("few"), also=tuple(Clause(accuracy_of("base"), "above", that_of(name)) for name in ("quarter", "thin")),
         beyond=True, answers=("yes", "no")),
 )  # fmt: skip
 _SHOWS = PaperTable(
     "Accuracy of the networks, each on its own task",
     ("network", "task", "accuracy"),
-    tuple((NAMES["model"][name], _TASKS.get(name, "ten classes"), trained(name)) for name in _KINDS),
+    tuple((NAMES["model"][name], _TASKS.get(name, "ten classes"), accuracy_of(name)) for name in _KINDS),
 )
 ITEM = Item("networks", ("Networks",), "The networks alone, each on its own task.", _experiment, CLAIMS, (_SHOWS,),
     ("Labels of the test images are right for all of them.",), NAMES)  # fmt: skip

@@ -195,17 +195,17 @@ def penalty(sender: Any, receiver: str, called: str, cuts: Any = CUTS, **labels:
     return Select("penalty", sender=sender, receiver=receiver, receiver_cut=cuts, **more).with_name(called)
 
 
-def trained(model: str) -> Select:
+def accuracy_of(model: str) -> Select:
     """The accuracy of networks on their own task."""
     return Select("accuracy", kind="train", model=model)
 
 
 def that_of(model: str) -> Select:
     """The same of other networks, beside them."""
-    return trained(model).with_name(f"that of {NAMES['model'][model]}")
+    return accuracy_of(model).with_name(f"that of {NAMES['model'][model]}")
 
 
-GOOD = Gate("the well-trained networks are good ones", trained("base"), "at least", bound=BASE)
+GOOD = Gate("the well-trained networks are good ones", accuracy_of("base"), "at least", bound=BASE)
 
 
 def stitchable(cuts: Any) -> Gate:

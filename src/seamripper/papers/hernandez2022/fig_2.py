@@ -19,10 +19,10 @@ from seamripper.papers.hernandez2022.setting import (
     good_enough,
     matchings,
     matrix,
+    random_nets,
     rounds,
     samples,
-    trained,
-    untrained,
+    trained_nets,
 )
 from seamripper.papers.items import Item, PaperGrid, PaperTable
 from seamripper.papers.profiles import Profile
@@ -52,7 +52,7 @@ def matrices(own: Profile, name: str, about: str) -> Experiment:
         name=name,
         about=about,
         data=samples(own),
-        models={**trained(own, *names), **untrained(own, *names)},
+        models={**trained_nets(own, *names), **random_nets(own, *names)},
         matchings=matchings(own),
         functional=tuple(_parts(own)),
     )

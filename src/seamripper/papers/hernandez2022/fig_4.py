@@ -18,7 +18,7 @@ from seamripper.papers.hernandez2022.setting import (
     matrix,
     rounds,
     samples,
-    trained,
+    trained_nets,
 )
 from seamripper.papers.items import Item, PaperGrid, PaperTable
 from seamripper.papers.profiles import Profile
@@ -38,7 +38,7 @@ def _experiment(own: Profile) -> Experiment:
         name="fig-4",
         about="ResNet-18 and ResNet-34, every layer into every layer (Hernandez et al. 2022, Fig. 4)",
         data=samples(own),
-        models=trained(own, _18, _34, seeds=own.large_seeds),
+        models=trained_nets(own, _18, _34, seeds=own.large_seeds),
         matchings={"vanilla": matchings(own)["vanilla"]},
         functional=tuple(
             matrix(f"{sender}/{a}", f"{receiver}/{b}", layers=layers, matchings=("vanilla",))

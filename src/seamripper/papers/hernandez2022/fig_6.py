@@ -6,7 +6,7 @@ from typing import Any
 
 from seamripper.experiment import Data, Experiment, PicturesPart
 from seamripper.papers.claims import Claim
-from seamripper.papers.hernandez2022.setting import IMAGE, LAYERS, NAMES, good_enough, matchings, rounds, trained
+from seamripper.papers.hernandez2022.setting import IMAGE, LAYERS, NAMES, good_enough, matchings, rounds, trained_nets
 from seamripper.papers.items import Item, PaperPlot
 from seamripper.papers.profiles import Profile
 from seamripper.papers.results import Select
@@ -21,7 +21,7 @@ def _experiment(own: Profile) -> Experiment:
         name="fig-6",
         about="images by stitching into the first layer (Hernandez et al. 2022, Fig. 6)",
         data=Data(name="cifar10", n=own.pictured, n_test=own.scored),
-        models=trained(own, _NETWORK),
+        models=trained_nets(own, _NETWORK),
         matchings={"vanilla": matchings(own)["vanilla"]},
         pictures=tuple(
             PicturesPart(senders=(f"{_NETWORK}/{a}",), receivers=(f"{_NETWORK}/{b}",), pairing="all",

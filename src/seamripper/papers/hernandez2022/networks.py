@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seamripper.experiment import Experiment, StitchPart
 from seamripper.papers.claims import Claim
-from seamripper.papers.hernandez2022.setting import BASE, FEW, NAMES, RANDOM, samples, trained, untrained
+from seamripper.papers.hernandez2022.setting import BASE, FEW, NAMES, RANDOM, random_nets, samples, trained_nets
 from seamripper.papers.items import Item, PaperTable
 from seamripper.papers.profiles import Profile
 from seamripper.papers.results import Select, Units
@@ -19,7 +19,7 @@ def _experiment(own: Profile) -> Experiment:
         name="section-2.2",
         about="the networks of all items (Hernandez et al. 2022, section 2.2)",
         data=samples(own),
-        models={**trained(own, *names, "resnet34"), **untrained(own, *names)},
+        models={**trained_nets(own, *names, "resnet34"), **random_nets(own, *names)},
         stitch=tuple(
             StitchPart(senders=(word,), receivers=(word,), cuts=(_CUT,), stitches=("identity",))
             for word in (*names, *(name + RANDOM for name in names), "resnet34")

@@ -129,13 +129,13 @@ def architecture(own: Profile, name: str) -> str:
     return f"zoo:{name}{own.network}"
 
 
-def trained(own: Profile, *names: str, seeds: tuple[int, ...] = ()) -> dict[str, Network]:
+def trained_nets(own: Profile, *names: str, seeds: tuple[int, ...] = ()) -> dict[str, Network]:
     """Networks of these architectures trained on CIFAR-10, one for each seed: those of the profile, or others."""
     more: dict[str, Any] = {"data": "cifar10", "n": own.images, "seeds": seeds or own.seeds, "training": own.training}
     return {name: Network(train=architecture(own, name), **more) for name in names}
 
 
-def untrained(own: Profile, *names: str) -> dict[str, Network]:
+def random_nets(own: Profile, *names: str) -> dict[str, Network]:
     """Networks of these architectures as they were before any training."""
     words = {name: with_options(architecture(own, name), seed=100 + k) for k, name in enumerate(names)}
     return {name + RANDOM: Network(load=word) for name, word in words.items()}
