@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -33,11 +33,10 @@ def command(
     a: Path,
     b: Path,
     words: tuple[str, ...],
-    sampling: Literal["positions", "flatten", "pool"] | None,
-    null: int,
     methods: Path | None,
     logs: tuple[str, ...],
     as_json: bool,
+    **choices: Any,
 ) -> None:
     """Measure how similar the activations in A and B are. Both must be of the same samples, in the same order.
 
@@ -47,8 +46,8 @@ def command(
     from seamripper.comparing import measure_files
     from seamripper.measures import choose_measures
 
-    loggers, measures = chosen_loggers(logs), choose_measures(words)
-    measured = measure_files(a, b, measures=measures, sampling=sampling, null=null)
+    loggers, measures, null = chosen_loggers(logs), choose_measures(words), choices["null"]
+    measured = measure_files(a, b, measures=measures, **choices)
     scores, reasons = measured.scores, measured.reasons
     if methods is not None:
         measured.methods().save(methods)

@@ -92,9 +92,9 @@ class PreparedPass:
             rule,
             moments=functional.needs_moments,
             padded=padded_length(samples) if isinstance(samples, Samples) else mask_length(few),
-            null=request.null,
-            samples=n or 0,
         )
+        if request.null:
+            plan = plan.with_null(request.null, n or 0)
         return cls(request, a, b, measures, functional, plan)
 
     def require_memory(self, announce: Callable[[str], None] = lambda _: None) -> None:

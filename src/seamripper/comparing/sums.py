@@ -55,13 +55,8 @@ class PassPlan:
         *,
         moments: bool = False,
         padded: int | None = None,
-        null: int = 0,
-        samples: int = 0,
     ) -> PassPlan:
-        """The plan for these cuts; with `moments`, these are added up even if no measure needs them.
-
-        With a `null`, the activations of all `samples` are kept.
-        """
+        """The plan for these cuts; with `moments`, these are added up even if no measure needs them."""
         x, y = forms(senders, receivers, rule.sampling, padded=padded)
         needs = {source(m, rule.sampling) for m in measures}
         if "batches" in needs and rule.batch < 4:
@@ -69,18 +64,17 @@ class PassPlan:
         moments, keep = moments or "moments" in needs, rule.keep if "rows" in needs else 0
         width = 4 if rule.products == "float32" else 8
         footprint = plan_memory(x, y, batch=rule.batch, folds=rule.folds, moments=moments, keep=keep, width=width)
-        if null:
-            _require_equal_rows(rule, padded)
-            footprint = footprint.with_null(x, y, samples)
-        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, padded, null)
+        return cls(x, y, rule, moments, "batches" in needs, keep, footprint, padded)
 
-
-def _require_equal_rows(rule: Rule, padded: int | None) -> None:
-    """Refuse a null where samples have different numbers of rows, so that none can take another's place."""
-    if padded is not None and rule.sampling == "positions":
-        raise MeasureError(
-            "A null permutes samples, and by 'positions' these have different numbers of rows, as some of their tokens "
-            "are padding. Use the sampling 'pool'."
+    def with_null(self, permutations: int, samples: int) -> PassPlan:
+        """The plan with a null, for which the activations of all samples are kept."""
+        if self.padded is not None and self.rule.sampling == "positions":
+            raise MeasureError(
+                "A null permutes samples, and by 'positions' these have different numbers of rows, as some of their "
+                "tokens are padding. Use the sampling 'pool'."
+            )
+        return replace(
+            self, null=permutations, footprint=self.footprint.with_null(self.senders, self.receivers, samples)
         )
 
 

@@ -122,26 +122,26 @@ def judge_images(
     *,
     paired: Tensor,
     own: Samples,
-    fit: Samples,
+    known: Samples,
     test: Samples,
-    seed: int,
     itself: Iterable[Tensor] | None = None,
 ) -> dict[str, Any]:
     """The figures of stitched images, those that are made of the samples `test`, as records of estimates by name.
 
-    `own` and `fit` are the receiver's own test and train samples; images are as these have them. `paired` is the class
-    that each stitched image is to be of. `nearest` is the Euclidean distance, black being 0 and white 1, to the nearest
-    of up to 1000 train images; `contrast` the standard deviation of an image's numbers. The receiver's own test images
-    tell what both are of real images, and `nearest_input` what the first is of the sender's, where they are others.
-    `variety` is how much stitched images differ from each other, beside how much real ones do: 0 if all are the same.
-    `itself` is what the receiver makes of its own test images; `reconstructs` is the share of their variance in it.
+    `own` are the receiver's own test samples, and `known` some of its train samples; images are as these have them.
+    `paired` is the class that each stitched image is to be of. `nearest` is the Euclidean distance, black being 0 and
+    white 1, to the nearest known image; `contrast` the standard deviation of an image's numbers. The receiver's own
+    test images tell what both are of real images, and `nearest_input` what the first is of the sender's, where they are
+    others. `variety` is how much stitched images differ from each other, beside how much real ones do: 0 if all are the
+    same. `itself` is what the receiver makes of its own test images; `reconstructs` is the share of their variance in
+    it.
     """
     import torch
 
     from seamripper.estimate import Estimate, over_seeds, proportion
 
-    known = lightness(torch.cat(list(_images(fit.draw(KNOWN, seed=seed)))), fit).flatten(1)
-    made, real = (_judge_batches(images, judge, own, known) for images in (stitched, _images(own)))
+    there = lightness(torch.cat(list(_images(known))), known).flatten(1)
+    made, real = (_judge_batches(images, judge, own, there) for images in (stitched, _images(own)))
 
     def mean(values: Tensor) -> Estimate:
         return over_seeds(values.tolist(), "images")
@@ -160,7 +160,7 @@ def judge_images(
         missed = sum(_squared_error(a, b, own) for a, b in zip(itself, _images(own), strict=True)) / len(own)
         figures["reconstructs"] = Estimate(1 - missed / real.spread, n=len(own), unit="images")
     if test is not own:
-        figures["nearest_input"] = mean(_inputs_apart(test, own.shape, known))
+        figures["nearest_input"] = mean(_inputs_apart(test, own.shape, there))
     return {name: figures[name].as_record() for name in FIGURES if name in figures}
 
 

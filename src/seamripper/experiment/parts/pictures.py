@@ -19,7 +19,7 @@ from seamripper.experiment.expansion import (
     pair_content,
     pair_labels,
 )
-from seamripper.experiment.images import FIGURES, as_bytes, detail, is_image, judge_images, lightness
+from seamripper.experiment.images import FIGURES, KNOWN, as_bytes, detail, is_image, judge_images, lightness
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row, match_for, training_cost
 from seamripper.experiment.result import Result, StudyResults, plain
@@ -321,14 +321,14 @@ def _judge_figures(
                 yield stitched.receiver.answer(_inputs(own.take(slice(start, start + _BATCH))))
 
     label_map = content["matching"].get("label_map")
+    fit = worker.samples(content.get("receiver_fit", content["fit"]))
     return judge_images(
         images_of(),
         frozen_copy(worker.model(content["judge"]).module),
         paired=map_labels(test, label_map and tuple(label_map)),
         own=own,
-        fit=worker.samples(content.get("receiver_fit", content["fit"])),
+        known=fit.draw(KNOWN, seed=content["seed"]),
         test=test,
-        seed=content["seed"],
         itself=reconstructions() if shows == "answer" else None,
     )
 

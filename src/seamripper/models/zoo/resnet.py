@@ -97,19 +97,18 @@ class Bottleneck(nn.Module):
 class ResNet(nn.Module):
     """A stem, four stages of residual blocks, average pooling and a linear classifier.
 
-    `stem` is `imagenet` (7×7 with stride 2, then max-pooling: Smith et al. 2025) or `3x3` (stride 1, no
-    pooling: Balogh & Jelasity 2025). `width` is a factor on 64, 128, 256 and 512 channels. `form` is one of `FORMS`;
-    with `normalise` plain RGB images in 0 … 1 go in.
+    `blocks` are the kind of block and how many of them each stage has. `stem` is `imagenet` (7×7 with stride
+    2, then max-pooling: Smith et al. 2025) or `3x3` (stride 1, no pooling: Balogh & Jelasity 2025). `width` is a factor
+    on 64, 128, 256 and 512 channels. `form` is one of `FORMS`; with `normalise` plain RGB images in 0 … 1 go in.
 
-    >>> net = ResNet(BasicBlock, (2, 2, 2, 2), classes=1000)
+    >>> net = ResNet((BasicBlock, (2, 2, 2, 2)), classes=1000)
     >>> sum(p.numel() for p in net.parameters())
     11689512
     """
 
     def __init__(
         self,
-        block: type[BasicBlock] | type[Bottleneck],
-        blocks: Sequence[int],
+        blocks: tuple[type[BasicBlock] | type[Bottleneck], Sequence[int]],
         *,
         classes: int = 10,
         channels: int = 3,
@@ -120,6 +119,7 @@ class ResNet(nn.Module):
     ) -> None:
         super().__init__()
         self.normalise = normaliser(normalise, channels)
+        block, counts = blocks
         widths = [max(1, round(base * width)) for base in (64, 128, 256, 512)]
         as_in = FORMS[form]
         self.conv1 = as_in.conv(channels, widths[0], *((7, 2) if stem == "imagenet" else (3, 1)))
@@ -127,10 +127,10 @@ class ResNet(nn.Module):
         self.relu = nn.ReLU()
         # Keras pads with zeros and not with −∞: the same, as nothing behind a ReLU is below zero.
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1) if stem == "imagenet" else nn.Identity()
-        self.layer1 = _stage(block, widths[0], widths[0], blocks[0], stride=1, form=as_in)
-        self.layer2 = _stage(block, widths[0] * block.expansion, widths[1], blocks[1], stride=2, form=as_in)
-        self.layer3 = _stage(block, widths[1] * block.expansion, widths[2], blocks[2], stride=2, form=as_in)
-        self.layer4 = _stage(block, widths[2] * block.expansion, widths[3], blocks[3], stride=2, form=as_in)
+        self.layer1 = _stage(block, widths[0], widths[0], counts[0], stride=1, form=as_in)
+        self.layer2 = _stage(block, widths[0] * block.expansion, widths[1], counts[1], stride=2, form=as_in)
+        self.layer3 = _stage(block, widths[1] * block.expansion, widths[2], counts[2], stride=2, form=as_in)
+        self.layer4 = _stage(block, widths[2] * block.expansion, widths[3], counts[3], stride=2, form=as_in)
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(widths[3] * block.expansion, classes)
         for module in self.modules():
@@ -173,21 +173,21 @@ class ResNetArchitecture(Architecture):
 class ResNet18(ResNetArchitecture):
     """A residual network of eight basic blocks."""
 
-    name, parts = "resnet18", (BasicBlock, (2, 2, 2, 2))
+    name, parts = "resnet18", ((BasicBlock, (2, 2, 2, 2)),)
 
 
 @dataclass(frozen=True)
 class ResNet34(ResNetArchitecture):
     """A residual network of sixteen basic blocks."""
 
-    name, parts = "resnet34", (BasicBlock, (3, 4, 6, 3))
+    name, parts = "resnet34", ((BasicBlock, (3, 4, 6, 3)),)
 
 
 @dataclass(frozen=True)
 class ResNet50(ResNetArchitecture):
     """A residual network of sixteen bottlenecks, in torchvision's form or in that of Keras."""
 
-    name, parts = "resnet50", (Bottleneck, (3, 4, 6, 3))
+    name, parts = "resnet50", ((Bottleneck, (3, 4, 6, 3)),)
     form: Literal["torchvision", "keras"] = "torchvision"
     normalise: Way = "none"
 
@@ -195,6 +195,6 @@ class ResNet50(ResNetArchitecture):
 for _blocks in itertools.product((1, 2), repeat=4):
     _name = "R_" + "".join(map(str, _blocks))
     _about = f"A residual network of {', '.join(map(str, _blocks[:3]))} and {_blocks[3]} basic blocks in its stages."
-    _own = {"__doc__": _about, "__module__": __name__, "name": _name, "parts": (BasicBlock, _blocks)}
+    _own = {"__doc__": _about, "__module__": __name__, "name": _name, "parts": ((BasicBlock, _blocks),)}
     # By its name among the file's own classes, where the registry looks for them.
     globals()[_name] = type(_name, (ResNetArchitecture,), _own)

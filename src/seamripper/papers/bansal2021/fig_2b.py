@@ -106,8 +106,8 @@ SHOWS = (
 )  # fmt: skip
 _DEPARTS = (
     "The self-supervised networks tell by how many quarter turns an image of CIFAR-10 was rotated; the paper's are "
-    "SimCLR, SwAV and DINO on ImageNet. No library was fit for use: lightly 1.6.0 brings PyTorch Lightning, hydra and a "
-    "torchvision that must be whole."
+    "SimCLR, SwAV and DINO on ImageNet. No library was fit for use: lightly 1.6.0 brings PyTorch Lightning, hydra and "
+    "a torchvision that must be whole."
 )
 ITEM = Item("fig-2b", ("Fig. 2B",), "A self-supervised network into supervised ones, with linear probes of both.",
     _experiment, CLAIMS, SHOWS, (_DEPARTS, CUT_BY_STAGE, READ_SECOND_HAND), NAMES)  # fmt: skip

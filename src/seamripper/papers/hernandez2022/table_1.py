@@ -31,7 +31,6 @@ _THEIRS = {
 """The rows of Tables 1 and 2. What the paper calls its rows is not in the text that we have."""
 _FIGURES = {"minimum": "least_error", "mean": "mean_error", "maximum": "largest_error", "deviation": "error_deviation"}
 _BETWEEN = ("EV", "ES", "SV")
-_LAYERS = {"diagonal": "corresponding layers", "all": "all layers"}
 
 
 def _experiment(own: Profile) -> Experiment:
