@@ -32,7 +32,7 @@ PARTICIPLES = {
 """Functions that are named by a lone participle, and are no properties. This list may only get shorter."""
 ENDINGS = ("ed", "own", "awn", "oken", "osen", "itten", "ought")
 IRREGULAR = {"built", "done", "found", "given", "held", "kept", "left", "made", "met", "sent", "taken", "told"}
-NO_PARTICIPLES = {"embed", "exceed", "feed", "need", "own", "proceed", "seed", "speed"}
+NO_PARTICIPLES = {"embed", "exceed", "feed", "markdown", "need", "own", "proceed", "seed", "speed"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -178,7 +178,7 @@ def _comparison(method: Mapping[str, Any], labels: Mapping[str, str], source: _S
     ).methods()
 
 
-def _match(method: Mapping[str, Any], source: _Source) -> Match:
+def _same_match(method: Mapping[str, Any], source: _Source) -> Match:
     fit, choices = source.samples("fit"), method["estimator"]
     return match(
         source.half("sender", fit),
@@ -193,11 +193,11 @@ def _match(method: Mapping[str, Any], source: _Source) -> Match:
 
 
 def _match(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
-    return _match(method, source).methods()
+    return _same_match(method, source).methods()
 
 
 def _stitch(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
-    return evaluate(_match(method, source), source.samples("test"), own=source.some_samples("own")).methods()
+    return evaluate(_same_match(method, source), source.samples("test"), own=source.some_samples("own")).methods()
 
 
 def _audit(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:

@@ -199,7 +199,7 @@ class Conflict(Audit):
         for name, native in natives.items():
             shown = name in able
             reading = self._read_set(evidence, name, sets[name], native, control) if shown else None
-            readings.append(reading or native.unshown(name, control))
+            readings.append(reading or native.blank_reading(name, control))
             case.tally.add(self.name, f"{name}, sender", case.watch)
         return readings
 
@@ -278,7 +278,7 @@ class _Native:
         every: dict[str, Sequence[Agreement]] = {control: self.same[control], "random_sender": blind, **others}
         return {name: _shares(seeds) for name, seeds in every.items() if seeds}
 
-    def unshown(self, name: str, control: str) -> SetReading:
+    def blank_reading(self, name: str, control: str) -> SetReading:
         """The reading of a set that the sender was not shown."""
         unknown = Estimate(math.nan, n=len(self.answers), unit="samples")
         kappa, controls = mean_kappa(self.same[control]), self.controls(control, ())

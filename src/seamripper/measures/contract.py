@@ -151,7 +151,7 @@ def _transformation(claims: Claims, side: str, how: Transformation) -> _Clause:
     own, other = claims.invariant_to, claims.receiver_invariant_to
     invariant = how in (own if side == "x" or other is None else other)
 
-    def broken(measure: Measure) -> str | None:
+    def violation(measure: Measure) -> str | None:
         both = []
         for d in draws(claims):
             x = transform(d.x, how, d.seed) if side == "x" else d.x
@@ -160,7 +160,7 @@ def _transformation(claims: Claims, side: str, how: Transformation) -> _Clause:
         return _all_alike(both) if invariant else _some_differ(both)
 
     does = "not to change the value" if invariant else "to change the value, as no invariance is claimed"
-    return _Clause(f"{how} of {side}", f"{_WORDS[how]} of {side} {does}", broken)
+    return _Clause(f"{how} of {side}", f"{_WORDS[how]} of {side} {does}", violation)
 
 
 _WORDS: dict[Transformation, str] = {

@@ -94,7 +94,7 @@ def source_of(word: str) -> ModelSource:
         return sources.make(f"factory:{word}")
     if head.endswith(".safetensors"):
         return sources.make(f"checkpoint:{word}")
-    raise ModelError(_unknown(head))
+    raise ModelError(_why_unknown(head))
 
 
 def recipe_of(model: Model) -> str | None:
@@ -112,7 +112,7 @@ def recipe_of(model: Model) -> str | None:
         return None
 
 
-def _unknown(head: str) -> str:
+def _why_unknown(head: str) -> str:
     forms = [source.form or f"{name}:MODEL" for name, source in sources.items()]
     name, colon, _ = head.partition(":")
     if colon:
