@@ -84,12 +84,12 @@ def _coloured_by_name(sections: Sequence[Section]) -> tuple[Section, ...]:
     counts = Counter(name for plot in plots for name in dict.fromkeys(_line_name(line) for line in plot.series))
     colours = {name: hue(k) for k, (name, _) in enumerate(counts.most_common())}
 
-    def coloured(figure: Figure) -> Figure:
+    def with_colours(figure: Figure) -> Figure:
         if not isinstance(figure, Lines):
             return figure
         return replace(figure, series=tuple(replace(line, colour=colours[_line_name(line)]) for line in figure.series))
 
-    return tuple(replace(section, figures=tuple(map(coloured, section.figures))) for section in sections)
+    return tuple(replace(section, figures=tuple(map(with_colours, section.figures))) for section in sections)
 
 
 def _line_name(line: Series) -> str:
