@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -71,6 +71,16 @@ class Profile:
             raise AttributeError(f"The profile has no size {name!r}.")
         self.used.add(name)
         return self.sizes[name].value(self.name)
+
+    def using(self, **others: str) -> Profile:
+        """The profile with some of its sizes in place of others.
+
+        >>> sizes = {"seeds": Size("{#} seeds", (0, 1), None), "more_seeds": Size("{#} seeds", (0, 1, 2), None)}
+        >>> Profile("quick", sizes).using(seeds="more_seeds").seeds
+        (0, 1, 2)
+        """
+        self.used.update(others.values())
+        return replace(self, sizes={**self.sizes, **{name: self.sizes[other] for name, other in others.items()}})
 
 
 def departures(sizes: Sizes, used: Iterable[str], profile: str = "quick") -> str:

@@ -20,7 +20,6 @@ from seamripper.papers.bansal2021.setting import (
     samples,
     stitchable,
     stitches,
-    with_more_seeds,
 )
 from seamripper.papers.claims import Claim
 from seamripper.papers.items import Item, PaperPlot
@@ -29,7 +28,7 @@ from seamripper.papers.results import ALONE, Select
 
 
 def _experiment(own: Profile) -> Experiment:
-    own = with_more_seeds(own, "most_seeds")
+    own = own.using(seeds="most_seeds")
     return Experiment(
         name="fig-2a",
         about="stitching connectivity (Bansal et al. 2021, Fig. 2A)",

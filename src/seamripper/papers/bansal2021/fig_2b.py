@@ -23,7 +23,6 @@ from seamripper.papers.bansal2021.setting import (
     samples,
     stitchable,
     stitches,
-    with_more_seeds,
 )
 from seamripper.papers.claims import Claim, Gate
 from seamripper.papers.items import Item, PaperPlot
@@ -37,7 +36,7 @@ _SIMILAR = 0.1
 
 
 def _experiment(own: Profile) -> Experiment:
-    own = with_more_seeds(own)
+    own = own.using(seeds="more_seeds")
     randoms = RANDOM[: len(own.seeds)]
     return Experiment(
         name="fig-2b",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from seamripper.experiment import ComparePart, Data, Network, StitchPart
@@ -95,12 +94,6 @@ READ_SECOND_HAND = (
 CUT_BY_STAGE = "Cuts are behind the stem and each stage, where the paper cuts behind every block."
 
 # ---- networks and samples
-
-
-def with_more_seeds(own: Profile, size: str = "more_seeds") -> Profile:
-    """The profile with as many networks of each kind as another of its sizes says."""
-    own.used.add(size)
-    return replace(own, sizes={**own.sizes, "seeds": own.sizes[size]})
 
 
 def networks(own: Profile, *names: str) -> dict[str, Network]:
