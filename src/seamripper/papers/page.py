@@ -207,8 +207,11 @@ def _lines(reproduction: Reproduction, figures: dict[str, str]) -> Iterator[str]
     for section in whole.sections:
         if section.name != "findings":
             yield from (f"## {section.title}", "", section.text.replace("\n", "\n\n"), "")
-        for figure in section.figures:
-            yield from figure_lines(figure, figures)
+        drawn = [line for figure in section.figures for line in figure_lines(figure, figures)]
+        # The mark lets a site read Markdown inside; without the empty lines nothing does.
+        if section.folded and drawn:
+            drawn = ["<details markdown>", "<summary>Tables and figures</summary>", "", *drawn, "</details>", ""]
+        yield from drawn
 
 
 def _provenance_words(reproduction: Reproduction) -> str:

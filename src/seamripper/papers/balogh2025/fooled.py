@@ -31,7 +31,7 @@ def _networks(own: Profile) -> dict[str, Network]:
             data=f"{data}/{cue}?size=32",
             n=own.cue_images,
             seeds=_SEEDS,
-            training=own.second_training if kind == "resnet" else own.cue_training,
+            training=own.small_training if kind == "resnet" else own.cue_training,
         )
         for kind in KINDS
         for data in _SETS

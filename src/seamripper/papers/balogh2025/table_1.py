@@ -46,6 +46,7 @@ def comparisons(families: dict[str, str], **more: Any) -> tuple[ComparePart, ...
 
 
 def _experiment(own: Profile) -> Experiment:
+    own = own.using(seeds="pair_seeds")
     families = {kind: kind for kind in KINDS}
     return Experiment(
         name="table-1",

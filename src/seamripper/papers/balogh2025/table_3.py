@@ -19,6 +19,7 @@ THEIRS = {
 
 
 def _experiment(own: Profile) -> Experiment:
+    own = own.using(seeds="pair_seeds")
     by_set = {
         which: {family: family.partition("-")[0] for family, data in FAMILIES.items() if data == which}
         for which in dict.fromkeys(FAMILIES.values())
