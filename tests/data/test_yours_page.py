@@ -27,6 +27,19 @@ def network(seed: int) -> nn.Module:
     return nn.Sequential(*layers).eval()
 
 
+class Tagger(nn.Module):
+    """Names one of three kinds for each token."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.embed, self.block, self.head = nn.Embedding(9, 6), nn.Linear(6, 6), nn.Linear(6, 3)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        answers: torch.Tensor = self.head(self.block(self.embed(input_ids)).relu())
+        return answers
+
+
 def write_files(folder: Path) -> None:
     """What the page takes for granted: a small text model, texts, a function, photographs."""
     # It may need its repair before transformers looks for it.
@@ -70,9 +83,12 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     a, b = network(0), network(1)
     front, back = (sr.split(net, "2", torch.zeros(2, 3, 16, 16)) for net in (a, b))
     names: dict[str, Any] = {"a": a, "b": b, "front": front, "back": back, "__name__": "__page__"}
+    words = {"input_ids": torch.ones(2, 7).long(), "attention_mask": torch.ones(2, 7).long()}
+    for seed, role in enumerate(("tagger_front", "tagger_back")):
+        names[role] = sr.split(Tagger(seed), "block", words)
     torch.manual_seed(0)
     blocks = re.findall(r"```python\n(.*?)```", section(), re.S)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
     streamed, known = (names[name]["linear_cka"].values for name in ("same", "comparison"))

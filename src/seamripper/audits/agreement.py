@@ -12,12 +12,12 @@ from torch import Tensor
 
 from seamripper.cut.split import Split
 from seamripper.data.padding import trim
-from seamripper.data.samples import UNKNOWN, Samples
+from seamripper.data.samples import UNASKED, UNKNOWN, Samples
 from seamripper.estimate import Estimate, jackknife, proportion
 from seamripper.matching.evaluate import answers_of, answers_of_many, stitched_answers
 from seamripper.matching.match import Match
 from seamripper.matching.rows import sums_by_text
-from seamripper.models.targets import UNASKED, targets_for, token_ids
+from seamripper.models.targets import targets_for, token_ids
 
 _BATCH = 256
 RESAMPLES = 1000
@@ -50,9 +50,8 @@ class Asked:
         places = targets != UNASKED
         if before is not None:
             old, new = (token_ids(each.inputs) for each in (trim(before), samples))
-            assert old is not None
-            assert new is not None
-            places &= (old != new).cumsum(1) > 0
+            if old is not None and new is not None:
+                places &= (old != new).cumsum(1) > 0
         return cls(np.asarray(targets[places].numpy()), places)
 
     @property

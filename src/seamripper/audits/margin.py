@@ -12,9 +12,9 @@ import torch
 from seamripper._words import word_list
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, by_control, by_seed, figures_of
 from seamripper.controls import Case, Outcome
+from seamripper.data.samples import UNASKED
 from seamripper.errors import InapplicableError
 from seamripper.estimate import TELLING, Estimate, difference, mean_over
-from seamripper.models.targets import UNASKED
 
 _CLEARLY = 2.0
 """How many standard errors above chance a control paired at random must be to count as a leak."""

@@ -78,6 +78,11 @@ class Mixing(Audit):
 
     def _pairs(self, receiver: Split, samples: Samples) -> tuple[InputPairs, float]:
         """Pairs of which the receiver is sure, unmixed; and how sure that is."""
+        if samples.per_token:
+            raise InapplicableError(
+                f"{samples.name} has a label for each token. A mixture takes one answer from each of two texts, and it "
+                "is not known which token's answer that is."
+            )
         base = samples.draw(self.n, seed=self.seed)
         answers = torch.cat(
             [answers_of_many([receiver], part.a, keep=last_asked)[0] for part in InputPairs(base, base).parts()]

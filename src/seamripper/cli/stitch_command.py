@@ -105,7 +105,7 @@ def _show(match: sr.Match, result: sr.Functional) -> None:
     rows += [
         [name, str(figure)]
         for name, figure in (
-            ("stitched network, cross-entropy of the next token in nats", result.cross_entropy),
+            ("stitched network, cross-entropy per token in nats", result.cross_entropy),
             ("stitched network, perplexity", result.perplexity),
             ("receiver alone, perplexity", result.receiver_perplexity),
         )

@@ -105,7 +105,7 @@ class ClusteredNoise(Control):
 
     def _clusters(self, fit: Samples, test: Samples) -> int:
         for samples in (fit, test):
-            samples.require_labels(f"the control {self.name!r}")
+            samples.require_one_label(f"the control {self.name!r}")
         if self.classes is None:
             return fit.classes
         if self.classes > fit.classes:

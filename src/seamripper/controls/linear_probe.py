@@ -73,9 +73,7 @@ class LinearProbe(Control):
             )
         labels, targets = (case.targets(part) for part in (counterpart.fit, counterpart.test))
         if labels.dim() == 2:
-            raise InapplicableError(
-                "A linear probe reads one label per sample, and a language model has one per token."
-            )
+            raise InapplicableError("A linear probe reads one label per sample, and here each token has one.")
         if bool((labels == labels[0]).all()):
             raise InapplicableError(
                 f"{counterpart.fit.name} has samples of one class only: there is nothing to tell apart."

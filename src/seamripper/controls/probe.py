@@ -95,6 +95,8 @@ def halves(ids: Tensor, *, seed: int = 0) -> tuple[Tensor, Tensor]:
 def _require(fit: Activations, test: Activations) -> None:
     for name, part in (("fit", fit), ("test", test)):
         require(part, Activations, name, error=DataError, advice="`collect` makes them.")
+        if part.labels.dim() > 1:
+            raise DataError(f"Expected the activations of {name} to have a label per sample, but each token has one.")
         if int(part.labels.min()) < 0:
             raise DataError(f"Expected the activations of {name} to have labels, but those are not known.")
     names = [str(part.made_from.get("data", "")) for part in (fit, test)]

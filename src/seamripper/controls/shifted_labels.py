@@ -41,6 +41,9 @@ class ShiftedLabels(Control):
     def counterparts(self, case: Case) -> Iterator[Counterpart]:
         """The receiver, with other pairs for each seed."""
         self.require_fit(case, case.receiver.cut)
+        for part in (case.fit, case.test):
+            if part.receiver.per_token:
+                raise InapplicableError(f"{part.name} has a label for each token, so no sample has a class to shift.")
         kinds = torch.arange(case.fit.classes)
         kinds = kinds[torch.isin(kinds, case.fit.labels) & torch.isin(kinds, case.test.labels)]
         if len(kinds) < 2 or self.k % len(kinds) == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from seamripper._words import word_list
+from seamripper.data.samples import UNASKED
 from seamripper.errors import DataError
 
 LABELS = ("label", "labels", "target")
@@ -52,7 +53,7 @@ class LabelNumbers:
         {'0': 0, '3': 3}
         """
         known: set[Any] = set()
-        for value in values:
+        for value in _each_label(values):
             if value is None or value == "":
                 raise DataError(f"Some rows of {who} have no label: give all of them one, or leave the labels out.")
             known.add(value)
@@ -69,8 +70,30 @@ class LabelNumbers:
         return max(self.numbers.values()) + 1
 
     def tensor(self, values: Iterable[Any]) -> Tensor:
-        """Labels as numbers."""
-        return torch.tensor([self.numbers[value] for value in values])
+        """Labels as numbers, (n), or (n, tokens) where each row has a list of them.
+
+        >>> LabelNumbers({"noun": 0, "verb": 1}).tensor([["verb", -100], ["noun", "verb"]])
+        tensor([[   1, -100],
+                [   0,    1]])
+        """
+        rows = list(values)
+        if len(lengths := {len(row) if isinstance(row, list) else None for row in rows}) > 1:
+            raise DataError(
+                "Expected a label per row, or lists of labels of one length, but they are of the lengths "
+                f"{word_list(sorted(str(length or 'none') for length in lengths))}. Pad texts to one length, and their "
+                f"labels with {UNASKED}."
+            )
+        numbers = {**self.numbers, UNASKED: UNASKED}
+        return torch.tensor([[numbers[v] for v in row] if isinstance(row, list) else numbers[row] for row in rows])
+
+
+def _each_label(values: Iterable[Any]) -> Iterator[Any]:
+    """The labels of all rows; of lists of labels each one, but for tokens that have none."""
+    for value in values:
+        if isinstance(value, list):
+            yield from (label for label in value if label != UNASKED)
+        else:
+            yield value
 
 
 def _is_whole(value: Any) -> bool:

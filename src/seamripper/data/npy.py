@@ -20,7 +20,7 @@ from seamripper.errors import DataError
 
 @dataclass(frozen=True)
 class Npy(RowFile):
-    """The rows of an array (n, …), and of another one for their `labels` (n), if there is one.
+    """The rows of an array (n, …), and of another one for their `labels`, (n) or (n, tokens), if there is one.
 
     Bytes are pictures (channels, height, width), shown as (x / 255 − mean) / std. Floats are shown as they are, unless
     `black` and `white` give the ends of their range.
@@ -68,9 +68,10 @@ class Npy(RowFile):
         if not path.is_file():
             raise DataError(f"There is no file {path} of labels.")
         labels = open_array(path)
-        if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        if labels.ndim not in (1, 2) or len(labels) != n or labels.dtype.kind not in "iu":
             raise DataError(
-                f"Expected {path} to hold {n} whole numbers, one label per row of {self.path}, but it holds "
+                f"Expected {path} to hold {n} whole numbers, one label per row of {self.path}, or a row of labels for "
+                "each, one per token, but it holds "
                 f"{labels.dtype} of shape {shape_text(labels.shape)}."
             )
         return torch.from_numpy(labels.astype(np.int64))

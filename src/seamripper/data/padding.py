@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from seamripper.data.paired import Paired
-from seamripper.data.samples import MASK, Inputs, Samples
+from seamripper.data.samples import MASK, UNASKED, Inputs, Samples
 from seamripper.errors import DataError
 
 _POSITIONS = "position_ids"
@@ -63,6 +63,33 @@ def mask_length(samples: Samples) -> int | None:
     """How many tokens the samples' mask has, whether or not some of them are padding; None if there is no mask."""
     mask = _mask(samples.inputs)
     return None if mask is None else mask.shape[1]
+
+
+def counting_labels(samples: Samples, labels: Tensor) -> Tensor:
+    """Labels of tokens (n, tokens), with `UNASKED` at padding.
+
+    Labels of another text than that of the mask, which a decoder is shown, have a mask of their own or none.
+
+    >>> inputs = {"input_ids": torch.tensor([[5, 6, 0]]), "attention_mask": torch.tensor([[1, 1, 0]])}
+    >>> tagged = Samples("tagged", inputs, torch.tensor([[2, 1, 2]]))
+    >>> counting_labels(tagged, tagged.labels)
+    tensor([[   2,    1, -100]])
+    """
+    inputs = samples.inputs
+    if has_other_text(samples.inputs):
+        assert isinstance(inputs, Mapping)
+        other = inputs.get(f"{_OTHER_TEXT}{MASK}")
+        counts = None if other is None else tokens_that_count({MASK: other})
+    else:
+        counts = tokens_that_count(inputs)
+    if counts is None or counts.shape != labels.shape:
+        return labels
+    return torch.where(counts, labels, UNASKED)
+
+
+def has_other_text(inputs: Inputs) -> bool:
+    """Whether a decoder is shown a text of its own, at whose tokens it answers."""
+    return isinstance(inputs, Mapping) and any(name.startswith(_OTHER_TEXT) for name in inputs)
 
 
 def trim(samples: Samples) -> Samples:
@@ -138,4 +165,7 @@ def _keep(samples: Samples, used: Tensor | None) -> Samples:
         else value
         for name, value in samples.inputs.items()
     }
-    return replace(samples, inputs=inputs)
+    labels = samples.labels
+    if samples.per_token and labels.shape == mask.shape and not has_other_text(samples.inputs):
+        labels = labels[:, kept]
+    return replace(samples, inputs=inputs, labels=labels)

@@ -24,6 +24,7 @@ def with_label_noise(samples: Samples, share: float, *, seed: int) -> Samples:
     >>> int((with_label_noise(zeros, 0.5, seed=0).labels != 0).sum())  # About 0.5 · 9/10 of them are wrong.
     475
     """
+    samples.require_one_label("drawing labels anew")
     drawn = _draws(samples.ids, seed=seed, stream=0) < share
     labels = (_draws(samples.ids, seed=seed, stream=1) * samples.classes).astype(np.int64)
     noisy = torch.where(torch.from_numpy(drawn), torch.from_numpy(labels), samples.labels)

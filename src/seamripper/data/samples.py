@@ -26,6 +26,8 @@ MASK = "attention_mask"
 """The named input that tells which tokens count: see `seamripper.data.padding`."""
 UNKNOWN = -1
 """The label of every sample of a set without labels."""
+UNASKED = -100
+"""The label of a token that has none, where tokens have labels; PyTorch's cross-entropy leaves it out."""
 Inputs: TypeAlias = Tensor | dict[str, Tensor]
 """What a model is called with: one tensor, or named tensors (`input_ids`, `attention_mask`); one row per sample."""
 
@@ -37,9 +39,10 @@ class Samples:
     Pixels may be kept as bytes: `batch` turns them into floats, (x / 255 − mean) / std, so sixty thousand colour images
     take 141 MB instead of 564. If pixels are floats, `range` gives the values of black and white. A model with an input
     contract gets pictures as its contract says, whatever `mean` and `std` are: these are for models without a contract.
-    `size` and `dtype` are how a contract is met. `labels` is int64; samples without labels have -1 for each, and no
-    classes. `ids` is int64, and unique within a data set over all its splits, so that no sample is used both to fit and
-    to score; by default samples are numbered from 0.
+    `size` and `dtype` are how a contract is met. `labels` is int64: (n), or (n, tokens) with a label for each token and
+    -100 where a token has none. Samples without labels have -1 for each, and no classes. `ids` is int64, and unique
+    within a data set over all its splits, so that no sample is used both to fit and to score; by default samples are
+    numbered from 0.
 
     >>> pixels = torch.tensor([[[[0, 255]]], [[[255, 0]]]], dtype=torch.uint8)
     >>> two = Samples("toy", pixels, torch.tensor([0, 1]), torch.arange(2), classes=2, mean=0.5, std=0.5)
@@ -88,10 +91,12 @@ class Samples:
                 )
         if len(self.labels) == 0:
             raise DataError(f"{self.name} is empty: a comparison needs at least two samples.")
-        if self.labelled and (int(self.labels.min()) < 0 or int(self.labels.max()) >= self.classes):
+        given = self.labels[self.labels != UNASKED] if self.per_token else self.labels
+        if self.labelled and len(given) and (int(given.min()) < 0 or int(given.max()) >= self.classes):
+            without = f", or to be {UNASKED} for a token that has none" if self.per_token else ""
             raise DataError(
-                f"Expected the labels of {self.name} to lie in 0 … {self.classes - 1}, "
-                f"but got {int(self.labels.min())} … {int(self.labels.max())}."
+                f"Expected the labels of {self.name} to lie in 0 … {self.classes - 1}{without}, "
+                f"but got {int(given.min())} … {int(given.max())}."
             )
         for key, value in self.columns():
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
@@ -110,7 +115,18 @@ class Samples:
         if self.ids is None:
             object.__setattr__(self, "ids", torch.arange(n))
         if self.classes is None and isinstance(self.labels, Tensor) and self.labels.numel():
-            object.__setattr__(self, "classes", int(self.labels.max()) + 1)
+            # Of a few texts, no token may have a label.
+            object.__setattr__(self, "classes", max(int(self.labels.max()) + 1, int(self.per_token)))
+
+    @property
+    def per_token(self) -> bool:
+        """Whether each token has a label, (n, tokens), and not each sample."""
+        return self.labels.dim() == 2
+
+    @property
+    def labels_by_sample(self) -> Tensor:
+        """One label per sample (n), by which samples are grouped; -1 for each where tokens have labels, or nothing."""
+        return self.labels.new_full((len(self),), UNKNOWN) if self.per_token else self.labels
 
     @property
     def labelled(self) -> bool:
@@ -122,6 +138,14 @@ class Samples:
         if not self.labelled:
             raise DataError(f"{self.name} has no labels, and {what} needs them.{advice and ' '}{advice}")
 
+    def require_one_label(self, what: str, advice: str = "") -> None:
+        """Refuse samples that do not have one label each for what needs that."""
+        self.require_labels(what, advice)
+        if self.per_token:
+            raise DataError(
+                f"{self.name} has a label for each token, and {what} needs one for each sample.{advice and ' '}{advice}"
+            )
+
     def _require_kinds(self) -> None:
         """Tensors for tensors, a name for a name; labels that are whole numbers."""
         require(self.name, str, "name of the samples", error=DataError)
@@ -132,17 +156,20 @@ class Samples:
                 raise DataError(f"Expected {key} of {self.name} to have a row for each sample, but got one number.")
         for key in ("labels", "ids"):
             column = getattr(self, key)
-            if column.dim() != 1 or column.is_floating_point() or column.is_complex():
+            per_token = key == "labels" and column.dim() == 2
+            if (column.dim() != 1 and not per_token) or column.is_floating_point() or column.is_complex():
+                each = "each sample or each token of it" if key == "labels" else "each sample"
                 raise DataError(
-                    f"Expected {key} of {self.name} to be whole numbers, one for each sample, but got "
+                    f"Expected {key} of {self.name} to be whole numbers, one for {each}, but got "
                     f"{str(column.dtype).removeprefix('torch.')} of shape {tuple(column.shape)}."
                 )
-        unknown = isinstance(self.labels, Tensor) and bool((self.labels == UNKNOWN).all())
+        unknown = isinstance(self.labels, Tensor) and not self.per_token and bool((self.labels == UNKNOWN).all())
         require_whole(self.classes, f"classes of {self.name}", least=0 if unknown else 1, error=DataError)
 
     def __repr__(self) -> str:
         name, size = short(self.name, 60), shape_text(self.shape)
         classes = f"classes = {self.classes}" if self.labelled else "no labels"
+        classes += ", a label per token" if self.per_token else ""
         return f"Samples({name!r}, n = {len(self)}, {size}, {classes})"
 
     def __len__(self) -> int:
@@ -243,7 +270,10 @@ class Samples:
             raise DataError(
                 f"Expected classes to be at least 2, and at most the {self.classes} of {self.name}, but got {k}."
             )
-        return self if k == self.classes else replace(self.take(self.labels < k), classes=k)
+        if k == self.classes:
+            return self
+        self.require_one_label("a choice of classes")
+        return replace(self.take(self.labels < k), classes=k)
 
     def draw(self, n: int, *, seed: int = 0) -> Samples:
         """`n` samples drawn without replacement, in their old order; all of them if there are no more."""

@@ -15,7 +15,7 @@ from seamripper.activations.activations import Activations
 from seamripper.cut.frozen import Freeze
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
-from seamripper.data.samples import MASK, Inputs, Samples
+from seamripper.data.samples import MASK, UNASKED, Inputs, Samples
 from seamripper.errors import DataError, MatchError
 from seamripper.registry import Choice, Registry
 from seamripper.stitches.base import Layer
@@ -114,7 +114,8 @@ def map_labels(samples: Samples | Paired, label_map: tuple[int, ...] | None) -> 
             f"Expected label_map to have an entry for each of the {samples.classes} classes of "
             f"{samples.name}, but it has {len(label_map)}."
         )
-    return torch.tensor(label_map)[samples.labels]
+    mapped = torch.tensor(label_map)[samples.labels.clamp(min=0)]
+    return torch.where(samples.labels == UNASKED, UNASKED, mapped)
 
 
 matchings: Registry[Matching] = Registry(Matching, "seamripper.matching", what="matching", error=MatchError)

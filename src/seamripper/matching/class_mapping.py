@@ -74,6 +74,8 @@ class ClassMapping(Matching):
     def classes_of(self, pair: Paired) -> Tensor:
         """The class that each of the sender's samples is paired with; each has a sample of the receiver's."""
         theirs = pair.sender
+        for samples in (theirs, pair.receiver):
+            samples.require_one_label("class mapping")
         classes = map_labels(theirs, self.label_map)
         alone = ~torch.isin(classes, pair.labels)
         if bool(alone.any()):

@@ -43,8 +43,9 @@ class Functional(WithMethods):
     """Figures of a stitched network on samples that it was not fitted on, each with a 95 % interval and n.
 
     Of a language model every token is asked for: figures are means over the `tokens` whose next token counts, with
-    texts as the units of their intervals. Only then there are a `cross_entropy` of the next tokens in nats, its
-    exponential, the `perplexity`, and both of the receiver.
+    texts as the units of their intervals; where tokens have labels, over those that have one. Only then there are a
+    `cross_entropy` of what is right at these tokens, in nats, its exponential, the `perplexity`, and both of the
+    receiver.
 
     `penalty` is error(stitched) − error(receiver), `relative_accuracy` accuracy(stitched) / accuracy(receiver), both
     against the receiver on the same samples (`receiver_here`). `receiver_own` is the receiver on its own task, the
@@ -99,7 +100,7 @@ class Functional(WithMethods):
             return None
         if math.isnan(self.receiver_here.value):
             return f"{self.data} has no labels"
-        what = "labels" if self.tokens is None else "next tokens"
+        what = "labels" if self.tokens is None else "right answers at the tokens"
         return (
             f"the receiver itself reaches {self.receiver_here} on the {what} of {self.data}, where chance is "
             f"{self.chance:.3f}: the {what} are not those of its task, or {self.n} {self.top1.unit} are too few to "
@@ -344,7 +345,7 @@ def answers_of(
 
 
 def right_of(answers: Tensor, samples: Samples) -> Estimate:
-    """The share of samples, or of their next tokens, that these answers name rightly."""
+    """The share of samples, or of their tokens, that these answers name rightly."""
     right = targets_for(answers, trim(samples))
     rows = Rows.of(answers, answers, right, right)
     return rows.share(rows.hits)
@@ -361,7 +362,7 @@ def functional(
     """The figures of a network that gives `answers` to the samples, where the receiver itself gives `receiver`.
 
     Both are scores, one row per sample and one column per class, or (n, tokens, vocabulary). `right` are the classes
-    that count as right for the answers: the samples' labels or next tokens, unless given.
+    that count as right for the answers: the samples' labels, of tokens too, or next tokens, unless given.
 
     >>> four = Samples("four", torch.zeros(4, 1), torch.tensor([0, 1, 0, 1]), torch.arange(4), classes=2)
     >>> says = torch.eye(2)
@@ -371,11 +372,13 @@ def functional(
     """
     samples = trim(samples)
     right = targets_for(answers, samples, right)
-    own = samples.labels if right.dim() == 1 else right
+    own = samples.labels if right.dim() == 1 else targets_for(receiver, samples)
     return _figures(Rows.of(answers, receiver, right, own), samples.name, len(samples), receiver_own)
 
 
 def _figures(rows: Rows, name: str, n: int, receiver_own: Estimate | None) -> Functional:
+    if not len(rows):
+        raise DataError(f"No token of {name} has a label, so there is nothing to score.")
     loss, own_loss = rows.mean(rows.loss), rows.mean(rows.receiver_loss)
     nothing, known = Estimate(math.nan, n=n, note="no labels"), rows.labelled
     return Functional(

@@ -19,7 +19,8 @@ FIGURES = {
     "receiver_here": "receiver_here is the share of samples whose class the receiver names by itself.",
     "receiver_own": "receiver_own is the receiver's accuracy on the task that it was trained for.",
     "kl": "kl is the mean of KL(receiver ‖ stitched) over samples, in nats, with Student's interval.",
-    "cross_entropy": "cross_entropy is that of the stitched network's next tokens, in nats, with texts as units.",
+    "cross_entropy": "cross_entropy is that of what is right at each token (its label, or the next token), in nats, "
+    "with texts as units.",
     "perplexity": "perplexity is the exponential of the cross-entropy of the stitched network.",
     "receiver_cross_entropy": "receiver_cross_entropy is the receiver's own, in nats, with texts as units.",
     "receiver_perplexity": "receiver_perplexity is the exponential of the receiver's own cross-entropy.",

@@ -19,9 +19,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper._devices import in_float64, move, to_memory, widen
-from seamripper.data.samples import UNKNOWN
+from seamripper.data.samples import UNASKED, UNKNOWN
 from seamripper.estimate import Ends, Estimate, jackknife, over_seeds, proportion
-from seamripper.models.targets import UNASKED, rows_asked
+from seamripper.models.targets import rows_asked
 from seamripper.paired_estimate import paired_estimate
 
 _SHARE: Ends = (0, 1)

@@ -21,8 +21,8 @@ from seamripper.cut.halves import Context
 from seamripper.cut.on_data import views_of
 from seamripper.cut.split import Split
 from seamripper.data.paired import Paired
-from seamripper.data.samples import Inputs, Samples
-from seamripper.errors import MatchError
+from seamripper.data.samples import UNASKED, Inputs, Samples
+from seamripper.errors import DataError, MatchError
 from seamripper.matching.base import Findings, Matching, Problem, map_labels
 from seamripper.matching.descent import (
     Losses,
@@ -38,7 +38,7 @@ from seamripper.matching.direct import Init, initialise
 from seamripper.matching.padding import mask_for
 from seamripper.matching.parts import losses_in_parts, part_of
 from seamripper.models.running import use_layout
-from seamripper.models.targets import UNASKED, looks_ahead, require_causal, rows_asked, targets_for
+from seamripper.models.targets import asks_next_token, looks_ahead, require_causal, rows_asked, targets_for
 from seamripper.models.training import Training
 from seamripper.stitches.base import LinearLayer
 from seamripper.stitches.linear import PositionwiseLayer
@@ -264,7 +264,8 @@ def targets_by(matching: Matching, answer: Tensor, samples: Samples | Paired) ->
     """The targets of samples for a network that gives such an `answer`; if they are labels, through the label map."""
     shown = samples if isinstance(samples, Samples) else samples.receiver
     # The next token needs no label.
-    return targets_for(answer, shown, right_classes(matching, samples) if answer.dim() == 2 else None)
+    labelled = answer.dim() == 2 or shown.per_token
+    return targets_for(answer, shown, right_classes(matching, samples) if labelled else None)
 
 
 def targets(
@@ -273,7 +274,7 @@ def targets(
     """What counts as right for the stitched network and what for the receiver, for each sample or each of its tokens.
 
     They differ only where a label map was trained by. A language model whose sender sees the next token is refused. If
-    labels are `optional`, samples without any have -1, which is never right.
+    labels are `optional`, samples without any have -1, which is never right, and no token needs to have one.
     """
     views = views_of(samples, sender, receiver)
     shown = views.receiver
@@ -282,8 +283,10 @@ def targets(
     if optional and answer.dim() == 2 and not shown.labelled:
         return shown.labels, shown.labels
     right = targets_by(matching, answer, shown)
-    if answer.dim() == 2:
-        return right, shown.labels
+    if not asks_next_token(answer, shown):
+        if not optional and not bool((right != UNASKED).any()):
+            raise DataError(f"No token of {shown.name} has a label, so there is nothing that this matching can learn.")
+        return right, targets_for(answer, shown)
     require_causal(receiver.answer, shown, f"The receiver ({receiver.model.source})")
     if samples.same and looks_ahead(sender.head, views.sender):
         raise MatchError(

@@ -1,9 +1,13 @@
 """Targets: what counts as a right answer, for each sample or for each token of a text.
 
 A model that answers with scores (n, classes) is asked once per sample, and the sample's label is right. One that
-answers with scores (n, tokens, vocabulary) is asked at every token, and the next token of the text is right: so a
-causal language model is trained and used. Targets have the shape of the questions, (n) or (n, tokens). Where no answer
-is asked for, at padding and at the last token of a text, the target is `UNASKED`.
+answers with scores (n, tokens, classes) is asked at every token. If the samples have a label for each token, that is
+right: so a tagger is trained and used. Otherwise the next token of the text is right: so a causal language model is.
+Targets have the shape of the questions, (n) or (n, tokens). Where no answer is asked for (at padding, at a token that
+has no label, and, of next tokens, at the last of a text), the target is `UNASKED`.
+
+Data for language models may have labels that repeat the tokens, as transformers has them, which shifts them inside its
+models. They are not the answers at their places, so they too stand for the next token, where they are not -100.
 """
 
 from __future__ import annotations
@@ -13,26 +17,30 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from seamripper.data.padding import tokens_that_count
-from seamripper.data.samples import Inputs, Samples
+from seamripper._words import shape_text
+from seamripper.data.padding import counting_labels, has_other_text, tokens_that_count
+from seamripper.data.samples import UNASKED, Inputs, Samples
 from seamripper.errors import DataError
 
-UNASKED = -100
-"""The target where no answer is asked for; PyTorch's cross-entropy leaves it out."""
 _FEW = 8
 """Samples on which a model is seen to look at later tokens, or not to."""
 _ROUNDING = 1e-4
 
 
 def targets_for(answer: Tensor, samples: Samples, labels: Tensor | None = None) -> Tensor:
-    """The targets of a model that gives such an `answer` to some of the samples: their labels, or their next tokens.
+    """The targets of a model that gives such an `answer` to some of the samples: labels, of tokens too, or next tokens.
 
     `labels` are used in place of the samples' own, if given. A target that the model has no score for is refused.
 
     >>> text = Samples("text", torch.tensor([[7, 5, 6]]), torch.tensor([0]), torch.tensor([0]), classes=1)
     >>> targets_for(torch.zeros(1, 2), text), targets_for(torch.zeros(1, 3, 8), text)
     (tensor([0]), tensor([[   5,    6, -100]]))
+    >>> tags = Samples("tags", torch.tensor([[7, 5, 6]]), torch.tensor([[0, 1, -100]]))
+    >>> targets_for(torch.zeros(1, 3, 2), tags)
+    tensor([[   0,    1, -100]])
     """
+    if samples.per_token and not asks_next_token(answer, samples):
+        return _token_labels(answer, samples, labels)
     if answer.dim() == 3 and _has_tokens(samples.inputs, answer.shape[1]):
         targets = next_tokens(samples)
         _require_scores(targets, answer, f"tokens of {samples.name}")
@@ -44,8 +52,41 @@ def targets_for(answer: Tensor, samples: Samples, labels: Tensor | None = None) 
     return right
 
 
+def asks_next_token(answer: Tensor, samples: Samples) -> bool:
+    """Whether a model that gives such an `answer` at every token is asked for the next one, and not for a label.
+
+    >>> text = Samples("text", torch.tensor([[7, 5, 6]]), torch.tensor([[-100, 5, 6]]))
+    >>> asks_next_token(torch.zeros(1, 3, 8), text), asks_next_token(torch.zeros(1, 3, 6), text)
+    (True, False)
+    """
+    if answer.dim() != 3 or not _has_tokens(samples.inputs, answer.shape[1]):
+        return False
+    if not samples.per_token:
+        return True
+    ids, given = token_ids(samples.inputs), samples.labels != UNASKED
+    if ids is None or ids.shape != samples.labels.shape or not bool(given.any()):
+        return False
+    return bool((samples.labels == ids)[given].all()) and int(ids.max()) < answer.shape[2]
+
+
+def _token_labels(answer: Tensor, samples: Samples, labels: Tensor | None) -> Tensor:
+    """The labels of tokens that count; refused of a model that does not answer at each of these."""
+    right = samples.labels if labels is None else labels
+    if answer.dim() != 3 or answer.shape[1] != right.shape[1]:
+        raise DataError(
+            f"{samples.name} has labels for each of {right.shape[1]} tokens, but the receiver's answer to a sample has "
+            f"the shape {shape_text(answer.shape[1:])}, and not scores for each of these tokens. Give data with one "
+            "label per sample, or a receiver that answers at each token."
+        )
+    targets = counting_labels(samples, right)
+    _require_scores(targets, answer, f"labels of {samples.name}")
+    return targets
+
+
 def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
     """Refuse labels that the receiver has no class for, and a receiver that does not answer once per sample."""
+    if labels.dim() == 2:
+        raise DataError(f"{name} has a label for each token, and here one for each sample is needed.")
     if answer.dim() != 2:
         raise DataError(
             f"Expected the receiver to answer with a score for each class, but its answer has shape "
@@ -57,6 +98,8 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
 
 def _require_scores(targets: Tensor, answer: Tensor, what: str) -> None:
     asked = targets[targets != UNASKED]
+    if len(asked) == 0:
+        return
     if int(asked.max()) >= answer.shape[-1] or int(asked.min()) < 0:
         raise DataError(
             f"The {what} go from {int(asked.min())} to {int(asked.max())}, but the receiver has {answer.shape[-1]} "
@@ -71,7 +114,10 @@ def next_tokens(samples: Samples) -> Tensor:
     counts = tokens_that_count(samples.inputs)
     counts = torch.ones_like(ids, dtype=torch.bool) if counts is None else counts
     targets = torch.full_like(ids, UNASKED, dtype=torch.int64)
-    targets[:, :-1] = torch.where(counts[:, :-1] & counts[:, 1:], ids[:, 1:], UNASKED)
+    asked = counts[:, :-1] & counts[:, 1:]
+    if samples.per_token:
+        asked &= samples.labels[:, 1:] != UNASKED
+    targets[:, :-1] = torch.where(asked, ids[:, 1:], UNASKED)
     if not bool((targets != UNASKED).any()):
         raise DataError(f"No text of {samples.name} has two tokens, so none has a next token to be predicted.")
     return targets
@@ -84,7 +130,7 @@ def token_ids(inputs: Inputs) -> Tensor | None:
 
 
 def _has_tokens(inputs: Inputs, n: int) -> bool:
-    ids = token_ids(inputs)
+    ids = None if has_other_text(inputs) else token_ids(inputs)
     return ids is not None and ids.shape[1] == n
 
 
@@ -118,7 +164,8 @@ def require_causal(run: Callable[[Inputs], Tensor], samples: Samples, source: st
         raise DataError(
             f"{source} answers at every token, and its answers depend on later tokens: it is no causal language model, "
             "so the next token is not what it is asked for, and there is no accuracy. 'direct' and 'regression' match "
-            "without labels; to score it, give it a head that answers once per text."
+            "without labels; to score it, give it a head that answers once per text, or a label for each token that is "
+            "not the token itself."
         )
 
 

@@ -312,7 +312,7 @@ def check_samples(architecture: Architecture, samples: Samples) -> None:
     if len(samples) < 2:
         raise DataError(f"Expected at least 2 samples to train on, but {samples.name} has {len(samples)}.")
     if architecture.classes is not None:
-        samples.require_labels(f"the training of {architecture}")
+        samples.require_one_label(f"the training of {architecture}")
     top = int(samples.labels.max())
     if architecture.classes is not None and top >= architecture.classes:
         raise DataError(

@@ -41,7 +41,7 @@ class DetectorAtCut:
     @functools.cached_property
     def native(self) -> Estimate:
         """AUROC of native activations against native ones of other samples, half of the test samples each: 0.5."""
-        rows, labels = self._reader.native, self.test.labels
+        rows, labels = self._reader.native, self.test.labels_by_sample
         order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(self.seed))
         # In pairs of one class, as classes have scores of their own: halves with other classes would differ by chance.
         order = order[labels[order].argsort(stable=True)][: len(rows) // 2 * 2]

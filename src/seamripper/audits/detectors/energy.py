@@ -124,8 +124,10 @@ class EnergyDetector(Detector):
     def _train(self, native: Activations, strange: Activations, watch: Watcher) -> None:
         network, options = self.network, self.options
         draws = torch.Generator().manual_seed(options.seed)
-        if int(native.labels.min()) < 0:
-            raise InapplicableError("The energy detector is a classifier, and these samples have no labels.")
+        if native.labels.dim() > 1 or int(native.labels.min()) < 0:
+            raise InapplicableError(
+                "The energy detector is a classifier of samples, and these samples do not have one label each."
+            )
 
         def classify(index: Tensor) -> Tensor:
             return F.cross_entropy(network(widen(native.values[index])), native.labels[index])

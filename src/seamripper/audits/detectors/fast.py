@@ -39,14 +39,14 @@ class FastDetector(Detector):
     def __init__(
         self, options: DistributionOptions, receiver: Split, samples: Samples, watch: Watcher = nobody
     ) -> None:
-        self.options, self.cut, self.labels = options, receiver.cut, samples.labels
+        self.options, self.cut, self.labels = options, receiver.cut, samples.labels_by_sample
         # Texts are not a square of patches behind a CLS token, even where they happen to be as long as one.
         self.cls = isinstance(samples.inputs, Tensor)
         view = receiver.model.present(samples)
         with torch.no_grad():
             batches = (inputs for inputs, _ in view.batches(BATCH))
             rows = [self.features(to_memory(receiver.head(x)), tokens_that_count(to_memory(x))) for x in batches]
-        self.reference = Reference.of(torch.cat(rows), samples.labels)
+        self.reference = Reference.of(torch.cat(rows), self.labels)
 
     @property
     def about(self) -> Mapping[str, Any]:

@@ -47,7 +47,7 @@ def partners(samples: Samples, *, seed: int) -> Tensor:
     >>> partners(four, seed=0).tolist()
     [3, 2, 0, 1]
     """
-    n, labels = len(samples), samples.labels if samples.labelled else torch.zeros_like(samples.labels)
+    n, labels = len(samples), samples.labels_by_sample.clamp(min=0)
     # By label and id, so that the order in which samples come does not matter.
     order = torch.from_numpy(np.lexsort((samples.ids.numpy(), labels.numpy())))
     rank = torch.empty_like(order).scatter_(0, order, torch.arange(n))
