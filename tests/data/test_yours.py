@@ -249,6 +249,19 @@ def test_columns_of_numbers_in_parquet_are_one_vector(tmp_path: Path) -> None:
     assert not train.labelled
 
 
+def test_columns_of_parquet_with_odd_names_are_asked_for_by_name(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"my values %": [[1.0, 2.0]] * N, "note": ["x"] * N, "Kind Of": ["a", "b"] * (N // 2)}
+    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"'my values %', 'note' and 'Kind Of' beside .*: column='my values %'"):
+        load_data(f"parquet:{tmp_path}/t.parquet")
+    assert load_data(f"parquet:{tmp_path}/t.parquet", column="my values %", labels="Kind Of").classes == 2
+    columns["my values %"][3] = None  # type: ignore[call-overload]
+    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="rows without a value in 'my values %'"):
+        load_data(f"parquet:{tmp_path}/t.parquet", column="my values %")
+
+
 def test_pictures_in_parquet(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     image = pytest.importorskip("PIL.Image")

@@ -185,6 +185,20 @@ def test_labels_of_tokens_from_files(tmp_path: Path) -> None:
     assert rows.classes == TAGS
 
 
+def test_labels_one_too_deep_are_not_labels_of_tokens() -> None:
+    pixels, labels = torch.zeros(3, 1, 2, 2), torch.tensor([0, 1, 1])
+    with pytest.raises(DataError, match="one for each sample or each token of it, but got int64 of shape"):
+        Samples("deep", pixels, labels[:, None])
+    assert Samples("words", torch.tensor([[4], [5], [4]]), labels[:, None]).per_token
+
+
+def test_text_beside_token_ids_is_named() -> None:
+    rows = [{"words": ["a", "b"], "input_ids": [4, 5], "labels": [0, 1]} for _ in range(3)]
+    with pytest.raises(DataError, match=r"text beside them in 'words'. Say .* inputs=\['input_ids'\]"):
+        load_data(rows)
+    assert load_data(rows, inputs=["input_ids"]).labels.tolist() == [[0, 1]] * 3
+
+
 # ---- labels that repeat the tokens, as language models of transformers take them
 
 

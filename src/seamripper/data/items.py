@@ -98,6 +98,12 @@ class Reader:
         if not columns:
             raise DataError(f"{self.name} has labels and no inputs.")
         if len(columns) > 1 and "input_ids" in columns:
+            if texts := [name for name, value in columns.items() if _holds_text(value)]:
+                others = [name for name in columns if name not in texts]
+                raise DataError(
+                    f"{self.name} has token ids, and text beside them in {word_list(texts)}. Say which columns the "
+                    f"models are shown: inputs={others!r}."
+                )
             return columns
         if len(columns) == 1:
             ((name, value),) = columns.items()
@@ -160,6 +166,11 @@ def _numbers(item: Sequence[Any]) -> bool:
 
 def _texts(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and bool(values) and isinstance(values[0], str)
+
+
+def _holds_text(value: Any) -> bool:
+    """Whether it is a text, or a list of texts or of words."""
+    return isinstance(value, str) or (isinstance(value, (list, tuple)) and bool(value) and _holds_text(value[0]))
 
 
 def _from_array(array: np.ndarray[Any, Any]) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from seamripper._words import need
+from seamripper._words import need, word_list
 from seamripper.data.columns import LabelNumbers, label_column, require_column
 from seamripper.data.items import Reader
 from seamripper.data.row_files import RowFile, RowTable
@@ -62,7 +62,7 @@ class Parquet(RowFile):
         def read() -> Iterator[Rows]:
             for batch in _batches(parquet, files, [*inputs, *([labels] if labels else [])]):
                 known = None if numbers is None or labels is None else numbers.tensor(batch[labels].to_pylist())
-                (rows,) = reader.rows_of_batches([_columns(batch, inputs)])
+                (rows,) = reader.rows_of_batches([_columns(batch, inputs, who)])
                 yield rows[0], known
 
         view = {"mean": self.mean, "std": self.std, **({"tokenizer": tokenizer.source} if tokenizer else {})}
@@ -87,11 +87,18 @@ def _values(parquet: ModuleType, files: list[Path], column: str) -> Iterator[Any
         yield from batch[column].to_pylist()
 
 
-def _columns(batch: Any, names: list[str]) -> dict[str, Any]:
+def _columns(batch: Any, names: list[str], who: str) -> dict[str, Any]:
     """The inputs of some rows: token ids by name, numbers in several columns as one vector, or a column's values."""
     columns = {name: _column(batch[name]) for name in names}
+    if empty := [name for name in names if batch[name].null_count]:
+        raise DataError(f"{who} has rows without a value in {word_list(empty)}. Repair or drop such rows.")
     if "input_ids" not in columns and all(isinstance(v, np.ndarray) and v.ndim == 1 for v in columns.values()):
         return {"inputs": np.stack(list(columns.values()), axis=1)}
+    if "input_ids" not in columns and len(columns) > 1:
+        raise DataError(
+            f"{who} has the columns {word_list(names)} beside its labels. Say which of them holds the inputs: "
+            f"column={names[0]!r}."
+        )
     return columns
 
 

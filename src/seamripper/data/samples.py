@@ -119,6 +119,11 @@ class Samples:
             object.__setattr__(self, "classes", max(int(self.labels.max()) + 1, int(self.per_token)))
 
     @property
+    def _one_token(self) -> bool:
+        """Whether the inputs are texts of one token, so that labels (n, 1) are one per token, and not one too deep."""
+        return any(value.dim() == 2 and value.shape[1] == 1 for key, value in self.columns() if key != "labels")
+
+    @property
     def per_token(self) -> bool:
         """Whether each token has a label, (n, tokens), and not each sample."""
         return self.labels.dim() == 2
@@ -156,7 +161,7 @@ class Samples:
                 raise DataError(f"Expected {key} of {self.name} to have a row for each sample, but got one number.")
         for key in ("labels", "ids"):
             column = getattr(self, key)
-            per_token = key == "labels" and column.dim() == 2
+            per_token = key == "labels" and column.dim() == 2 and (column.shape[1] != 1 or self._one_token)
             if (column.dim() != 1 and not per_token) or column.is_floating_point() or column.is_complex():
                 each = "each sample or each token of it" if key == "labels" else "each sample"
                 raise DataError(
