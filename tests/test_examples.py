@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import seamripper as sr
+from desk_files import SMALL_RESNET, save_embeddings, save_networks, save_study
 from seamripper.cli import cli
 from seamripper.models import import_torchvision
 
@@ -36,21 +37,6 @@ SMALLER = {
     "test, conflict=": "test, seeds=[0], controls=('self', 'random_sender'), conflict=",
 }
 """What is put in the place of a size, so that an example takes seconds."""
-STUDY = """
-[data]
-name = "digits/correlated"
-n = 100
-n_test = 60
-[models.digit]
-load = "digit-0.safetensors"
-[models.colour]
-load = "colour-0.safetensors"
-[[stitch]]
-senders = ["colour"]
-receivers = ["digit"]
-cuts = ["layer2"]
-matchings = ["direct"]
-"""
 ELSEWHERE = {"yours.md": "tests/test_yours.py, tests/data", "glossary.md": "it has none"}
 
 
@@ -70,20 +56,15 @@ def blocks(page: str, language: str = "python") -> list[str]:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that examples name: checkpoints, embeddings, a store and a set of networks."""
     folder = tmp_path_factory.mktemp("desk")
-    for name, data, network, seed in (
-        ("digit-0", "digit", "zoo:R_1111?width=0.25", 0),
-        ("colour-0", "colour", "zoo:R_1111?width=0.25", 0),
-        ("base", "digit", "zoo:lenet", 0),
-    ):
-        samples = sr.load_data(f"digits/{data}", "train", n=300)
-        sr.train(network, samples, training="?epochs=1", seed=seed, out=folder / f"{name}.safetensors")
-    draws = np.random.default_rng(0)
-    rows = draws.normal(size=(300, 8))
-    np.save(folder / "old.npy", rows)
-    np.save(folder / "new.npy", rows @ draws.normal(size=(8, 8)))
+    networks = {
+        "digit-0": (SMALL_RESNET, "digits/digit", 0),
+        "colour-0": (SMALL_RESNET, "digits/colour", 0),
+        "base": ("zoo:lenet", "digits/digit", 0),
+    }
+    save_networks(folder, networks)
+    save_embeddings(folder)
     (folder / "zoo.toml").write_text(blocks("docs/bench.md", "toml")[0])
-    (folder / "study.toml").write_text(STUDY)
-    sr.run(sr.Experiment.read(folder / "study.toml"), folder / "runs" / "study", engine="local?workers=1")
+    save_study(folder)
     return folder
 
 

@@ -48,6 +48,17 @@ def test_every_page_is_in_the_site_and_its_navigation(site: Path) -> None:
         assert f'{page.stem}.html"' in first, page.name
 
 
+def test_notebooks_are_pages_that_others_lead_to(site: Path) -> None:
+    """With what their cells showed; a link to a notebook leads to its page, and from there to its file."""
+    for name, leads in (("verdict", ("index", "tutorial")), ("layers", ("index", "tutorial"))):
+        text = (site / f"notebook-{name}.html").read_text()
+        assert text.count('class="shown"') >= 5
+        assert f'href="notebooks/{name}.ipynb"' in text
+        assert (site / "notebooks" / f"{name}.ipynb").is_file()
+        for page in leads:
+            assert f'href="notebook-{name}.html"' in (site / f"{page}.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -18,12 +18,16 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import catalogue
+import notebooks
 import reference
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Start": ("tutorial.md", "yours.md", "stitching.md", "commands.md", "limits.md", "glossary.md"),
+    "Start": (
+        *("tutorial.md", "notebook-verdict.md", "notebook-layers.md"),
+        *("yours.md", "stitching.md", "commands.md", "limits.md", "glossary.md"),
+    ),
     "Judge": ("audits.md", "measures.md", "bench.md", "same-information.md"),
     "Work": ("swap.md", "diff.md", "map.md", "experiments.md", "report.md", "tools.md", "speed.md"),
 }
@@ -57,12 +61,17 @@ def build(out: Path) -> Path:
 
 def stage(pages: Path) -> Nav:
     """Put all pages, and what they show, into one folder; return the navigation, which has every page once."""
-    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("site", "notebooks", "__pycache__"))
+    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("site", "__pycache__"))
     shutil.copy(HERE / "style.css", pages)
     listed = {name for names in SECTIONS.values() for name in names}
     papers = sorted(page.name for page in pages.glob("*.md") if page.name not in {*listed, "papers.md"})
     readme = (DOCS.parent / "README.md").read_text()
-    (pages / "index.md").write_text(re.sub(r"\[docs/([\w-]+)\.md\]\(docs/", r"[\1](", readme))
+    (pages / "index.md").write_text(re.sub(r"\[docs/([\w/-]+)(?:\.md)?\]\(docs/", r"[\1](", readme))
+    for page in pages.glob("*.md"):
+        # A link to a notebook leads to its page, and from there to the file.
+        page.write_text(re.sub(r"\]\(notebooks/(\w+)\.ipynb\)", r"](notebook-\1.md)", page.read_text()))
+    for path in sorted(notebooks.FOLDER.glob("*.ipynb")):
+        (pages / f"notebook-{path.stem}.md").write_text(notebooks.page(path, pages / "pictures"))
     sections = {**SECTIONS, "Papers": ("papers.md", *papers)}
     nav: Nav = [{"Home": "index.md"}, *({section: _entries(pages, names)} for section, names in sections.items())]
     kinds = catalogue.write(pages)

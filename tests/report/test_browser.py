@@ -333,6 +333,36 @@ def test_it_fits_a_phone_and_both_grounds(browser: webdriver.Chrome, study: Path
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def test_on_a_phone_sentences_of_tables_are_read_without_scrolling_sideways(
+    browser: webdriver.Chrome, study: Path
+) -> None:
+    """Each row of a short table with sentences is a card, with the column's name before each value."""
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    )
+    try:
+        opened(browser, study)
+        told = one(browser, "#judgements table.cards td.words")
+        assert told.text
+        ends = "return [...document.querySelectorAll('table.cards td')].map(td => td.getBoundingClientRect().right)"
+        edges = browser.execute_script(ends)
+        assert len(edges) > 20
+        assert max(edges) <= 390
+        named = browser.execute_script("return getComputedStyle(arguments[0], '::before').content", told)
+        assert "reason" in named
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_two_matrices_of_12_columns_stand_side_by_side(browser: webdriver.Chrome, large: Path) -> None:
+    opened(browser, large, width=1400)
+    first, second = all_of(browser, "#matrices figure:not([hidden])")[:2]
+    assert first.rect["y"] == second.rect["y"]
+    assert first.rect["x"] + first.rect["width"] <= second.rect["x"]
+    digits = "return [...arguments[0].querySelectorAll('g[data-pair] text')].length"
+    assert browser.execute_script(digits, first) == 144, "every cell has its digits"
+
+
 def test_what_is_shown_is_printed_on_few_sheets_without_the_long_table(browser: webdriver.Chrome, study: Path) -> None:
     opened(browser, study)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})

@@ -219,7 +219,8 @@ _ENDS = {"similarity": "unlike → alike", "distance": "alike → unlike", "shar
 def _grid(figure: Grid, width: float) -> Scene:
     # Rows and columns have their titles beside their names.
     left, top = room(figure.rows) + 16, room(figure.columns) + 18
-    size = max(24, min(48, 520 / max(len(figure.columns), 1)))
+    # Two of 12 columns stand side by side on a wide page.
+    size = max(24, min(48, 432 / max(len(figure.columns), 1)))
     wide, high = size * len(figure.columns), size * len(figure.rows)
     marks = [
         Mark("text", ((12, top + high / 2),), "axis", text=figure.axes[0], anchor="middle", turn=-90),

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from seamripper._files import atomic
 from seamripper.experiment.reading import Reading
-from seamripper.figures import Answer, describe, fragment, numbers_of, style
+from seamripper.figures import Answer, Sheet, describe, fragment, numbers_of, style
 from seamripper.report.story import Story, reading_of, story_of
 
 FILE = "report.html"
@@ -76,7 +76,11 @@ def template(name: str) -> Template:
     """A template of ours. Whatever its file is called, everything that is not marked as safe is escaped."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(
-        draw=lambda figure: Markup(fragment(figure)), describe=describe, data_url=_data_url, answer=_answer
+        draw=lambda figure: Markup(fragment(figure)),
+        describe=describe,
+        data_url=_data_url,
+        answer=_answer,
+        has_sentences=_has_sentences,
     )
     return environment.from_string(asset(name))
 
@@ -85,6 +89,16 @@ def template(name: str) -> Template:
 def asset(name: str) -> str:
     """A template, style or script of ours, as text."""
     return (files("seamripper.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+_FEW, _SENTENCE = 40, 80
+"""Rows of a table that can be read one below the other; letters of a value that is a sentence."""
+
+
+def _has_sentences(sheet: Sheet) -> bool:
+    """Whether a table is short and has sentences in it: on a telephone each of its rows is a card."""
+    words = (value for row in sheet.rows for value in row if isinstance(value, str))
+    return len(sheet.rows) <= _FEW and any(len(word) > _SENTENCE for word in words)
 
 
 def _data_url(png: bytes) -> str:
