@@ -108,6 +108,8 @@ def test_tables_of_items_are_folded_and_what_is_beyond_the_paper_stands_apart(fo
     lines = markdown(found).splitlines()
     assert lines.index("## Beyond the paper") > lines.index("## Fig. 3")
     assert "| question | answer | figure | rule |" in lines
+    assert lines.count("<details markdown>") == lines.count("</details>") == 2
+    assert lines.index("| question | answer | figure | rule |") > len(lines) - 1 - lines[::-1].index("</details>")
 
 
 def test_hostile_names_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
