@@ -447,5 +447,5 @@ def _add_symmetric(total: Tensor, x: Tensor, y: Tensor) -> None:
 
 def _mirror(total: Tensor) -> Tensor:
     """The whole of a symmetric matrix whose upper blocks were added up."""
-    upper = total.triu()
-    return upper + upper.triu(1).T
+    whole = total.triu()
+    return whole.add_(whole.triu(1).T)

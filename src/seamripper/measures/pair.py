@@ -444,8 +444,8 @@ def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _merge(terms: Sequence[Tensor], x: Tensor, y: Tensor, blocks: Sequence[FoldMoments]) -> Tensor:
     """Second moments of several folds about their common mean, from those about the folds' own, and the shifts."""
-    total = terms[0].clone()
-    for term in terms[1:]:
+    total = terms[0] + terms[1] if len(terms) > 1 else terms[0].clone()
+    for term in terms[2:]:
         total += term
     counts = torch.tensor([b.n for b in blocks], dtype=total.dtype, device=total.device)
     return total.addmm_((x * counts[:, None]).T, y)
