@@ -10,7 +10,7 @@ from seamripper.benchmark.bench_set import BenchSet, samples_of
 from seamripper.benchmark.contestants import Contestant
 from seamripper.benchmark.scores import Row, StudyScores, cuts_of, families_of
 from seamripper.benchmark.statistics import identification
-from seamripper.benchmark.study_parts import Meeting, compare_parts, functional_parts
+from seamripper.benchmark.study_parts import family_parts
 from seamripper.experiment import Experiment
 
 WITHIN, BETWEEN = "share within", "share between"
@@ -35,12 +35,7 @@ class IdentificationTest(BenchTest):
 
     def experiment(self, bench_set: BenchSet, contestants: Sequence[Contestant]) -> Experiment:
         """Every family with itself: all seeds, all cuts."""
-        asked = []
-        for family in bench_set.models:
-            cuts = bench_set.cut_names(family, least=2, what=f"The test {self.name!r}")
-            meeting = Meeting((family,), (family,), cuts)
-            asked += [*compare_parts(meeting, contestants), *functional_parts(meeting, contestants)]
-        return bench_set.experiment(self.name, asked, about=self.about)
+        return bench_set.experiment(self.name, family_parts(bench_set, contestants, self.name), about=self.about)
 
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """The share within networks, and between networks of each family that has several seeds."""

@@ -13,7 +13,7 @@ from seamripper.benchmark.bench_set import BenchSet, samples_of
 from seamripper.benchmark.contestants import Contestant
 from seamripper.benchmark.scores import Net, Row, StudyScores, cuts_of, families_of
 from seamripper.benchmark.statistics import KENDALL, SPEARMAN, Array, ding, specificity
-from seamripper.benchmark.study_parts import Meeting, compare_parts, functional_parts, probe_parts
+from seamripper.benchmark.study_parts import family_parts, probe_parts
 from seamripper.experiment import Experiment
 
 DING = "the reference is the best by the same accuracies; SciPy's p takes all pairs for independent"
@@ -38,13 +38,9 @@ class SpecificityTest(BenchTest):
 
     def experiment(self, bench_set: BenchSet, contestants: Sequence[Contestant]) -> Experiment:
         """Every family with itself, all seeds and all cuts, as resamples have other references; and its probes."""
-        asked = []
-        for family in bench_set.models:
-            cuts = bench_set.cut_names(family, least=2, what=f"The test {self.name!r}")
-            meeting = Meeting((family,), (family,), cuts)
-            asked += [*compare_parts(meeting, contestants), *functional_parts(meeting, contestants)]
-            asked += probe_parts(family, cuts)
-        return bench_set.experiment(self.name, asked, about=self.about)
+        pairs = family_parts(bench_set, contestants, self.name)
+        probes = (part for family in bench_set.models for part in probe_parts(family, bench_set.cut_names(family)))
+        return bench_set.experiment(self.name, (*pairs, *probes), about=self.about)
 
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """Both correlations on each family, and Ding's own beside them."""

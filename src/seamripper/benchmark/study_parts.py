@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from seamripper.benchmark.bench_set import BenchSet
 from seamripper.benchmark.contestants import MATCHINGS, Contestant
 from seamripper.errors import ExperimentError
 from seamripper.experiment import AuditPart, ComparePart, Data, Part, StitchPart, parts
@@ -36,6 +37,15 @@ def compare_parts(
         # An interval over samples says nothing here, where networks are the units.
         choices: dict[str, Any] = {"measures": words, "sampling": sampling, "data": data, "interval": False}
         yield ComparePart(**meeting.pairs, cuts=meeting.cuts, **choices)
+
+
+def family_parts(bench_set: BenchSet, contestants: Sequence[Contestant], test: str) -> Iterator[Part]:
+    """Every family with itself, all seeds and all cuts, for a test that needs two cuts or more."""
+    for family in bench_set.models:
+        cuts = bench_set.cut_names(family, least=2, what=f"The test {test!r}")
+        meeting = Meeting((family,), (family,), cuts)
+        yield from compare_parts(meeting, contestants)
+        yield from functional_parts(meeting, contestants)
 
 
 def functional_parts(meeting: Meeting, contestants: Sequence[Contestant]) -> Iterator[Part]:

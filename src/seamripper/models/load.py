@@ -13,7 +13,7 @@ from seamripper._doors import require, require_path, require_whole
 from seamripper.errors import ModelError
 from seamripper.models.model import Model
 from seamripper.models.running import use_seed
-from seamripper.models.source import recipe_of, source_of
+from seamripper.models.source import ModelSource, recipe_of, source_of
 from seamripper.models.weights import check_finite, load_weights, read_weights
 from seamripper.models.zoo import Architecture
 
@@ -55,18 +55,12 @@ def load(
     """
     advice = "A model is given by name: load('zoo:resnet18')."
     require(spec, (str, os.PathLike), "spec", error=ModelError, advice=advice)
-    spec, place = os.fspath(spec), None if device is None else as_device(device)
+    place = None if device is None else as_device(device)
     precision = None if dtype is None else as_dtype(dtype)
     if resident not in ("both", "one"):
         raise ModelError(f"Expected resident to be both or one, but got {resident!r}.")
     given = _shape(input)
-    source = source_of(spec)
-    for name, argument in (("weights", weights), ("input", given)):
-        if argument is not None and getattr(source, name) is not None:
-            raise ModelError(f"{name} is given twice, in the spec and as an argument: keep one of them.")
-    if weights is not None:
-        source = replace(source, weights=require_path(weights, "weights", error=ModelError))
-        spec += f"{'&' if '?' in spec else '?'}weights={source.weights}"
+    source, spec = _source_with(os.fspath(spec), weights, given)
     shape = given or _shape(source.input)
     with use_seed(source.seed):
         model = replace(source.build(), source=spec)
@@ -76,12 +70,25 @@ def load(
     model.module.eval()
     if precision is not None:
         model.module.to(precision)
-    if place is not None:
-        if resident == "one":
-            take_turns(model.module, place)
-        else:
-            model.module.to(place)
+    if place is not None and resident == "one":
+        take_turns(model.module, place)
+    elif place is not None:
+        model.module.to(place)
     return model if shape is None else _for_input(model, shape)
+
+
+def _source_with(
+    spec: str, weights: str | os.PathLike[str] | None, shape: tuple[int, ...] | None
+) -> tuple[ModelSource, str]:
+    """The source that a spec names, with these weights, and the spec that names it with them."""
+    source = source_of(spec)
+    for name, argument in (("weights", weights), ("input", shape)):
+        if argument is not None and getattr(source, name) is not None:
+            raise ModelError(f"{name} is given twice, in the spec and as an argument: keep one of them.")
+    if weights is None:
+        return source, spec
+    source = replace(source, weights=require_path(weights, "weights", error=ModelError))
+    return source, f"{spec}{'&' if '?' in spec else '?'}weights={source.weights}"
 
 
 def _for_input(model: Model, shape: tuple[int, ...]) -> Model:
