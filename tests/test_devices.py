@@ -18,12 +18,12 @@ import pretend_device
 import seamripper as sr
 from pretend_device import HiddenTransferError, OnDevice, Pretend, StrayTensorError
 from seamripper import _devices
-from seamripper._progress import Progress
 from seamripper.cli import COMMANDS, cli
 from seamripper.comparing import diff
 from seamripper.mapping import map_embeddings
 from seamripper.matching import matchings
 from seamripper.measures import measures
+from seamripper.models import Progress
 
 N = 80
 KINDS = ["cuda", "mps"]

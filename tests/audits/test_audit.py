@@ -12,7 +12,6 @@ import pytest
 import test_conflict as planted
 import torch
 
-from seamripper._progress import Progress
 from seamripper.audits import Audited, audit
 from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN
 from seamripper.controls import Case, Control, Counterpart, Known, controls
@@ -20,6 +19,7 @@ from seamripper.errors import AuditError, DataError
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.result import Result
 from seamripper.matching import Direct
+from seamripper.models import Progress
 from seamripper.report.verdict import headline
 from seamripper.stitches.low_rank import LowRank
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seamripper._progress import Progress
 from seamripper.audits import audit
 from seamripper.controls.tally import Steps, StepTally
 from seamripper.cut import Split, split
 from seamripper.data import Samples
+from seamripper.models import Progress
 from seamripper.models.running import use_seed
 
 BOUND = 6

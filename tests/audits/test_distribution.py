@@ -13,8 +13,7 @@ import torch
 from planted_activations import case, changes, receiver, samples, sender
 from torch import Tensor
 
-from seamripper._options import read_options
-from seamripper.audits import Evidence
+from seamripper.audits import Evidence, audits
 from seamripper.audits.detectors.base import StitchedReader
 from seamripper.audits.detectors.fast import FastDetector
 from seamripper.audits.distribution import Distribution
@@ -59,8 +58,7 @@ def test_a_wrong_option_is_refused(options: dict[str, Any], said: str) -> None:
 
 
 def test_every_option_can_be_given_as_text() -> None:
-    words = {"detector": "energy", "epochs": "3", "margin": "0.1", "auxiliary": "cifar10", "peers": "true"}
-    found = Distribution(**read_options(words, Distribution, "audit 'distribution'", error=AuditError))
+    found = audits.make("distribution?detector=energy&epochs=3&margin=0.1&auxiliary=cifar10&peers=true")
     assert found == Distribution(detector="energy", epochs=3, margin=0.1, auxiliary="cifar10", peers=True)
     assert all(hasattr(Distribution, field.name) for field in fields(Distribution))
 

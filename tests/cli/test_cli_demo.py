@@ -9,14 +9,13 @@ import pytest
 
 import seamripper as sr
 from seamripper import Audited, Estimate, Functional, load
-from seamripper._fingerprint import model_fingerprint
-from seamripper._progress import Progress
 from seamripper.audits.rule import DIFFERENT, NOISE, SAME, Conclusion, Judgement
 from seamripper.cli import demo_cast
 from seamripper.cli.demo_cast import COUNTERPARTS, TRAINED, Cast
 from seamripper.cli.demo_command import Judged, story
 from seamripper.controls import Outcome
 from seamripper.figures import Sheet
+from seamripper.models import Progress
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -106,7 +105,7 @@ def test_the_demo_without_a_network(shell: Run, run: Run, tmp_path: Path, monkey
     # Trained in a process of its own or here, it is the same network.
     digit = next(path for path in networks if path.name.startswith("digit-0-"))
     alone = Cast(tmp_path / "alone", 100).network("digit", 0)
-    assert model_fingerprint(alone.module) == model_fingerprint(load(str(digit)).module)
+    assert alone.fingerprint == load(str(digit)).fingerprint
 
 
 @pytest.mark.slow

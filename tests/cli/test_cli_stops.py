@@ -17,7 +17,6 @@ import torch
 
 import seamripper as sr
 from seamripper._files import read_record
-from seamripper._fingerprint import model_fingerprint
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -136,7 +135,7 @@ def test_a_training_that_is_stopped_goes_on_where_it_was(
     stopped, straight = sr.load("a.safetensors"), sr.load("b.safetensors")
     assert stopped.record["losses"][:done] == record["losses"]
     assert stopped.record["losses"] == straight.record["losses"]
-    assert model_fingerprint(stopped.module) == model_fingerprint(straight.module)
+    assert stopped.fingerprint == straight.fingerprint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.safetensors", "b.safetensors"]
 
 
@@ -184,7 +183,7 @@ def test_a_training_that_is_killed_goes_on_where_it_was(
     assert run(*words, "--out", "a.safetensors").code == 0
     assert run(*words, "--out", "b.safetensors").code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.safetensors", "b.safetensors"]
-    assert model_fingerprint(sr.load("a.safetensors").module) == model_fingerprint(sr.load("b.safetensors").module)
+    assert sr.load("a.safetensors").fingerprint == sr.load("b.safetensors").fingerprint
     assert torch.get_num_threads() == 1
 
 

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 import seamripper as sr
-from seamripper._progress import Progress
 from seamripper.comparing import Comparison, Rule, Sums, compare
 from seamripper.comparing.accumulate import accumulate
 from seamripper.comparing.comparison import FILE
@@ -30,7 +29,7 @@ from seamripper.data import Samples
 from seamripper.errors import CutError, DataError, FileError, MeasureError
 from seamripper.measures import Claims, Measure, Pair, choose_measures, measures, score
 from seamripper.measures.score import Sampling
-from seamripper.models import Architecture
+from seamripper.models import Architecture, Progress
 
 QUICK = Rule(batch=16, folds=3, keep=40)
 NAMES = ("layer1", "layer2", "layer3")

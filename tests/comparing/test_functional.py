@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import seamripper as sr
-from seamripper._progress import Progress
 from seamripper.comparing import Rule, Stitching, compare, functional, stitched as stitched_column
 from seamripper.comparing.forms import forms
 from seamripper.comparing.functional import fit_and_held_out
@@ -28,6 +27,7 @@ from seamripper.matching import Direct, Functional, Match, Task, Training, evalu
 from seamripper.matching.solve import least_squares
 from seamripper.measures import Pair, Side, choose_measures, measures
 from seamripper.measures.base import DIRECT, FUNCTIONAL, TASK
+from seamripper.models import Progress
 from seamripper.models.zoo.vit import ViT
 from seamripper.stitches import stitches
 

@@ -12,11 +12,10 @@ import torch
 
 import seamripper as sr
 from seamripper._files import load_tensors, save_tensors
-from seamripper._progress import Progress
 from seamripper.comparing import PreparedPass, Request, Rule, Sums
 from seamripper.comparing.accumulate import lanes_of
 from seamripper.errors import DataError, MeasureError
-from seamripper.models import Architecture
+from seamripper.models import Architecture, Progress
 
 RULE = Rule(batch=16, folds=3, keep=40, products="float64", optimise=False)
 ASKED = ["linear_cka", "opd", "cca_mean", "minibatch_cka", "mutual_knn", "regression_r2", "effective_rank"]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 import seamripper as sr
 from in_process import InProcess
-from seamripper._files import load_tensors
 from seamripper.data import clustered_noise
 from seamripper.data.paired import Paired
 from seamripper.errors import CutError, DataError, ExperimentError
@@ -302,7 +302,7 @@ def test_ranks_beside_a_stitch_are_those_of_the_first_layers_outputs(done: Study
     test = sr.load_data("digits/digit", "test", n=150)
     sender, receiver = (sr.split(done.network(seed), "layer2", test.batch(slice(0, 2))) for seed in (1, 0))
     entry = done.of("stitch")
-    kept, _ = load_tensors(done.tensors(entry.tensors["stitch"]), kind="stitch")
+    kept = load_file(done.tensors(entry.tensors["stitch"]))
     layer = receiver.model.module.get_submodule("layer3.0.conv1")
     # The stitch by hand: one linear map over channels, the same at each position.
     weight, bias = kept["stitch.linear.weight"], kept["stitch.linear.bias"]

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seamripper._progress import Progress
 from seamripper.activations import collect, replay
 from seamripper.cut import Split, split
 from seamripper.data import Paired, Samples
@@ -18,7 +17,7 @@ from seamripper.errors import CutError, DataError, DivergedError, MatchError, Se
 from seamripper.matching import Match, Matching, Task, Training, match, match_many
 from seamripper.matching.base import Natives
 from seamripper.matching.many import group_size
-from seamripper.models import Architecture
+from seamripper.models import Architecture, Progress
 
 FEW = Training(epochs=3, batch=32, lr=0.01)
 TASK = Task(FEW)

@@ -19,10 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from seamripper._files import load_tensors, read_record, save_tensors
-from seamripper._progress import Progress
 from seamripper.data.samples import Samples, batch_bounds
 from seamripper.errors import CheckpointError, DataError, DivergedError, FileError, ModelError
-from seamripper.models import Architecture, Training, load, predict, train
+from seamripper.models import Architecture, Progress, Training, load, predict, train
 
 LENET = "lenet?channels=1&classes=3"
 RESNET = "R_1111?channels=1&classes=3&width=0.0625"

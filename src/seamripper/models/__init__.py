@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from seamripper._progress import Progress
 from seamripper.models.checkpoint import save_checkpoint
 from seamripper.models.contract import InputContract, UnknownInputsWarning
 from seamripper.models.libraries import TorchvisionRepairWarning, import_torchvision
@@ -20,6 +21,7 @@ __all__ = [
     "Model",
     "ModelSource",
     "OpenSource",
+    "Progress",
     "TorchvisionRepairWarning",
     "Training",
     "UnknownInputsWarning",
