@@ -84,6 +84,7 @@ def test_both_profiles_ask_the_same_questions(item: Item) -> None:
     assert quick == paper
 
 
+@pytest.mark.slow
 @each_item
 def test_the_quick_profile_is_no_more_work_than_the_papers(item: Item) -> None:
     quick, paper = (SMITH.experiment(item, profile) for profile in PROFILES)
