@@ -28,7 +28,7 @@ class Tabular(abc.ABC):
     def rows(self) -> list[Row]:
         """One row per figure; what is not known of it is missing."""
 
-    def about(self) -> Mapping[str, Any]:
+    def origin(self) -> Mapping[str, Any]:
         """What the result says of how it was made, as JSON has it."""
         return getattr(self, "record", {})
 
@@ -39,7 +39,7 @@ class Tabular(abc.ABC):
 
     def to_xarray(self) -> Any:
         """The figures as an xarray Dataset over the axes, with how they were made as JSON in `attrs["record"]`."""
-        return as_dataset(self.axes, self.rows(), {"record": json.dumps(self.about(), default=str)})
+        return as_dataset(self.axes, self.rows(), {"record": json.dumps(self.origin(), default=str)})
 
 
 def as_frame(columns: Sequence[str], rows: Sequence[Row]) -> Any:

@@ -24,6 +24,10 @@ from seamripper.errors import FileError, MeasureError
 
 FILE = "methods.json"
 """The file in a folder of results that has how they were made."""
+PART = "methods-{}.json"
+"""The same for a part of them: the league of a benchmark, an item of a paper."""
+MEASURED_ON = "measured_on"
+"""The column of a row that is a time: on what it was measured, as such a number cannot be made again."""
 _PRINT = 12
 """Digits of a fingerprint that a sentence has; the JSON has all of them."""
 
@@ -85,11 +89,16 @@ class Methods:
     rows: tuple[Row, ...] = field(repr=False)
 
     def card(self, *labels: str) -> Card:
-        """The card of the number with these labels, one for each axis; a label that all rows share may be left out."""
+        """The card of the number with these labels, one for each axis; a label that all rows share may be left out.
+
+        A label may be how it begins, if only one does.
+        """
         row = self._row(labels)
         named = {axis: str(row[axis]) for axis in self.axes}
         known = {name: value for name, value in row.items() if name not in self.axes and value is not None}
         sentences = [_headline(named, known), *(self.about[label] for label in named.values() if label in self.about)]
+        if MEASURED_ON in known:
+            sentences.append(measured_words(known[MEASURED_ON]))
         return Card(self.kind, named, known, self.method, " ".join([*sentences, self.text]))
 
     def _row(self, labels: Sequence[str]) -> Row:
@@ -101,7 +110,7 @@ class Methods:
                 continue
             if not given:
                 raise MeasureError(f"Say which {axis} the card is for: {word_list(there[:12], last='or')}.")
-            label = given.pop(0)
+            label = _whole(given.pop(0), there)
             if label not in there:
                 raise MeasureError(f"There is no {axis} {label!r} here: {did_you_mean(label, there)}")
             rest = [row for row in rest if str(row[axis]) == label]
@@ -177,6 +186,16 @@ class WithMethods(Tabular):
         return self.methods().card(*labels)
 
 
+def _whole(label: str, known: Sequence[str]) -> str:
+    """The one label that begins so; the label itself if it is one, or if none or several do.
+
+    >>> _whole("The smaller", ["The smaller, the better", "The larger"]), _whole("The", ["The smaller", "The larger"])
+    ('The smaller, the better', 'The')
+    """
+    begun = [name for name in known if label and name.startswith(label)]
+    return begun[0] if len(begun) == 1 and label not in known else label
+
+
 def _headline(labels: Mapping[str, str], row: Mapping[str, Any]) -> str:
     """The number itself, with all that is known of its doubt.
 
@@ -211,6 +230,15 @@ def data_words(record: Mapping[str, Any], n: int) -> str:
     recipe = record.get("recipe")
     drawn = f"{recipe['split']} split, seed {recipe['seed']}; " if recipe else ""
     return f"{n:,} samples of {record['name']} ({drawn}fingerprint {record['fingerprint'][:_PRINT]}…)"
+
+
+def measured_words(machine: str) -> str:
+    """What a card says of a time.
+
+    >>> measured_words("Linux x86_64, 2 cores")
+    'It is a time, measured on Linux x86_64, 2 cores: it cannot be made again, only measured anew.'
+    """
+    return f"It is a time, measured on {machine}: it cannot be made again, only measured anew."
 
 
 def version_words(versions: Mapping[str, str]) -> str:
@@ -250,7 +278,8 @@ def holds(path: Path) -> str:
     except (ValueError, AttributeError, RecursionError, StopIteration) as e:
         raise FileError(
             f"{path} holds no methods card. `seamripper compare`, `audit`, `diff`, `swap` and `map` write {FILE} into "
-            "the folder that --out names, and `stitch --methods FILE.json` writes one."
+            "the folder that --out names, `bench` and `reproduce` into their store, and `stitch --methods FILE.json` "
+            "writes one."
         ) from e
 
 

@@ -10,16 +10,22 @@ import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from seamripper._doors import require
 from seamripper._words import did_you_mean
+from seamripper.activations import Activations, collect
 from seamripper.audits import audit, audits
-from seamripper.cards import Card, Methods
-from seamripper.comparing import Rule, Stitching, compare, diff, measure_files
+from seamripper.benchmark import BenchSet, bench, bench_tests
+from seamripper.benchmark.bench_set import as_bench_set
+from seamripper.cards import MEASURED_ON, Card, Methods, measured_words
+from seamripper.comparing import Rule, Sources, Stitching, StreamingScore, compare, diff, measure_files
 from seamripper.controls import controls
 from seamripper.cut import Split, split
 from seamripper.cut.split import as_model
@@ -32,11 +38,15 @@ from seamripper.experiment.methods import job_methods
 from seamripper.mapping import encode, map_embeddings
 from seamripper.matching import Match, Task, evaluate, match, matchings
 from seamripper.models import Model, load
+from seamripper.papers import papers, reproduce
 from seamripper.stitches import stitches
 from seamripper.swapping import swap
 
 _CODE = re.compile(r"\.py(:|$)")
 """What names code of a file: FILE.py:NAME."""
+_ENGINE = "local?workers=1"
+_AT_ONCE = 256
+"""Samples that a streaming score is shown together."""
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 """How far a number may be off: products of float32 are added up in another order where other cuts are beside it."""
 
@@ -64,11 +74,15 @@ def remake(card: Card, *, trust: bool = False, **given: nn.Module | Model | Samp
 
     What the card names and no word loads is given by its role: `sender`, `receiver`, `base`, `changed`, `old`, `new`
     (models; of a map, embeddings), `data`, `fit`, `held_out`, `test`, `own`, `conflict` (samples), `study` (an
-    experiment, or its TOML file). Code of a file that the card names, `FILE.py:NAME`, is run only with `trust`.
+    experiment, or its TOML file), `models` (a set of a benchmark, or its TOML file), `paper`, `mask`. Ratings and
+    claims are read from the results in a `store`, or all of their jobs are run again. Code of a file that the card
+    names, `FILE.py:NAME`, is run only with `trust`. A time that was measured cannot be made again.
     """
     require(card, Card, "card", error=FileError, advice="Card.load('card.json') reads one.")
     if card.kind not in _MAKERS:
         raise FileError(f"There is no way to make a {card.kind!r} again: {did_you_mean(card.kind, list(_MAKERS))}")
+    if MEASURED_ON in card.row:
+        raise FileError(f"{', '.join(filter(None, card.labels.values()))}: {measured_words(card.row[MEASURED_ON])}")
     if not trust:
         _require_no_code(card, given)
     try:
@@ -143,6 +157,28 @@ class _Source:
     def some_samples(self, role: str) -> Samples | None:
         """The samples of this role; None if the number was made without any."""
         return self.samples(role) if role in self.given or self.card.method[role] is not None else None
+
+    def activations(self, role: str) -> tuple[Any, Any]:
+        """What a streaming score was shown of this role, and the source of it that its card can name."""
+        known = self.card.method[role]
+        if known["kind"] == "model":
+            half = self.half(role, self.samples("data"))
+            return collect(half, self.samples("data")), half
+        path = self.given.get(role, known["source"])
+        if known["kind"] == "file":
+            return Activations.load(path), path
+        if path is None:
+            raise DataError(f"The {role}'s activations were in memory: pass them, remake(card, {role}=array).")
+        return path, None
+
+    @contextmanager
+    def store(self) -> Iterator[Path]:
+        """The folder of results that was given, or a temporary one."""
+        if "store" in self.given:
+            yield Path(self.given["store"])
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
 
     def embeddings(self, role: str) -> Any:
         """The embeddings of this role: a file, or what an encoder makes of the samples."""
@@ -256,10 +292,52 @@ def _measure(method: Mapping[str, Any], labels: Mapping[str, str], source: _Sour
 def _job(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
     study, key = source.given.get("study"), method["job"]["fingerprint"]
     experiment = Experiment.from_record(method["study"]) if study is None else as_experiment(study)
-    with tempfile.TemporaryDirectory() as folder:
-        run(experiment, folder, job=key, engine="local?workers=1")
+    with source.store() as folder:
+        run(experiment, folder, job=key, engine=_ENGINE)
         with Store(folder) as store:
             return job_methods(store, key)
+
+
+def _stream(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
+    (x, of_x), (y, of_y) = (source.activations(role) for role in ("sender", "receiver"))
+    named = None
+    if of_x is not None and of_y is not None:
+        named = Sources(of_x, of_y, None if method["data"] is None else source.samples("data"))
+    sampling = None if method["sampling"] == "rows" else method["sampling"]
+    score = StreamingScore(
+        labels["measure"], sampling=sampling, interval=method["estimator"]["interval"], sources=named
+    )
+    mask = source.given.get("mask")
+    for side in (x, y):
+        mask = side.counting_tokens() if mask is None and isinstance(side, Activations) else mask
+    a, b = (side.values if isinstance(side, Activations) else torch.as_tensor(side) for side in (x, y))
+    for start in range(0, len(a), _AT_ONCE):
+        turn = slice(start, start + _AT_ONCE)
+        score.update(a[turn], b[turn], None if mask is None else torch.as_tensor(mask)[turn])
+    return score.methods()
+
+
+def _league(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
+    choices, models = method["estimator"], source.given.get("models")
+    bench_set = BenchSet.from_record(method["models"]) if models is None else as_bench_set(models)
+    tests = [bench_tests.from_record(record) for record in choices["tests"]]
+    with source.store() as folder:
+        return bench(
+            bench_set,
+            measures=choices["measures"],
+            tests=tests,
+            sampling=method["sampling"],
+            store=folder,
+            engine=_ENGINE,
+        ).methods()
+
+
+def _item(method: Mapping[str, Any], labels: Mapping[str, str], source: _Source) -> Methods:
+    paper = source.given.get("paper") or papers.make(method["paper"])
+    items = [item for item in paper.choose(method["item"]) if item.name == method["item"]]
+    with source.store() as folder:
+        done = reproduce(paper, items, profile=method["profile"], store=folder, engine=_ENGINE)
+        return done.reports[0].methods()
 
 
 _MAKERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, str], _Source], Methods]] = {
@@ -272,6 +350,9 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, str], _Source], Met
     "diff": _diff,
     "measure": _measure,
     "job": _job,
+    "stream": _stream,
+    "league": _league,
+    "item": _item,
 }
 """How each kind of result is made again."""
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from seamripper.audits import Evidence
 from seamripper.audits.agreement import Agreement, answers
-from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Conflict, SetReading, kept_and_position
+from seamripper.audits.conflict import HALF_WAY, POWER, TELLS, Beside, Conflict, SetReading, kept_and_position
 from seamripper.audits.interventions.base import Intervention
 from seamripper.audits.interventions.inputs import Kind
 from seamripper.controls import Case, Control, Counterpart, Known, controls
@@ -189,6 +189,44 @@ def test_same_is_said_by_the_set_that_could_have_told() -> None:
     assert same.answer == "yes"
     assert same.figures["decided_by"] == "dropped"
     assert same.figures["nothing"] < 1 - POWER
+
+
+class Rough(nn.Module):
+    """Noise that depends on the input alone: behind it answers are others than they were, whatever is shown."""
+
+    def forward(self, h: torch.Tensor) -> torch.Tensor:
+        return h + ROUGH * torch.sin(997 * h)
+
+
+ROUGH = 20.0
+
+
+@pytest.mark.slow
+def test_relative_holds_nothing_against_a_sender_that_the_change_does_not_take() -> None:
+    """`self` repeats the receiver's answers; a rough front with the same cue gives others, changed or not."""
+    front = network("first", 1).model.module
+    rough = split(nn.Sequential(*front[:4], Rough(), front[4]).eval(), "4", torch.zeros(2, 8))
+    fair = Conflict(n=300, relative=True)
+    strict, same = (put(rough, audit=audit, interventions=[Dropped()]) for audit in (None, fair))
+    assert (strict.answer, same.answer) == ("no", "unknown")
+    kept, beside = (same.figures["sets"]["dropped"][name] for name in ("kept", "kept_relative"))
+    assert kept.high < 0.8 < beside.high
+    assert "Beside its agreement without the change" in same.sentence
+    # A sender that follows the other cue agrees without the change: nothing excuses it.
+    other = put(network("second", 1), audit=fair, interventions=[Nothing(), Dropped()])
+    assert (other.answer, other.figures["decided_by"]) == ("no", "dropped")
+    # Of one that could be told to be the same, the same is said.
+    assert put(network("first", 1), audit=fair, interventions=[Nothing(), Dropped()]).answer == "yes"
+
+
+def test_agreement_is_read_beside_that_without_the_change() -> None:
+    right = np.arange(100) % 2
+    wrong = [Agreement.of(np.where(np.arange(100) < k, 1 - right, right), right) for k in (0, 10, 20)]
+    kept, _ = kept_and_position([wrong[2]], [], [wrong[0]], seed=0)
+    assert kept.value == pytest.approx(0.6)
+    for unchanged, stability, value in ((wrong[2], 1.0, 1.0), (wrong[1], 1.0, 0.75), (wrong[0], 0.75, 0.8)):
+        beside = Beside([unchanged], [wrong[0]], stability)
+        assert kept_and_position([wrong[2]], [], [wrong[0]], seed=0, beside=beside)[0].value == pytest.approx(value)
 
 
 def test_without_power_nothing_is_called_the_same() -> None:

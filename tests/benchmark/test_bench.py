@@ -87,7 +87,7 @@ def test_the_league_is_saved_in_four_forms(ran: tuple[BenchSet, Path], own_measu
         given, measures=["linear_cka", "opd", own_measure], tests="identification", store=store, engine=InProcess()
     )
     paths = save(league, tmp_path)
-    assert sorted(paths) == ["league.csv", "league.html", "league.json", "league.md"]
+    assert sorted(paths) == ["league.csv", "league.html", "league.json", "league.md", "methods-league.json"]
     record = json.loads(paths["league.json"].read_text())
     assert (record["sampling"], len(record["ratings"]), record["store"]) == ("positions", 6, str(store))
     with paths["league.csv"].open() as file:

@@ -18,7 +18,8 @@ from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.estimate import BySeed, Estimate
 from seamripper.figures import Strip, plot
-from seamripper.matching.match import Match, count_shared, require_inputs
+from seamripper.matching.inputs import count_shared, require_inputs
+from seamripper.matching.match import Match
 from seamripper.models.targets import targets_for
 from seamripper.registry import Choice, Registry
 

@@ -52,6 +52,8 @@ class SetReading:
     agreement: Estimate
     accuracy: Estimate
     controls: dict[str, tuple[Estimate, ...]]
+    relative: SetReading | None = None
+    """The same beside what the sender does without the change and what the receiver keeps, if that was asked for."""
 
     @property
     def weight(self) -> float:
@@ -79,14 +81,20 @@ class SetReading:
         return self.stable and self.kept.high < FAR_BELOW
 
     @property
+    def departs(self) -> bool:
+        """Whether the sender surely follows something else here."""
+        return self.far_below or (self.tells and self.position.high < HALF_WAY)
+
+    @property
     def departure(self) -> float:
         """How far the sender departs from the control here, weighted by how much the set can show."""
         return 0.0 if math.isnan(self.position.value) else self.weight * (1 - self.position.value)
 
     def as_record(self) -> dict[str, Any]:
         """The figures, for a verdict's."""
-        fields = {name: value for name, value in vars(self).items() if name != "name"}
-        return {"weight": self.weight, "departure": self.departure, **fields}
+        fields = {name: value for name, value in vars(self).items() if name not in ("name", "relative")}
+        beside = {} if self.relative is None else {"kept_relative": self.relative.kept}
+        return {"weight": self.weight, "departure": self.departure, **fields, **beside}
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,12 @@ class Conflict(Audit):
     "no" even where one that has learnt nothing keeps as much as the control. Without a control that has learnt nothing
     κ(nothing) is 0, and "yes" is never said.
 
+    With `relative`, "no" by an intervention also needs that more is lost than two things explain which the control
+    `self` does not show, as it repeats the receiver's accidents: that the sender gives other answers without the change
+    as well (κ(sender) and κ(control) are divided by those on the same samples unchanged), and that the receiver gives
+    up its own answers under the change (κ(control) is multiplied by the stability). A sender that follows another cue
+    agrees with the receiver without the change, so that the first excuses nothing.
+
     A language model is compared token by token, from the first token on that an intervention has changed; texts are the
     units of the intervals.
     """
@@ -117,6 +131,7 @@ class Conflict(Audit):
     n: int = 1000
     seed: int = 0
     changed: int = 400
+    relative: bool = False
 
     def base_samples(self, test: Samples) -> Samples:
         """The test samples to which interventions are applied."""
@@ -140,6 +155,12 @@ class Conflict(Audit):
             far = [reading for reading in readings if reading.far_below]
             worst = min(far, key=lambda reading: (reading.kept.value, reading.name), default=worst)
         answer = _answer(worst)
+        if answer == "no" and self.relative:
+            held = [reading for reading in readings if reading.departs and (reading.relative or reading).departs]
+            worst = max(
+                held, key=lambda reading: ((reading.relative or reading).departure, reading.name), default=worst
+            )
+            answer = "no" if held else "unknown"
         # The set with the departure shows it; that there is none is shown by the set that would have shown one best.
         decided = telling if answer == "yes" else worst
         figures = {
@@ -213,7 +234,7 @@ class Conflict(Audit):
         right = [asked.agreement(answers, asked.right).estimate for answers in sent]
         kept, position = kept_and_position(sender, blind, same, seed=self.seed)
         kappa, best_blind = mean_kappa(same), max((agreement.kappa for agreement in blind), default=math.nan)
-        return SetReading(
+        reading = SetReading(
             name,
             stability=native.stability,
             control=kappa,
@@ -224,6 +245,12 @@ class Conflict(Audit):
             accuracy=mean_over(right).as_share if right else Estimate(math.nan, note="no labels"),
             controls=native.controls(control, blind),
         )
+        if not self.relative or name == "conflict set":
+            return reading
+        before = native.unchanged(evidence, control, self.unchanged(evidence.case.test.receiver))
+        beside = Beside(*before, stability=max(0.0, native.stability))
+        kept, position = kept_and_position(sender, blind, same, seed=self.seed, beside=beside)
+        return replace(reading, relative=replace(reading, kept=kept, position=position))
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +291,14 @@ class _Native:
         sure = all(agreement.estimate.low > agreement.chance for agreement in (here, there))
         return replace(self, stability=min(1.0, here.kappa / there.kappa)) if sure else self
 
+    def unchanged(self, evidence: Evidence, control: str, base: Samples) -> tuple[list[Agreement], list[Agreement]]:
+        """How the sender, and the control, agree with the receiver where the samples were not changed."""
+        matches = [match_of(outcome) for outcome in (*evidence.observed, *evidence.of(control))]
+        with evidence.case.fronts.keeping_nothing():
+            own, *given = self.asked.answers_together([evidence.case.receiver, *matches], base)
+        agreements = [self.asked.agreement(answers, own) for answers in given]
+        return agreements[: len(evidence.observed)], agreements[len(evidence.observed) :]
+
     def stable(self, control: str) -> bool:
         """Whether receiver and control keep their answers."""
         return min(self.stability, mean_kappa(self.same[control])) >= TELLS
@@ -289,8 +324,23 @@ def _shares(agreements: Sequence[Agreement]) -> tuple[Estimate, ...]:
     return tuple(agreement.estimate for agreement in agreements)
 
 
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What a set is read beside: how sender and control agree with the receiver on the same samples unchanged, and how
+    far the receiver keeps its own answers under the change."""
+
+    sender: Sequence[Agreement]
+    control: Sequence[Agreement]
+    stability: float
+
+
 def kept_and_position(
-    sender: Sequence[Agreement], nothing: Sequence[Agreement], control: Sequence[Agreement], *, seed: int
+    sender: Sequence[Agreement],
+    nothing: Sequence[Agreement],
+    control: Sequence[Agreement],
+    *,
+    seed: int,
+    beside: Beside | None = None,
 ) -> tuple[Estimate, Estimate]:
     """κ(sender) / κ(control), and the sender's position, each with a bootstrap interval over samples and seeds."""
     n = len(sender[0].hits)
@@ -299,6 +349,11 @@ def kept_and_position(
     # The best of them and not their mean: networks that have learnt nothing differ, and this sender may be one more.
     best = sorted(nothing, key=lambda agreement: agreement.kappa)[-1:]
     blind = np.append(mean_kappa(best), resamples.kappa(best)) if best else np.zeros_like(ours)
+    if beside is not None:
+        unchanged = (beside.sender, beside.control)
+        ours_before, theirs_before = (np.append(mean_kappa(seeds), resamples.kappa(seeds)) for seeds in unchanged)
+        ours = np.where(ours_before > 0, ours * theirs_before / np.clip(ours_before, 1e-9, None), ours)
+        theirs = theirs * beside.stability
     return _ratio(ours, theirs, n), _ratio(ours - blind, theirs - blind, n)
 
 
@@ -310,7 +365,7 @@ def _ratio(a: NDArray[np.float64], b: NDArray[np.float64], n: int) -> Estimate:
 
 
 def _answer(worst: SetReading) -> Answer:
-    if worst.far_below or (worst.tells and worst.position.high < HALF_WAY):
+    if worst.departs:
         return "no"
     if not worst.tells:
         return "unknown"
@@ -341,6 +396,11 @@ def _sentence(answer: Answer, decided: SetReading, worst: SetReading, control: s
         return f"{sentence}, but a sender that has learnt nothing does as well on every set, so no set shows anything."
     if math.isnan(decided.nothing):
         return f"{sentence}, but without the control 'random_sender' nothing shows that the set can tell senders apart."
+    if decided.departs and decided.relative is not None:
+        return (
+            f"{sentence}. Beside its agreement without the change, and what the receiver itself keeps, that is "
+            f"{decided.relative.kept}, which is not decisive."
+        )
     return f"{sentence}, which is not decisive: {blind}."
 
 

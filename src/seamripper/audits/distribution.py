@@ -22,7 +22,7 @@ from seamripper.data.paired import Paired
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.estimate import BySeed, Estimate, difference, mean_over
-from seamripper.matching.match import count_shared
+from seamripper.matching.inputs import count_shared
 
 _CHANCE = 0.5
 _FEWEST = 20

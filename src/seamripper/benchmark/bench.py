@@ -12,9 +12,11 @@ from seamripper.benchmark.base import BenchTest, Rating, bench_tests, with_holm
 from seamripper.benchmark.bench_set import BenchSet, as_bench_set
 from seamripper.benchmark.contestants import BALOGH, Contestant, choose, choose_rows
 from seamripper.benchmark.league import League
+from seamripper.benchmark.methods import league_method
 from seamripper.benchmark.scores import Row
 from seamripper.errors import StoreError
 from seamripper.experiment import Engine, Standing, Store, run, table
+from seamripper.experiment.methods import study_record
 from seamripper.measures import Measure
 
 _TIMED = {"compare": "structural", "functional": "functional"}
@@ -62,6 +64,8 @@ def bench(
         if sampling == BALOGH:
             rows = choose_rows(rows, able, bench_set.shapes)
         ratings += with_holm(test.rate(rows, bench_set, able))
+    words = [contestant.word for contestant in contestants]
+    made = [study_record(folder, study.name) for _, _, study in studies]
     return League(
         bench_set.name,
         bench_set.about,
@@ -73,6 +77,7 @@ def bench(
         _seconds_per_pair(every, taken),
         _why_unrated(contestants, ratings, every),
         tuple(dict.fromkeys(str(row["error"]) for row in every if row.get("state") == "failed")),
+        league_method(bench_set, made, tests=chosen, words=words, sampling=sampling),
     )
 
 

@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ from seamripper.errors import CutError, ExperimentError
 from seamripper.experiment import Data, Experiment, Network, Part
 from seamripper.experiment.identity import Identities
 from seamripper.experiment.tables import Table, Word, Words
-from seamripper.experiment.toml import place_of, read_toml
+from seamripper.experiment.toml import as_tuples, place_of, read_toml
 from seamripper.models import Architecture, load
 
 _Name = Annotated[str, Field(pattern=r"^[^/]+$")]
@@ -52,6 +52,11 @@ class BenchSet(Table):
         bench_set = read_toml(Path(require_path(path, "models", error=ExperimentError)), cls)
         bench_set.require_names()
         return bench_set
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> BenchSet:
+        """The set that a methods card describes; its relative file names start from here."""
+        return cls(**as_tuples(dict(record)))
 
     def require_names(self) -> None:
         """Refuse families that there are not, in `information` and in `receivers`."""

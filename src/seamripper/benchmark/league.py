@@ -8,12 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, ClassVar
 
 from scipy.stats import rankdata
 
+from seamripper._frames import Row
 from seamripper.benchmark.base import ALL, BenchTest, Rating
 from seamripper.benchmark.contestants import Contestant
+from seamripper.benchmark.methods import COST, league_sentences
+from seamripper.cards import MEASURED_ON, WithMethods
+from seamripper.errors import ExperimentError
 from seamripper.figures import Sheet
 
 COLUMNS = (
@@ -37,12 +41,16 @@ Column = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class League:
+class League(WithMethods):
     """What the tests say of the measures.
 
     `costs` are the seconds that a pair of layers took, by the kind of measure. `unrated` has the measures that no test
-    could rate, with the reason, and `trouble` the errors of the jobs that failed.
+    could rate, with the reason, and `trouble` the errors of the jobs that failed. `made_from` is all that decides the
+    ratings, as their methods cards have it.
     """
+
+    kind: ClassVar[str] = "league"
+    axes: ClassVar[tuple[str, ...]] = ("test", "statistic", "family", "measure")
 
     name: str
     about: str
@@ -54,6 +62,28 @@ class League:
     costs: Mapping[str, float] = field(default_factory=dict)
     unrated: Mapping[str, str] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()
+    made_from: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def rows(self) -> list[Row]:
+        """One row per rating, and one per kind of measure with the seconds that a pair of layers took."""
+        ratings = [dict(zip(COLUMNS, row, strict=True)) for row in rating_rows(self.ratings)]
+        machines = {part[MEASURED_ON]: None for role, part in self.made_from.items() if role.startswith("study ")}
+        time = {"test": COST, "statistic": "seconds per pair of layers", "family": "", MEASURED_ON: "; ".join(machines)}
+        return [*ratings, *({**time, "measure": kind, "value": seconds} for kind, seconds in self.costs.items())]
+
+    def method(self) -> dict[str, Any]:
+        """All that decides the ratings."""
+        if not self.made_from:
+            raise ExperimentError("This league was not made by `bench`, so how its ratings were made is not known.")
+        return dict(self.made_from)
+
+    def sentences(self) -> list[str]:
+        """How the ratings were made."""
+        return league_sentences(self.name, self.made_from)
+
+    def figure_sentences(self) -> dict[str, str]:
+        """How each test is to be read."""
+        return {test.label: test.about for test in self.tests}
 
     @functools.cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seamripper._files import atomic
 from seamripper.benchmark.league import COLUMNS, League, rating_rows
+from seamripper.cards import PART
 from seamripper.estimate import Estimate
 from seamripper.experiment.results import as_csv
 from seamripper.figures import Figure, Section, Strip
@@ -17,10 +18,11 @@ from seamripper.report.story import Story
 from seamripper.report.verdict import Headline
 
 PAGE, TEXT, TABLE, RECORD = "league.html", "league.md", "league.csv", "league.json"
+METHODS = PART.format("league")
 
 
 def save(league: League, folder: Path | None = None) -> dict[str, Path]:
-    """Write the league into a folder, by default that of its store: the page, the text, the table, and the record."""
+    """Write the league into a folder, by default that of its store: page, text, table, record, and methods cards."""
     folder = league.folder if folder is None else folder
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in rating_rows(league.ratings)]
     texts = {
@@ -32,7 +34,8 @@ def save(league: League, folder: Path | None = None) -> dict[str, Path]:
     for name, text in texts.items():
         with atomic(folder / name) as file:
             file.write(text.encode())
-    return {name: folder / name for name in texts}
+    methods = [] if not league.made_from else [league.methods().save(folder / METHODS).name]
+    return {name: folder / name for name in (*texts, *methods)}
 
 
 def page(league: League) -> str:

@@ -16,6 +16,7 @@ from seamripper.comparing.difference import CutDifference, Difference, LayerDiff
 from seamripper.comparing.measured import Measured, measure_files
 from seamripper.comparing.pairing import Pairing, pair_activations
 from seamripper.comparing.request import Request, Rule, Stitching, batch_for, requested_measures
+from seamripper.comparing.sources import Sources
 from seamripper.comparing.streaming import StreamingScore
 from seamripper.comparing.streaming_metric import streaming_metric
 from seamripper.comparing.sums import Sums
@@ -33,6 +34,7 @@ __all__ = [
     "Representation",
     "Request",
     "Rule",
+    "Sources",
     "Stitching",
     "StreamingScore",
     "Sums",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from seamripper._words import shape_text
 from seamripper.cards import data_words, method_record, model_words, version_words
 from seamripper.measures.base import FUNCTIONAL, measures
+from seamripper.measures.pair import FOLDS
 from seamripper.measures.score import claims_of
+from seamripper.models.running import versions
 
 SAMPLINGS = {
     "positions": "Each position of a map and each token is one row (sampling 'positions'); the sender's map is resized "
@@ -105,3 +108,52 @@ def difference_sentences(record: Mapping[str, Any]) -> list[str]:
         f"CKA is of pooled activations, with a null of {null} permutations of the samples." if null else "",
         version_words(record["versions"]),
     ]
+
+
+def stream_method(
+    sources: Mapping[str, Any], *, shapes: Any, n: int, sampling: str, padded: bool, interval: bool
+) -> dict[str, Any]:
+    """All that decides a streaming score; what its sources do not name was in memory, and has a shape alone."""
+    nameless = {"kind": "memory", "source": None, "cut": {"name": None}}
+    sides = {
+        role: {**nameless, **sources.get(role, {}), "shape": shape}
+        for role, shape in zip(("sender", "receiver"), shapes, strict=True)
+    }
+    return method_record(
+        "seamripper.comparing.StreamingScore",
+        **sides,
+        data=sources.get("data"),
+        cut={role: side["cut"]["name"] for role, side in sides.items()},
+        n=n,
+        sampling=sampling,
+        pooling=POOLING.get(sampling, "none"),
+        mask="tokens that are padding make no row" if padded else None,
+        estimator={"interval": interval, "folds": FOLDS, "precision": "sums float64"},
+        null=None,
+        versions=versions(),
+    )
+
+
+def stream_sentences(method: Mapping[str, Any]) -> list[str]:
+    """How a streaming score was made, from its method."""
+    sides = [_side_words(method[role]) for role in ("sender", "receiver")]
+    data = f"the same {method['n']:,} samples" if method["data"] is None else data_words(method["data"], method["n"])
+    return [
+        f"Added up, batch by batch, are the activations of {sides[0]}, the sender, and {sides[1]}, the receiver, on "
+        f"{data} in one order.",
+        SAMPLINGS.get(method["sampling"], "Each sample is one row."),
+        mask_sentence(method["mask"] is not None),
+        f"The 95 % interval is over {FOLDS} folds of samples, dealt in turn."
+        if method["estimator"]["interval"]
+        else "There is no interval.",
+        "A null needs the rows themselves, so there is none.",
+        version_words(method["versions"]),
+    ]
+
+
+def _side_words(side: Mapping[str, Any]) -> str:
+    if side["kind"] == "model":
+        return model_words(side, side["cut"]["name"])
+    if side["kind"] == "file":
+        return f"{side['source']} (sha256 {side['fingerprint'][:12]}…)"
+    return f"arrays of {shape_text(side['shape'])} that were in memory and that nobody named"

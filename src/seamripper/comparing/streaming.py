@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 from safetensors.torch import load as read_tensors, save as write_tensors
@@ -16,10 +16,14 @@ from torch import Tensor
 
 from seamripper._devices import to_memory
 from seamripper._doors import require
+from seamripper._frames import Row
 from seamripper._words import shape_text, word_list
 from seamripper.activations.activations import first_bad
+from seamripper.cards import WithMethods
 from seamripper.comparing.forms import Batch
+from seamripper.comparing.methods import measure_sentence, stream_method, stream_sentences
 from seamripper.comparing.request import Rule
+from seamripper.comparing.sources import Sources
 from seamripper.comparing.sums import PassPlan, Sums
 from seamripper.cut.place import LAYOUTS, Cut
 from seamripper.errors import MeasureError
@@ -34,7 +38,7 @@ _RULE = {"folds": FOLDS, "keep": 0, "products": "float64"}
 _EMPTY = torch.empty(0, dtype=torch.uint8)
 
 
-class StreamingScore:
+class StreamingScore(WithMethods):
     """The score of one measure that is computed from moments (`seamripper list measures` says which are).
 
     Samples are dealt to folds in turn, as `score` does, and merging goes on where this one stands. So value and
@@ -49,10 +53,21 @@ class StreamingScore:
     0.094 [0.023, 0.165] 60
     """
 
+    kind: ClassVar[str] = "stream"
+    axes: ClassVar[tuple[str, ...]] = ("measure",)
+
     def __init__(
-        self, measure: Measure | str, *, sampling: StreamSampling | None = None, interval: bool = True
+        self,
+        measure: Measure | str,
+        *,
+        sampling: StreamSampling | None = None,
+        interval: bool = True,
+        sources: Sources | None = None,
     ) -> None:
-        """`sampling` says how maps and tokens become rows; vectors are rows, and need none."""
+        """`sampling` says how maps and tokens become rows; vectors are rows, and need none.
+
+        `sources` say what the activations are of, for the methods card.
+        """
         self.measure, self.sampling, self.interval = measures.make(measure), sampling, interval
         needs = self.measure.claims.needs
         if needs != "moments":
@@ -66,6 +81,9 @@ class StreamingScore:
                 "Flattened maps have too many columns to be added up: for these, use `compare`."
             )
         require(interval, bool, "interval", error=MeasureError)
+        if sources is not None:
+            require(sources, Sources, "sources", error=MeasureError, advice="Sources(sender=…, receiver=…) makes one.")
+        self.sources = {} if sources is None else sources.as_record()
         self._sums: Sums | None = None
 
     def __repr__(self) -> str:
@@ -98,15 +116,17 @@ class StreamingScore:
 
     def compute(self) -> Estimate:
         """The score of all samples so far."""
-        if self._sums is None:
-            raise MeasureError(f"{self.measure.label} has seen no samples yet: call `update` first.")
-        rows = all(form.cut.layout == "nd" for form in (*self._sums.plan.senders, *self._sums.plan.receivers))
-        pair = self._sums.pair("moments", 0, 0)
-        return score(self.measure, pair, sampling="rows" if rows else str(self.sampling), interval=self.interval)
+        pair = self._known.pair("moments", 0, 0)
+        return score(self.measure, pair, sampling=self._row_rule, interval=self.interval)
 
     def merge_state(self, other: StreamingScore) -> None:
         """Take in what another one has seen, as if its samples came after these; the other stays as it is."""
         require(other, StreamingScore, "other", error=MeasureError)
+        if self.sources != other.sources:
+            raise MeasureError(
+                "Expected a score with the same sources, but they differ. Parts of one pass have the sources of the "
+                "whole; scores of different networks or samples are not merged."
+            )
         ours, theirs = ((s.measure.label, s.sampling) for s in (self, other))
         if ours != theirs:
             raise MeasureError(
@@ -118,6 +138,53 @@ class StreamingScore:
     def reset(self) -> None:
         """Forget all samples."""
         self._sums = None
+
+    # ---- how it was made
+
+    def rows(self) -> list[Row]:
+        """The score as the one row of a table."""
+        return [{"measure": self.measure.label, "direction": self.measure.claims.direction, **self.compute().as_row()}]
+
+    def method(self) -> dict[str, Any]:
+        """All that decides the score, and what the activations were of as far as the sources say it."""
+        data, n = self.sources.get("data"), self._known.n
+        if data is not None and data["n"] != n:
+            raise MeasureError(
+                f"The sources name {data['n']:,} samples of {data['name']}, but the score has seen {n:,}: its card "
+                "would not be true. Update it with each of them once, in their order, or name the samples that it has "
+                "seen."
+            )
+        plan = self._known.plan
+        return stream_method(
+            self.sources,
+            shapes=[list(form.cut.shape) for form in (*plan.senders, *plan.receivers)],
+            n=n,
+            sampling=self._row_rule,
+            padded=plan.padded is not None,
+            interval=self.interval,
+        )
+
+    def sentences(self) -> list[str]:
+        """How the score was made."""
+        return stream_sentences(self.method())
+
+    def figure_sentences(self) -> dict[str, str]:
+        """What the measure is."""
+        return {self.measure.label: measure_sentence(self.measure.label, self.measure.claims.direction)}
+
+    @property
+    def _known(self) -> Sums:
+        """The sums of what there was; an error if there was nothing."""
+        if self._sums is None:
+            raise MeasureError(f"{self.measure.label} has seen no samples yet: call `update` first.")
+        return self._sums
+
+    @property
+    def _row_rule(self) -> str:
+        """How the activations became rows."""
+        plan = self._known.plan
+        rows = all(form.cut.layout == "nd" for form in (*plan.senders, *plan.receivers))
+        return "rows" if rows else str(self.sampling)
 
     # ---- as bytes
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from seamripper._words import need
+from seamripper.cards import Card
 from seamripper.comparing.streaming import StreamingScore
 from seamripper.errors import MissingExtraError
 from seamripper.estimate import Estimate
@@ -20,13 +21,15 @@ from seamripper.measures.base import Measure
 from seamripper.models.libraries import import_torchvision
 
 
-def streaming_metric(measure: Measure | str, *, sampling: Any = None, **options: Any) -> Any:
+def streaming_metric(measure: Measure | str, *, sampling: Any = None, sources: Any = None, **options: Any) -> Any:
     """The measure as a `torchmetrics.Metric`: `compute` gives the value, `estimate` also the interval.
+
+    `card` says how it was made; `sources` say there what the activations are of (see `StreamingScore`).
 
     `options` are torchmetrics' own (`dist_sync_on_step`, `process_group` …). Metrics of different measures that are
     shown the same activations have the same state, so that a MetricCollection adds it up once for all of them.
     """
-    return metric_class()(measure, sampling=sampling, **options)
+    return metric_class()(measure, sampling=sampling, sources=sources, **options)
 
 
 @functools.cache
@@ -43,9 +46,11 @@ def metric_class() -> type[Any]:
         is_differentiable = False
         full_state_update = True
 
-        def __init__(self, measure: Measure | str, *, sampling: Any = None, **options: Any) -> None:
+        def __init__(
+            self, measure: Measure | str, *, sampling: Any = None, sources: Any = None, **options: Any
+        ) -> None:
             super().__init__(**options)
-            self.score = StreamingScore(measure, sampling=sampling)
+            self.score = StreamingScore(measure, sampling=sampling, sources=sources)
             self.__dict__["higher_is_better"] = self.score.higher_is_better
             # torchmetrics sees the sums as a list with one tensor of bytes, made when it asks: no cast can harm them.
             self.add_state("packed", default=[], dist_reduce_fx=None)
@@ -72,6 +77,10 @@ def metric_class() -> type[Any]:
         def estimate(self) -> Estimate:
             """The score with its interval; in several processes, of this one's samples."""
             return self.score.compute()
+
+        def card(self) -> Card:
+            """How the score was made; in several processes, that of this one's samples."""
+            return self.score.card()
 
         def merge_state(self, incoming_state: Any) -> None:
             """Take in the state of another metric, as if its samples came after these."""

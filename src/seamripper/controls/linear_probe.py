@@ -21,7 +21,7 @@ from seamripper.data.paired import Paired
 from seamripper.data.samples import batches_in
 from seamripper.errors import DataError, InapplicableError
 from seamripper.matching.evaluate import Functional, answers_of, functional
-from seamripper.matching.match import count_shared
+from seamripper.matching.inputs import count_shared
 
 _BATCH = 256
 

@@ -14,7 +14,7 @@ from seamripper.controls.logistic import logistic_answers
 from seamripper.cut.place import Cut
 from seamripper.errors import DataError, InapplicableError
 from seamripper.estimate import Estimate, proportion
-from seamripper.matching.match import family_of
+from seamripper.matching.inputs import family_of
 
 _SALT = 0x9A1F
 """Keeps the halves apart from the folds of a comparison, which are parts of an order by the same ids."""

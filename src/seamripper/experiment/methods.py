@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
 from typing import Any
 
-from seamripper._words import did_you_mean
-from seamripper.cards import Methods, method_record, version_words
+from seamripper._words import did_you_mean, word_list
+from seamripper.cards import MEASURED_ON, Methods, method_record, version_words
 from seamripper.errors import StoreError
 from seamripper.experiment.results import rows_of
 from seamripper.experiment.store import Store
@@ -36,6 +38,38 @@ def job_methods(store: Store, key: str, experiment: str | None = None) -> Method
         f"{store.folder} has no job {key!r}: {did_you_mean(key, [k[:16] for k in known])} Keys are in the column `key` "
         f"of `seamripper results {store.folder} --json`."
     )
+
+
+def study_record(folder: str | os.PathLike[str], name: str) -> dict[str, Any]:
+    """What decides the results of a study, for numbers that are read from them; and on what its jobs were run.
+
+    The fingerprint is the sha256 of the keys of its jobs, each of which is the sha256 of all that decides the job.
+    """
+    with Store(folder) as store:
+        keys = sorted({key for key, _ in store.goals(name)})
+        runs = {run["id"]: run for run in store.runs.all()}
+        made = [
+            runs[attempt["run"]] for attempt in store.attempts() if attempt["run"] in runs and attempt["key"] in keys
+        ]
+    machines = dict.fromkeys(f"{run['machine']}, {run['cores']} cores" for run in made)
+    versions = made[-1]["packages"] if made else {}
+    return {
+        "name": name,
+        "jobs": len(keys),
+        "fingerprint": hashlib.sha256("\n".join(keys).encode()).hexdigest(),
+        MEASURED_ON: word_list(machines) or "a machine that the store does not name",
+        "versions": {word: versions[word] for word in _VERSIONS if word in versions},
+    }
+
+
+def study_words(record: Mapping[str, Any]) -> str:
+    """A study as a sentence names it.
+
+    >>> study_words({"name": "league", "jobs": 1, "fingerprint": "0123456789abcdef"})
+    "the study 'league' (1 job; fingerprint 0123456789ab…)"
+    """
+    jobs = f"{record['jobs']:,} job{'' if record['jobs'] == 1 else 's'}"
+    return f"the study {record['name']!r} ({jobs}; fingerprint {record['fingerprint'][:12]}…)"
 
 
 def _methods(store: Store, name: str, description: Mapping[str, Any], key: str, labels: Mapping[str, Any]) -> Methods:

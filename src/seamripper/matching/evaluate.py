@@ -27,7 +27,8 @@ from seamripper.data.stream import Stream
 from seamripper.data.yours import as_data, as_samples
 from seamripper.errors import DataError, MatchError
 from seamripper.estimate import TELLING, Estimate
-from seamripper.matching.match import Match, count_shared, require_inputs
+from seamripper.matching.inputs import count_shared, require_inputs
+from seamripper.matching.match import Match
 from seamripper.matching.methods import FIGURES, stitch_method, stitch_sentences
 from seamripper.matching.padding import without_padding
 from seamripper.matching.rows import Rows, exponential

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Mapping
@@ -18,12 +17,12 @@ from seamripper._files import load_tensors, save_tensors, understood
 from seamripper._frames import Row
 from seamripper._notebook import card as html_card, choice, facts, one_line, short
 from seamripper._progress import Watcher, nobody
-from seamripper._words import shape_text, word_list
+from seamripper._words import word_list
 from seamripper.activations.collect import AT_ONCE
 from seamripper.cards import WithMethods, version_words
 from seamripper.cut.frozen import Freeze, seal
 from seamripper.cut.on_data import prove_pair, views_of
-from seamripper.cut.split import Split, as_model, require_split, split
+from seamripper.cut.split import Split, require_split
 from seamripper.data.base import check_seed
 from seamripper.data.paired import Paired
 from seamripper.data.samples import Inputs, Samples
@@ -35,15 +34,14 @@ from seamripper.figures import Strip, Words, curves, plot
 from seamripper.matching.base import Findings, Matching, Natives, Problem, matchings
 from seamripper.matching.descent import DIVERGED
 from seamripper.matching.direct import Direct
+from seamripper.matching.inputs import count_shared, require_inputs
 from seamripper.matching.methods import match_method, match_sentences
 from seamripper.matching.padding import mask_for, require_no_padding, without_padding
+from seamripper.matching.saved import saved_half
 from seamripper.matching.streamed import StreamedFit, rows_held_out
 from seamripper.matching.task import Task
-from seamripper.models import Model, load
-from seamripper.models.contract import InputContract
+from seamripper.models import Model
 from seamripper.models.running import use_seed, versions
-from seamripper.models.source import source_of
-from seamripper.models.weights import load_weights
 from seamripper.stitches import Layer, Stitch, auto, stitches
 
 if TYPE_CHECKING:
@@ -165,7 +163,7 @@ class Match(WithMethods):
             rows.append({"figure": name, "value": float(value) if number else None, "text": text})
         return rows
 
-    def about(self) -> dict[str, Any]:
+    def origin(self) -> dict[str, Any]:
         """All that decided the result."""
         return self.as_record()
 
@@ -404,52 +402,6 @@ def _hold_out(fit: Paired, held_out: Paired | None, matching: Matching, seed: in
     return (fit, None) if held is None else (fit.take(~held), fit.take(held))
 
 
-def count_shared(name: str, ids: Tensor, samples: Samples | Paired) -> int:
-    """How many of `samples` are among the samples `ids` of the data set `name`.
-
-    Variants of a set ("mnist/digit", "mnist/colour") show the same samples, by the same ids.
-    """
-    if family_of(name) != family_of(samples.name):
-        return 0
-    return int(torch.isin(samples.ids, ids).sum())
-
-
-def family_of(name: str) -> str:
-    """The data set that samples of this name are from: those of one family are known by the same ids.
-
-    >>> family_of("mnist/digit?size=32"), family_of("folder:some/path")
-    ('mnist', 'folder:some/path')
-    """
-    # Options change what is shown and not which samples they are; the slash in "folder:some/path" is no variant's.
-    word = name.partition("?")[0]
-    return word if ":" in word else word.partition("/")[0]
-
-
-def require_inputs(sender: Split, receiver: Split, samples: Samples | Paired) -> None:
-    """Both models and the data must speak of the same inputs."""
-    views = views_of(samples, sender, receiver)
-    for role, half, given in (("sender", sender, views.sender), ("receiver", receiver, views.receiver)):
-        got, expected = _input_kinds(given.batch(slice(0, 1))), _input_kinds(half.example)
-        if expected != got:
-            raise DataError(
-                f"The {role} ({half.model.source}) was cut for inputs {_list_kinds(expected)}, but {given.name} has "
-                f"{_list_kinds(got)}. Sender and receiver are compared on the same inputs: cut both for them, or "
-                "choose other data."
-            )
-
-
-def _input_kinds(inputs: Inputs) -> dict[str, str]:
-    """Shape and precision by name."""
-    if isinstance(inputs, Tensor):
-        return {"input": f"{shape_text(inputs.shape[1:])} ({str(inputs.dtype).removeprefix('torch.')})"}
-    # Token sequences may have any length; which inputs there are may not differ.
-    return dict.fromkeys(inputs, "")
-
-
-def _list_kinds(kinds: dict[str, str]) -> str:
-    return ", ".join(f"{name} {kind}".strip() for name, kind in kinds.items())
-
-
 def _as_json(figure: Any) -> Any:
     """JSON knows no NaN and no infinity: such a figure becomes null."""
     return None if isinstance(figure, float) and not math.isfinite(figure) else figure
@@ -462,7 +414,7 @@ def _read(path: str, sender: nn.Module | Model | str | None, receiver: nn.Module
         weights = {k.removeprefix(f"{role}."): v for k, v in tensors.items() if k.startswith(f"{role}.")}
         start = f"example.{role}."
         example = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
-        halves[role] = _half(role, record[role], weights, given, path, example)
+        halves[role] = saved_half(role, record[role], weights, given, path, example)
     choice = stitches.from_record(record["stitch"])
     # Whatever a layer draws when it is built is then read from the file.
     with use_seed(0):
@@ -482,43 +434,3 @@ def _read(path: str, sender: nn.Module | Model | str | None, receiver: nn.Module
         record["made_from"],
         tensors["fitted"],
     )
-
-
-def _half(
-    role: str,
-    record: Mapping[str, Any],
-    weights: dict[str, Tensor],
-    given: nn.Module | Model | str | None,
-    path: Any,
-    example: dict[str, Tensor],
-) -> Split:
-    if given is None and not _buildable(record["recipe"]):
-        raise FileError(
-            f"{path} was made with a {role} that seamripper cannot build by itself ({record['source']}): "
-            f"pass it, Match.load(path, {role}=model)."
-        )
-    if isinstance(given, nn.Module):
-        given = Model(given, record["source"])
-    base = load(record["recipe"]) if given is None else as_model(given, role)
-    module = base.module if given is None else copy.deepcopy(base.module)
-    load_weights(module, weights, origin=os.fspath(path))
-    # Once more, now that all is known to fit: to take the weights in the precision that they were saved in.
-    module.load_state_dict(weights, strict=False, assign=True)
-    shape = tuple(record["input"])
-    wants = record.get("wants") and InputContract.from_record(record["wants"])
-    model = Model(module, record["source"], shape, record["classes"], record["record"], wants)
-    half = split(model, record["cut"]["name"], example or model.example(2, input=shape), way=record["way"])
-    if half.fingerprint != record["fingerprint"]:
-        raise FileError(f"The {role}'s weights in {path} are not those that the match was made with: it was changed.")
-    return half
-
-
-def _buildable(recipe: str | None) -> bool:
-    """Whether a model may be built on a file's word: by a package, and without its asking for further files.
-
-    A file must not name code that is then run.
-    """
-    if recipe is None:
-        return False
-    source = source_of(recipe)
-    return source.buildable and source.architecture == recipe

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import os
+import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -116,6 +118,16 @@ def use_layout(*modules: nn.Module, trial: Callable[[], object] | None = None) -
 def _lay(parts: list[nn.Conv2d], layout: torch.memory_format) -> None:
     for part in parts:
         part.weight.data = part.weight.data.contiguous(memory_format=layout)
+
+
+def machine() -> str:
+    """On what this process runs, for a time that was measured here.
+
+    >>> machine().endswith("PyTorch threads")
+    True
+    """
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{system}, {os.cpu_count()} cores, {torch.get_num_threads()} PyTorch threads"
 
 
 def versions() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,12 @@ class PaperTable:
         """The table with the values of these results; a value that they lack is a dash."""
         rows = tuple(tuple(word for cell in row for word in self._words(cell, results)) for row in self.rows)
         return Sheet(self.title, self.columns, rows, self.caption)
+
+    def selections(self) -> Iterator[Select]:
+        """What it selects of the results."""
+        for row in self.rows:
+            for cell in row:
+                yield from (part for part in (cell if isinstance(cell, tuple) else (cell,)) if isinstance(part, Select))
 
     def _words(self, cell: Any, results: Results) -> Sequence[str]:
         if isinstance(cell, Select):
@@ -88,6 +94,13 @@ class PaperPlot:
         x = "cut" if self.along == "receiver_cut" else self.along
         return Lines(self.title, words, tuple(series), y, x, caption=self.caption)
 
+    def selections(self) -> Iterator[Select]:
+        """What it selects of the results."""
+        yield from self.selects
+        places = tuple(dict.fromkeys(cell[self.along] for select in self.selects for cell in select.cells()))
+        for name, select in self.baselines.items():
+            yield select.with_labels(**{self.along: places}).with_name(name)
+
 
 @dataclass(frozen=True)
 class PaperGrid:
@@ -131,6 +144,10 @@ class PaperGrid:
             caption=self.caption,
             axes=(_axis_name(self.rows), _axis_name(self.columns)),
         )
+
+    def selections(self) -> Iterator[Select]:
+        """What it selects of the results."""
+        yield self.select
 
 
 def _axis_name(label: str) -> str:

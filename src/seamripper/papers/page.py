@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seamripper._files import atomic
+from seamripper.cards import PART
 from seamripper.estimate import Estimate
 from seamripper.figures import Figure, Lines, Section, Series, Sheet, hue
 from seamripper.papers.checks import FAILS, HOLDS, OPEN, UNTESTABLE
@@ -29,10 +30,16 @@ _MARKS = (
 
 
 def save(reproduction: Reproduction) -> tuple[Path, Path]:
-    """Write the page and the text into the reproduction's folder; their paths."""
+    """Write the page and the text into the reproduction's folder, and how the numbers of each item were made.
+
+    The paths of page and text.
+    """
     paths = reproduction.folder / PAGE, reproduction.folder / TEXT
     for path, text in zip(paths, (page(reproduction), markdown(reproduction)), strict=True):
         _write(path, text)
+    for report in reproduction.reports:
+        if report.made_from:
+            report.methods().save(reproduction.folder / PART.format(report.item.name))
     return paths
 
 

@@ -9,18 +9,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from seamripper._files import atomic
+from seamripper._frames import Row
+from seamripper.cards import MEASURED_ON, WithMethods
 from seamripper.errors import DataError, ExperimentError, MissingExtraError, ModelError
 from seamripper.experiment import Engine, PicturesPart, Standing, Store, Summary, run, table
+from seamripper.experiment.methods import study_record
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.runs import provenance
 from seamripper.experiment.store import is_store
 from seamripper.papers.decisions import DecidedClaim
 from seamripper.papers.items import Item, ItemReading, Paper, numbers_in
+from seamripper.papers.methods import AXES, item_method, item_rows, item_sentences, time_row
 from seamripper.papers.profiles import PROFILES
-from seamripper.papers.results import Hits, Results
+from seamripper.papers.results import Hits, Results, Select
 
 RECORD = "reproduction.json"
 _LAYER_PAIR = ("sender", "sender_seed", "sender_cut", "receiver", "receiver_seed", "receiver_cut", "data")
@@ -40,9 +44,11 @@ class Listener:
 
 
 @dataclass(frozen=True, eq=False)
-class ItemReport:
+class ItemReport(WithMethods):
     """An item, what its results say, and how long its runs took; without a reading, the trouble that prevented it."""
 
+    kind: ClassVar[str] = "item"
+    axes: ClassVar[tuple[str, ...]] = AXES
     item: Item
     reading: ItemReading | None
     seconds: float
@@ -52,6 +58,30 @@ class ItemReport:
     """What all of its jobs take, here or by the paper's record; None if nobody has measured it."""
     layer_pairs: int = 0
     """How many pairs of a sender's cut and a receiver's cut it has results for."""
+    made_from: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """All that decides its numbers, as their methods cards have it."""
+    findings: Mapping[str, Select] = field(default_factory=dict, repr=False)
+    """What the findings of the paper select of its results, by name."""
+
+    def rows(self) -> list[Row]:
+        """One row per number of its claims, gates, tables, plots and matrices, and one with what all jobs took."""
+        rows = [] if self.reading is None else item_rows(self.item, self.reading, self.findings)
+        machine = self.method()["study"][MEASURED_ON]
+        return [*rows, time_row(self.seconds, machine)] if self.seconds else rows
+
+    def method(self) -> dict[str, Any]:
+        """All that decides its numbers."""
+        if not self.made_from:
+            raise ExperimentError(f"The item {self.item.name!r} was not run, so it has no numbers.")
+        return dict(self.made_from)
+
+    def sentences(self) -> list[str]:
+        """How its numbers were made."""
+        return item_sentences(self.made_from)
+
+    def figure_sentences(self) -> dict[str, str]:
+        """What each claim is held to, and what came of it."""
+        return {claim.says: f"{claim.rule} Here: {claim.status}." for claim in self.claims}
 
     @property
     def cost(self) -> str:
@@ -141,7 +171,7 @@ def reproduce(
     *,
     profile: str = "quick",
     store: str | os.PathLike[str] | None = None,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
     device: str | None = None,
     dtype: str | None = None,
     retry_failed: bool = False,
@@ -205,15 +235,19 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
     errors = [str(row["error"]) for row in rows if row["state"] == "failed"]
     errors += [f"{result.record['error']}: {result.record['message']}" for result in results]
     failed = list(dict.fromkeys(errors))[:3]
+    made = item_method(paper.name, profile, item, study_record(folder, name))
     sections = PicturesPart.sections(Reading.open(folder, experiment=name))
     images = tuple(figure for section in sections for figure in section.figures)
     try:
         reading = paper.read(item, Results(rows, images, hits), profile)  # type: ignore[arg-type]
     except ExperimentError as e:
-        return ItemReport(item, None, seconds, jobs, "; ".join([str(e), *failed]))
+        return ItemReport(item, None, seconds, jobs, "; ".join([str(e), *failed]), made_from=made)
     pairs = {tuple(row.get(label) for label in _LAYER_PAIR) for row in rows if row.get("sender_cut")}
     minutes = (seconds or paper.seconds(item, profile) or 0.0) / 60 or None
-    return ItemReport(item, reading, seconds, jobs, "; ".join(failed), minutes, len(pairs))
+    selected = {
+        name: select for finding in paper.findings for name, (of, select) in finding.numbers.items() if of == item.name
+    }
+    return ItemReport(item, reading, seconds, jobs, "; ".join(failed), minutes, len(pairs), made, selected)
 
 
 def _hits(store: Store, keys: Iterable[str]) -> dict[str, Hits]:

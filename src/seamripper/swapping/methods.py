@@ -12,7 +12,7 @@ PARTS = {
     TEST: "The figure is of the test samples, on which nothing was fitted or chosen.",
     CURVE: "The chosen cuts and matching were fitted on so many samples, and tested on the test samples.",
     CHOICE: "The loss is of the samples that choose between stitches.",
-    COST: "It was counted, not measured.",
+    COST: "It is of the whole network, per sample where it is not of its parameters.",
     "penalty": "penalty is error(joined) − error(old) on the same samples, with Tango's score interval; p is that of "
     "'worse by the tolerance or more'.",
     "flips": "flips is how many answers of the joined network are not those of the old one.",

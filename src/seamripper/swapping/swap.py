@@ -28,9 +28,9 @@ from seamripper.data.yours import as_samples
 from seamripper.errors import CutError, DataError, MatchError, SeamripperError
 from seamripper.matching import answers_of, stitched_answers
 from seamripper.matching.evaluate import functional
-from seamripper.matching.match import count_shared
+from seamripper.matching.inputs import count_shared
 from seamripper.models import Model
-from seamripper.models.running import answer_of, versions
+from seamripper.models.running import answer_of, machine, versions
 from seamripper.swapping.cost import Cost, costs
 from seamripper.swapping.curve import LearningCurve, Point, sizes
 from seamripper.swapping.joined import JoinedNetwork
@@ -46,8 +46,14 @@ _CHOICE = 0.2
 _MOST_CHOICE = 1000
 AUDIT_FIT, AUDIT_TEST = 1000, 500
 """The most samples that the audit is given: it stitches several controls, and asks about many changed inputs."""
-CONTROLS, AUDITS = ("self", "random_sender", "clustered_noise", "shuffled"), ("margin", "conflict", "mixing")
-"""The audit of a swap, with one seed: a control of each kind that the rule knows, and the audits that it looks at."""
+CONTROLS, AUDITS = (
+    ("self", "random_sender", "clustered_noise", "shuffled"),
+    ("margin", "conflict?relative=true", "mixing"),
+)
+"""The audit of a swap, with one seed: a control of each kind that the rule knows, and the audits that it looks at.
+
+The only control with the same information is the old network itself, which repeats its own accidents: `relative` says
+what is therefore not held against a new front, and benchmarks/swap_alarms.py how often it is wronged all the same."""
 _BATCH = 64
 _TIMED = 8
 """Samples in a batch that is timed."""
@@ -268,4 +274,5 @@ def _record(request: SwapRequest, fitting: Fitting) -> dict[str, Any]:
         "choice": len(fitting.choice),
         "test": len(request.test),
         "versions": versions(),
+        "machine": machine(),
     }

@@ -11,7 +11,7 @@ from seamripper._frames import Row
 from seamripper._notebook import card as html_card, line, one_line, table
 from seamripper.audits import Audited
 from seamripper.audits.rule import DIFFERENT, NOISE, SAME
-from seamripper.cards import WithMethods
+from seamripper.cards import MEASURED_ON, WithMethods
 from seamripper.data.samples import Samples
 from seamripper.estimate import LEVEL, Estimate
 from seamripper.matching import Functional, Match
@@ -74,7 +74,7 @@ class SwapVerdict(WithMethods):
         return "swap" if conclusion == SAME else "other reason" if conclusion == DIFFERENT else "reason unknown"
 
     def rows(self) -> list[Row]:
-        """One row per figure that can be made again: of the test, the learning curve, the trials, cost and audit."""
+        """One row per figure: of the test, the learning curve, the trials, cost and audit."""
         figures = {"old": self.loss.old, "joined": self.loss.joined, "flips": Estimate(len(self.flips), n=self.loss.n)}
         if self.functional is not None:
             figures |= {name: e for name in ("agreement", "kl") if (e := getattr(self.functional, name)) is not None}
@@ -87,8 +87,14 @@ class SwapVerdict(WithMethods):
             *({"part": TEST, "figure": name, **figure.as_row()} for name, figure in figures.items()),
             *({"part": part, "figure": name, **loss.as_row()} for (part, name), loss in losses.items()),
             *({"part": COST, "figure": f"{w}, {k}", "value": getattr(self.costs[k], w)} for k, w in costs),
+            *(self._time(name) for name in self.costs),
             *({"part": f"audit {row['audit']}", **{k: v for k, v in row.items() if k != "audit"}} for row in audits),
         ]
+
+    def _time(self, network: str) -> Row:
+        """Seconds per sample of a network, and on what they were measured."""
+        seconds = self.costs[network].seconds.as_row()
+        return {"part": COST, "figure": f"seconds, {network}", **seconds, MEASURED_ON: self.record["machine"]}
 
     def method(self) -> dict[str, Any]:
         """All that decides the figures."""
