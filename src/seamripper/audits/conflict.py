@@ -247,7 +247,7 @@ class Conflict(Audit):
         )
         if not self.relative or name == "conflict set":
             return reading
-        before = native.unchanged(evidence, control, self.unchanged(evidence.case.test.receiver))
+        before = native.agreements_before(evidence, control, self.base_samples(evidence.case.test.receiver))
         beside = Beside(*before, stability=max(0.0, native.stability))
         kept, position = kept_and_position(sender, blind, same, seed=self.seed, beside=beside)
         return replace(reading, relative=replace(reading, kept=kept, position=position))
@@ -291,7 +291,9 @@ class _Native:
         sure = all(agreement.estimate.low > agreement.chance for agreement in (here, there))
         return replace(self, stability=min(1.0, here.kappa / there.kappa)) if sure else self
 
-    def unchanged(self, evidence: Evidence, control: str, base: Samples) -> tuple[list[Agreement], list[Agreement]]:
+    def agreements_before(
+        self, evidence: Evidence, control: str, base: Samples
+    ) -> tuple[list[Agreement], list[Agreement]]:
         """How the sender, and the control, agree with the receiver where the samples were not changed."""
         matches = [match_of(outcome) for outcome in (*evidence.observed, *evidence.of(control))]
         with evidence.case.fronts.keeping_nothing():
