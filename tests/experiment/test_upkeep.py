@@ -167,7 +167,8 @@ def test_a_report_tells_which_tensors_are_gone(real: Path) -> None:
     assert "This report is incomplete" in page
     assert said in page
     with RunServer(real, port=0) as server:
-        assert said in server.report("store", store, None)
+        # A page that is served says where the store is in the folder that is served, and not on the disk.
+        assert said.replace(str(store), f"{real.name}/store") in server.report("store", store, None)
     assert len(check(store, mend=True).problems) == 2
     assert reported()[0] == 0, "what was taken back is missing no more: the next run makes it"
 
