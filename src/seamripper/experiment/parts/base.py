@@ -94,8 +94,12 @@ parts: Registry[Part] = Registry(Part, "seamripper.experiment.parts", what="part
 
 
 def training_cost(content: Mapping[str, Any], n: int, scored: int) -> float:
-    """Samples shown to a network by a matching: n to fit on, once and once more for each epoch; and those scored."""
-    epochs = content["matching"].get("training", {}).get("epochs", 1)
+    """Samples shown to a network by a matching: n to fit on, once and once more for each epoch; and those scored.
+
+    A learning rate that is tried takes a quarter of the epochs.
+    """
+    matching = content["matching"]
+    epochs = matching.get("training", {}).get("epochs", 1) * (1 + len(matching.get("rates", ())) / 4)
     return float(n * (1 + epochs) + scored)
 
 
