@@ -256,7 +256,7 @@ def test_samples_forget_how_they_were_loaded_when_they_are_no_longer_those() -> 
 
 
 def test_wrong_labels_and_files(comparison: sr.Comparison, tmp_path: Path) -> None:
-    with pytest.raises(MeasureError, match="Say which measure"):
+    with pytest.raises(MeasureError, match="Say which 'measure' the card is for: 'linear_cka'"):
         comparison.card()
     with pytest.raises(MeasureError, match="no measure 'linear_kca' here: did you mean 'linear_cka'"):
         comparison.card("linear_kca")

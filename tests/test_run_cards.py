@@ -111,6 +111,8 @@ def test_the_ratings_of_a_league_come_out_again(
     other = BenchSet(**some, cuts=("layer1", "layer3"))
     with pytest.raises(FileError, match="The study identification has the fingerprint"):
         again(rating, tmp_path, store="store", models=other)
+    with pytest.raises(FileError, match="but nowhere is none"):
+        again(rating, tmp_path, store="nowhere")
     time = league.card("cost", "seconds per pair of layers", "structural")
     assert time.row["value"] == league.costs["structural"]
     refuses_a_time(time, tmp_path)

@@ -109,7 +109,7 @@ class Methods:
             if len(there) == 1 and (not given or given[0] != there[0]):
                 continue
             if not given:
-                raise MeasureError(f"Say which {axis} the card is for: {word_list(there[:12], last='or')}.")
+                raise MeasureError(f"Say which {axis!r} the card is for: {word_list(there[:12], last='or')}.")
             label = _whole(given.pop(0), there)
             if label not in there:
                 raise MeasureError(f"There is no {axis} {label!r} here: {did_you_mean(label, there)}")

@@ -35,6 +35,7 @@ from seamripper.errors import DataError, FileError, ModelError
 from seamripper.experiment import Experiment, Store, run
 from seamripper.experiment.experiment import as_experiment
 from seamripper.experiment.methods import job_methods
+from seamripper.experiment.store import is_store
 from seamripper.mapping import encode, map_embeddings
 from seamripper.matching import Match, Task, evaluate, match, matchings
 from seamripper.models import Model, load
@@ -175,7 +176,10 @@ class _Source:
     def store(self) -> Iterator[Path]:
         """The folder of results that was given, or a temporary one."""
         if "store" in self.given:
-            yield Path(self.given["store"])
+            given = Path(self.given["store"])
+            if not is_store(given):
+                raise FileError(f"Expected a store with the results that the card was read from, but {given} is none.")
+            yield given
             return
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)

@@ -18,7 +18,6 @@ from seamripper._arrays import open_array
 from seamripper._doors import require, require_path
 from seamripper._files import files_beside
 from seamripper._progress import Watcher, nobody
-from seamripper._words import shape_text
 from seamripper.activations import Activations, collect, rows_of
 from seamripper.activations.activations import first_bad
 from seamripper.comparing.pairing import require_same_samples
@@ -152,6 +151,6 @@ def _embeddings(side: NDArray[Any] | Activations, name: str) -> Embeddings:
     if side.ndim != 2 or 0 in side.shape or side.dtype.kind not in "fiub":
         raise DataError(
             f"Expected {name} to be one row of real numbers per document, (n, d), but got {side.dtype} of shape "
-            f"{shape_text(side.shape)}. Pool tokens or maps first, so that each document is one row."
+            f"{tuple(side.shape)}. Pool tokens or maps first, so that each document is one row."
         )
     return Embeddings(side, name)
