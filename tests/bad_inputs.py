@@ -52,7 +52,6 @@ _COMMANDS = [
     ("card nowhere.json", "FileError", "Could not read nowhere.json"),
     ("card key.toml", "FileError", "holds no methods card"),
     # ---- list, papers
-    ("list", "MissingParameter", "Missing argument"),
     ("list measurs", "BadParameter", "'measurs' is not one of"),
     ("list data models", "UsageError", "unexpected extra argument"),
     ("list data --colour", "NoSuchOption", "No such option"),

@@ -26,12 +26,13 @@ from torch import Tensor, nn
 from seamripper._notebook import choice, text_of
 from seamripper.audits import Audited, Verdict, audit
 from seamripper.comparing import Comparison, Matrix, compare
+from seamripper.controls import controls
 from seamripper.cut import Split, cuts, split
 from seamripper.data import Samples, load_data
 from seamripper.errors import MeasureError
 from seamripper.estimate import Estimate
-from seamripper.figures import Strip, plot, scene
-from seamripper.figures.colours import shade
+from seamripper.figures import KNOWN, Strip, plot, scene
+from seamripper.figures.colours import GROUND, shade
 from seamripper.matching import Direct, Functional, Match, Task, match
 from seamripper.measures import Pair, measures, score
 from seamripper.measures.score import claims_of
@@ -313,10 +314,12 @@ def test_a_verdict_is_plotted_with_each_control_around_it(audited: Audited) -> N
     verdict = audited.verdicts["margin"]
     figure = verdict.plot()
     dots = [patch for patch in figure.axes[0].patches if isinstance(patch, Circle)]
-    assert len(dots) == 1 + sum(map(len, verdict.controls.values())), "and one in the legend"
-    assert {"observed", *verdict.controls} <= set(texts(figure).splitlines())
+    kinds = {KNOWN[controls[name].known] for name in verdict.controls}
+    assert "has learnt nothing" in kinds
+    assert len(dots) == len(kinds) + sum(map(len, verdict.controls.values())), "and one for each kind in the legend"
+    assert {"observed", *verdict.controls, *kinds} <= set(texts(figure).splitlines())
     seen = pixels(figure)
-    assert has(seen, "#0072b2")
+    assert has(seen, GROUND["faint"]), "the colour of what has learnt nothing"
     assert has(seen, "#d55e00")
 
 
@@ -406,6 +409,19 @@ def test_no_folder_of_this_machine_is_shown(tmp_path: Path) -> None:
     page = Comparison(("a",), ("b",), {}, record)._repr_html_()
     assert str(tmp_path) not in page
     assert "net.safetensors × hf:lm?head=causal-lm" in page
+
+
+def test_no_sentence_of_an_audit_names_a_folder_of_this_machine(pair: tuple[Split, Split]) -> None:
+    sources = ("/home/me/runs/first.safetensors", "/home/me/runs/second.safetensors")
+    named = [
+        replace(half, model=replace(half.model, source=source)) for half, source in zip(pair, sources, strict=True)
+    ]
+    more = {"seeds": (0,), "controls": ("self",), "audits": ("symmetry", "identification")}
+    audited = audit(*named, fit("digits/digit"), load_data("digits/digit", "test", n=60), matching=Direct(), **more)
+    page = audited._repr_html_() + "".join(verdict._repr_html_() for verdict in audited.verdicts.values())
+    assert "Between first.safetensors and second.safetensors, by linear_cka" in page
+    assert "first.safetensors@hidden" in page or "symmetry" in audited.skipped
+    assert "/home/me" not in page
 
 
 def test_the_more_similar_the_darker_whatever_the_direction() -> None:

@@ -16,6 +16,7 @@ from torch import nn
 import seamripper as sr
 from seamripper.cli import cli
 from seamripper.cli.doctor_command import _GIVES, _packages
+from seamripper.data import Paired
 from seamripper.models import TorchvisionRepairWarning, import_torchvision
 
 ROOT = Path(__file__).parent.parent
@@ -103,3 +104,32 @@ def test_doctor_knows_every_extra_and_what_is_missing() -> None:
     lines = ["torch>=2.6", 'ray>=2.40; extra == "ray"', "timm>=1; extra == 'vision'"]
     assert _packages("ray", lines) == ["ray"]
     assert _packages("slurm", lines) == []
+
+
+def test_the_example_of_paired_samples_runs() -> None:
+    """It takes two networks and their samples as given: here two small ones, of pictures of two sizes."""
+    (code,) = [
+        block
+        for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "yours.md").read_text(), re.S)
+        if "Paired(" in block
+    ]
+    halves = {}
+    for role, width in (("sender", 12), ("receiver", 8)):
+        net = nn.Sequential(nn.Linear(width, 5), nn.ReLU(), nn.Linear(5, 3)).eval()
+        halves[role] = sr.split(net, "1", torch.zeros(1, width))
+    given = {"photographs": torch.randn(60, 12), "recordings": torch.randn(60, 8)}
+    samples = {name: sr.Samples(name, rows, ids=torch.arange(60)) for name, rows in given.items()}
+    names = {"sr": sr, "Paired": Paired, **halves, **samples}
+    exec(compile(code, "docs/yours.md", "exec"), names)
+    assert names["stitched"].receiver is halves["receiver"]
+
+
+def test_every_python_block_of_the_page_is_run_by_some_test() -> None:
+    """By those here, by tests/data/test_yours_page.py, or by that of the language models."""
+    text = (ROOT / "docs" / "yours.md").read_text()
+    parts = re.split(r"^## ", text, flags=re.M)
+    elsewhere = [part for part in parts if part.startswith(("Your data", "Language models", "Pretrained networks"))]
+    blocks = [block for part in elsewhere for block in re.findall(r"```python\n(.*?)```", part, re.S)]
+    assert len(examples()) + len(blocks) == text.count("```python\n")
+    others = [part for part in elsewhere if not part.startswith("Your data")]
+    assert [part.count("```python\n") for part in others] == [1, 1]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,16 +72,43 @@ def test_a_text_has_one_answer_the_last_that_is_asked_for() -> None:
     assert torch.equal(last_asked(answers[:, 0], inputs), answers[:, 0])
 
 
+@pytest.fixture(scope="module")
+def networks() -> list[nn.Module]:
+    """Two GPT-2s of the script, small and hardly trained."""
+    pytest.importorskip("transformers")
+    script = runpy.run_path(str(SCRIPT))
+    train = load_data("fortunes?length=32", "train")
+    return [script["train_gpt2"](train, seed=seed, steps=120, layers=2, width=32) for seed in (0, 1)]
+
+
 @pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.filterwarnings("ignore:The compiled part of torchvision")
-def test_two_small_gpt2s_are_audited_with_spans_swapped() -> None:
-    pytest.importorskip("transformers")
-    script = runpy.run_path(str(SCRIPT))
+def test_the_example_of_the_documentation_runs(
+    networks: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The stitch of docs/yours.md, on few and short texts, of the two networks as the script saves them."""
+    monkeypatch.chdir(tmp_path)
+    for seed, network in enumerate(networks):
+        network.save_pretrained(f"lm/gpt2-{seed}")
+    part = (SCRIPT.parents[1] / "docs" / "yours.md").read_text().partition("\n## Language models\n")[2]
+    (code,) = re.findall(r"```python\n(.*?)```", part.partition("\n## ")[0], re.S)
+    code = (
+        code.replace('"fortunes"', '"fortunes?length=32"')
+        .replace("n=1000", "n=100")
+        .replace('"test")', '"test", n=60)')
+    )
+    exec(compile(code, "docs/yours.md", "exec"), {})
+    assert len(capsys.readouterr().out.split()) >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.filterwarnings("ignore:The compiled part of torchvision")
+def test_two_small_gpt2s_are_audited_with_spans_swapped(networks: list[Any]) -> None:
     train, test = (load_data("fortunes?length=32", part) for part in ("train", "test"))
     fit, test = train.draw(300, seed=1), test.draw(300, seed=1)
-    nets = [script["train_gpt2"](train, seed=seed, steps=120, layers=2, width=32) for seed in (0, 1)]
-    halves = [split(net, "transformer.h.0", fit.batch(slice(0, 2))) for net in nets]
+    halves = [split(net, "transformer.h.0", fit.batch(slice(0, 2))) for net in networks]
     judged = audit(*halves, fit, test, matching="direct", audits=("conflict", "mixing"), seeds=(0,))
     assert set(judged.verdicts) == {"conflict", "mixing"}
     conflict, mixing = judged.verdicts["conflict"], judged.verdicts["mixing"]

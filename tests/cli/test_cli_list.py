@@ -10,6 +10,7 @@ import pytest
 
 from seamripper.audits import audits
 from seamripper.audits.interventions import interventions
+from seamripper.cli.inputs import REGISTRIES
 from seamripper.controls import controls
 from seamripper.data import datasets
 from seamripper.experiment import parts
@@ -44,6 +45,16 @@ def test_every_command_has_help(run: Run, name: str) -> None:
     assert ran.out.startswith(f"Usage: seamripper {name} [OPTIONS]")
     assert "--json" in ran.out
     assert run(name, "-h").out == ran.out
+
+
+def test_without_a_kind_the_kinds_are_listed(run: Run) -> None:
+    listed = run("list", "--json").json
+    assert list(listed) == list(REGISTRIES)
+    for kind in ("stitches", "audits"):
+        assert listed[kind] == list(run("list", kind, "--json").json[kind])
+    ran = run("list")
+    assert ran.code == 0
+    assert f"  audits ({len(audits)})\n      {', '.join(audits)}\n" in ran.out
 
 
 def test_all_that_there_is_is_listed(run: Run) -> None:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
-from seamripper.cli import main
-from seamripper.cli.output import _standing_bar, _standing_words, print_verdict, say
+from seamripper._progress import Progress
+from seamripper.cli import main, output
+from seamripper.cli.output import (
+    _bar,
+    _bar_watcher,
+    _left,
+    _standing_bar,
+    _standing_words,
+    print_table,
+    print_verdict,
+    say,
+)
 from seamripper.experiment import Standing
 
 SENTENCE = "Where the cues disagree the stitched network gives the receiver's answer on few of the samples. " * 3
@@ -70,6 +82,39 @@ def test_a_list_can_be_read_at_80_columns(terminal: Terminal, monkeypatch: pytes
     assert any("┃" in line for line in terminal.lines_of(lambda: main(["list", "measures"]))), (
         "where there is room, it is a table"
     )
+
+
+def test_a_table_breaks_no_word_at_80_columns(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit is two tables, each with the first column; where there is room it is one."""
+    columns = ["control", *(f"figure-{k}" for k in range(7))]
+    rows = [["random_sender", *(f"{k / 7:.4f} [0.1234, 0.9876]" for k in range(7))], ["the sender itself", *"abcdefg"]]
+    written = terminal.lines_of(lambda: print_table("A title", columns, rows))
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in written]
+    assert max(map(len, plain)) <= 80
+    words = set(re.split(r"[\s│┃┏┓┡┩┳╇┴└┘─━]+", " ".join(plain)))
+    assert {word for text in (*columns, *rows[0], *rows[1]) for word in text.split()} <= words
+    assert sum("random_sender" in line for line in plain) == 2
+    monkeypatch.setenv("COLUMNS", "300")
+    wide = terminal.lines_of(lambda: print_table("A title", columns, rows))
+    assert sum("random_sender" in line for line in wide) == 1
+
+
+def test_a_bar_says_one_time_that_is_left(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a task knows of itself, or its pace so far; nothing where neither is known."""
+    moment = 100.0
+    monkeypatch.setattr(output.time, "monotonic", lambda: moment)
+    begun: dict[str, tuple[float, int]] = {}
+    assert _left(Progress("train", 1, 5), begun) == "", "nothing is known at the first step"
+    moment = 130.0
+    assert _left(Progress("train", 2, 5), begun) == "about 1 min 30 s left"
+    assert _left(Progress("audit", 0, 5, left=7.2), begun) == "about 8 s left"
+    bar = _bar()
+    _bar_watcher(bar)(Progress("audit", 1, 5, left=7.2))
+    console = Console(file=terminal, width=80)
+    line = "".join(terminal.lines_of(lambda: console.print(bar.get_renderable())))
+    assert line.count("left") == 1
+    assert "0:00" not in line
+    assert "-:--" not in line
 
 
 def test_the_bar_of_a_run_moves_within_a_job_and_its_time_is_no_finer_than_known() -> None:

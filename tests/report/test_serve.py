@@ -430,7 +430,7 @@ def test_two_runs_are_shown_side_by_side(runs: Path, serving: Callable[..., RunS
     assert page.status == 200
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert "1 figures are in both runs" in page.text, "of the calls, k = 0 alone is in both"
-    assert '<th scope="col"><button type="button">study: study</button></th>' in page.text
+    assert '<th scope="col"><button type="button">study</button></th>' in page.text
     assert HOSTILE not in page.text.replace(str(escape(HOSTILE)), ""), "names are escaped"
     alone = asked(server, f"/beside?{words[0]}")
     assert alone.status == 400

@@ -17,7 +17,7 @@ from seamripper.data.padding import trim
 from seamripper.data.samples import Samples
 from seamripper.errors import AuditError, CutError, DataError, InapplicableError, MatchError, StitchError
 from seamripper.estimate import BySeed, Estimate
-from seamripper.figures import Strip, plot
+from seamripper.figures import KINDS, KNOWN, Strip, plot
 from seamripper.matching.inputs import count_shared, require_inputs
 from seamripper.matching.match import Match
 from seamripper.models.targets import targets_for
@@ -79,9 +79,14 @@ class Verdict:
 
     @property
     def strip(self) -> Strip:
-        """The observed figure and those of the controls, with their intervals, as a figure to be drawn."""
-        label = f"{self.audit}: observed, and the same figure of each control (95 % intervals)"
-        return Strip(f"{self.question} {self.answer}", tuple(self.controls.items()), self.observed, label)
+        """The observed figure and those of the controls, with intervals, and what is known of each, to be drawn."""
+        label = f"{self.audit}: observed and controls, 95 % intervals"
+        names = {name: name.partition("?")[0] for name in self.controls}
+        known = {name: every_control[word].known for name, word in names.items() if word in every_control}
+        kinds = {name: KNOWN[kind] for name, kind in known.items()}
+        colours = {name: KINDS[kind] for name, kind in known.items()}
+        groups = tuple(self.controls.items())
+        return Strip(f"{self.question} {self.answer}", groups, self.observed, label, kinds=kinds, colours=colours)
 
     def plot(self) -> Figure:
         """The same as a matplotlib figure."""

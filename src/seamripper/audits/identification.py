@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seamripper._notebook import short
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict
 from seamripper.comparing import Comparison, Rule, Stitching, batch_for, compare, requested_measures
 from seamripper.controls import Case
@@ -188,8 +189,8 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
 
 
 def _place(case: Case, where: str) -> str:
-    receiver = case.receiver.model.source
-    return f"Between {case.sender.model.source} and {receiver}, " if where == "between" else f"Within {receiver}, "
+    sender, receiver = (short(half.model.source, 120) for half in (case.sender, case.receiver))
+    return f"Between {sender} and {receiver}, " if where == "between" else f"Within {receiver}, "
 
 
 def _verdicts(comparison: Comparison) -> dict[str, Verdict]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from seamripper._notebook import short
 from seamripper.audits.base import Answer, Audit, Evidence, Verdict, by_seed, figures_of
 from seamripper.controls import Case, Outcome
 from seamripper.errors import DataError, InapplicableError, MatchError, StitchError
@@ -63,7 +64,9 @@ def reverse_case(case: Case) -> Case:
     try:
         targets_by(case.matching, answer, case.test)
     except DataError as e:
-        raise InapplicableError(f"The sender ({case.sender.model.source}) cannot be the receiver: {e}") from e
+        raise InapplicableError(
+            f"The sender ({short(case.sender.model.source, 120)}) cannot be the receiver: {e}"
+        ) from e
     return replace(case, sender=case.receiver, receiver=case.sender, others=())
 
 
@@ -93,7 +96,7 @@ def answer_of(penalties: Sequence[Estimate], effect: Estimate) -> Answer:
 
 
 def _sentence(case: Case, ways: dict[str, dict[str, Estimate]], effect: Estimate, *, contradiction: bool) -> str:
-    sender, receiver = (f"{half.model.source}@{half.cut.name}" for half in (case.sender, case.receiver))
+    sender, receiver = (f"{short(half.model.source, 120)}@{half.cut.name}" for half in (case.sender, case.receiver))
     there, back = (
         f"{way['accuracy']} (receiver alone {way['receiver'].value:.3f}, penalty {way['penalty']})"
         for way in (ways["forward"], ways["reversed"])

@@ -41,7 +41,7 @@ def show_audited(audited: sr.Audited) -> None:
 
 def _control_rows(audited: sr.Audited) -> list[list[str]]:
     from seamripper.estimate import mean_over
-    from seamripper.experiment.parts.control import KNOWN
+    from seamripper.figures import KNOWN
 
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in audited.outcomes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seamripper.cli.inputs import REGISTRIES, json_option, registry_of
-from seamripper.cli.output import print_entries, print_json
+from seamripper.cli.output import print_bold, print_entries, print_json, say
 
 if TYPE_CHECKING:
     from seamripper.measures import Measure
@@ -25,13 +25,17 @@ _FACTS = {
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(list(REGISTRIES)))
+@click.argument("what", type=click.Choice(list(REGISTRIES)), required=False, metavar="[KIND]")
 @json_option
-def command(what: str, as_json: bool) -> None:
+def command(what: str | None, as_json: bool) -> None:
     """List the choices of one kind, with their options. Each is written `name?option=value` wherever it is used.
 
     Choices that third parties have registered are included. If one of them cannot be used, the reason is shown.
+    Without a kind, the kinds are listed.
     """
+    if what is None:
+        _list_kinds(as_json)
+        return
     entries, broken = _entries(what), dict(registry_of(what).broken)
     if what == "models":
         from seamripper.models import architectures
@@ -45,6 +49,17 @@ def command(what: str, as_json: bool) -> None:
     print_entries(f"{what} (their options: --json)", ["name", *facts, "what it is"], rows)
     for name, why in broken.items():
         click.echo(f"{name} cannot be used: {why}", err=True)
+
+
+def _list_kinds(as_json: bool) -> None:
+    kinds = {kind: list(_entries(kind)) for kind in REGISTRIES}
+    if as_json:
+        print_json(kinds)
+        return
+    print_bold("what can be listed: seamripper list KIND")
+    for kind, names in kinds.items():
+        say(f"  {kind} ({len(names)})", style="bold")
+        say(f"      {', '.join(names)}")
 
 
 def _entries(what: str) -> dict[str, dict[str, Any]]:

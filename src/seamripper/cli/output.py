@@ -9,14 +9,15 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -45,15 +46,65 @@ def print_json(value: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-    """A table; the first `left` columns are words, the others figures. Columns without names get no header."""
-    table = Table(header_style="bold", show_header=any(columns))
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i < left else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
+    """A table; the first `left` columns are words, the others figures. Columns without names get no header.
+
+    What does not fit into the terminal's width without a broken word is set as several tables, each with the first
+    column.
+    """
     # Not the table's own title, which would be broken, within words, at the table's width.
     print_bold(title)
-    _console().print(table)
+    console = _console()
+    fewest = [_widest(column, rows, i, words=True) for i, column in enumerate(columns)]
+    for numbers in _tables(fewest, console.width):
+        whole = {i: _widest(columns[i], rows, i) for i in numbers}
+        widths = _widths({i: fewest[i] for i in numbers}, whole, console.width)
+        table = Table(header_style="bold", show_header=any(columns))
+        for i in numbers:
+            justify: Literal["left", "right"] = "left" if i < left else "right"
+            table.add_column(columns[i], justify=justify, overflow="fold", width=widths[i])
+        for row in rows:
+            table.add_row(*(row[i] for i in numbers))
+        console.print(table)
+
+
+_BESIDE = 3
+"""What a column needs beside its words: a line and two spaces."""
+
+
+def _widest(column: str, rows: Sequence[Sequence[str]], i: int, *, words: bool = False) -> int:
+    """The cells that a column's longest text takes, or its longest word."""
+    texts = (part for text in (column, *(row[i] for row in rows)) for part in text.split(None if words else "\n"))
+    return max(map(cell_len, texts), default=0)
+
+
+def _tables(fewest: Sequence[int], width: int) -> list[list[int]]:
+    """The numbers of the columns that stand together, so that no word has to be broken; the first is in every table.
+
+    >>> _tables([5, 9, 9, 9], 80), _tables([5, 9, 9, 9], 33)
+    ([[0, 1, 2, 3]], [[0, 1, 2], [0, 3]])
+    """
+    tables = [[0]]
+    for i in range(1, len(fewest)):
+        needed = 1 + sum(fewest[k] + _BESIDE for k in (*tables[-1], i))
+        if needed > width and len(tables[-1]) > 1:
+            tables.append([0])
+        tables[-1].append(i)
+    return tables
+
+
+def _widths(fewest: Mapping[int, int], whole: Mapping[int, int], width: int) -> dict[int, int | None]:
+    """The width of each column where they do not fit as they are: the longest texts are broken first, between words.
+
+    >>> _widths({0: 4, 1: 6}, {0: 10, 1: 40}, 40)
+    {0: 10, 1: 23}
+    """
+    room = width - 1 - _BESIDE * len(whole)
+    if sum(whole.values()) <= room or sum(fewest.values()) > room:
+        return dict.fromkeys(whole)
+    widths = dict(whole)
+    while sum(widths.values()) > room:
+        widths[max(widths, key=lambda i: (widths[i] > fewest[i], widths[i]))] -= 1
+    return dict(widths)
 
 
 def print_entries(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -208,33 +259,39 @@ def _task_line(begun: dict[str, tuple[float, int]]) -> Callable[[Progress], str]
     """Describes a task, with the time that is left; `begun` remembers when each began, and with how much done."""
 
     def describe(now: Progress) -> str:
-        moment = time.monotonic()
-        start, first = begun.setdefault(now.task, (moment, now.done))
-        if now.done >= now.total:
-            begun.pop(now.task)
-        words = [f"{now.task}: {now.done}/{now.total}"]
-        if now.left is not None:
-            words.append(f"about {duration(now.left)} left")
-        elif now.done > first:
-            words.append(f"{(moment - start) / (now.done - first) * (now.total - now.done):.0f} s left")
-        return ", ".join([*words, *_figures(now)])
+        left = _left(now, begun)
+        return ", ".join([f"{now.task}: {now.done}/{now.total}", *([left] if left else []), *_figures(now)])
 
     return describe
 
 
+def _left(now: Progress, begun: dict[str, tuple[float, int]]) -> str:
+    """How long a task still takes, as far as that is known: as it says itself, or at its pace so far."""
+    moment = time.monotonic()
+    start, first = begun.setdefault(now.task, (moment, now.done))
+    if now.done >= now.total:
+        begun.pop(now.task)
+        return ""
+    if now.left is not None:
+        return f"about {_roughly(now.left)} left"
+    if now.done > first:
+        return f"about {_roughly((moment - start) / (now.done - first) * (now.total - now.done))} left"
+    return ""
+
+
 def _bar() -> Bar:
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[figures]}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}  {task.fields[figures]}"))
     return Bar(TextColumn("{task.description}"), *columns, console=Console(stderr=True), transient=True)
 
 
 def _bar_watcher(bar: Bar) -> Watcher:
-    tasks: dict[str, Any] = {}
+    tasks, begun = dict[str, Any](), dict[str, tuple[float, int]]()
 
     def watch(now: Progress) -> None:
         if now.task not in tasks:
-            tasks[now.task] = bar.add_task(now.task, total=now.total, figures="")
-        known = [] if now.left is None else [f"about {duration(now.left)} left"]
-        bar.update(tasks[now.task], completed=now.done, total=now.total, figures="  ".join([*known, *_figures(now)]))
+            tasks[now.task] = bar.add_task(now.task, total=now.total, left="", figures="")
+        left, figures = _left(now, begun), "  ".join(_figures(now))
+        bar.update(tasks[now.task], completed=now.done, total=now.total, left=left, figures=figures)
         if now.done >= now.total:
             # Removed, so that the same task can begin anew.
             bar.remove_task(tasks.pop(now.task))
@@ -253,12 +310,12 @@ def _standing_bar(now: Standing) -> Group:
 
 
 def _roughly(seconds: float) -> str:
-    """An estimate of a duration, no finer than it is: 10 seconds up to two minutes, minutes from there on.
+    """An estimate of a duration, no finer than it is: seconds up to ten, tens up to two minutes, minutes from there on.
 
-    >>> _roughly(4), _roughly(73), _roughly(386), _roughly(7300)
-    ('10 s', '1 min 20 s', '7 min', '2 h 2 min')
+    >>> _roughly(0.2), _roughly(4), _roughly(73), _roughly(386), _roughly(7300)
+    ('1 s', '4 s', '1 min 20 s', '7 min', '2 h 2 min')
     """
-    step = 10 if seconds <= 120 else 60
+    step = 1 if seconds <= 10 else 10 if seconds <= 120 else 60
     return duration(step * max(1, math.ceil(seconds / step))).removesuffix(" 0 s")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seamripper.figures.colours import KINDS, hue
+from seamripper.figures.colours import KINDS, KNOWN, hue
 from seamripper.figures.marks import Mark
 from seamripper.figures.paper import plot
 from seamripper.figures.scene import Scene, scene, standalone
@@ -30,6 +30,7 @@ from seamripper.figures.values import (
 
 __all__ = [
     "KINDS",
+    "KNOWN",
     "Answer",
     "Figure",
     "Grid",

@@ -9,6 +9,13 @@ LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito 2008, without black and yellow, which vanish on one ground or the other."""
 KINDS = {"same": "ink", "nothing": "faint", "broken": "#8c6d31", "probe": "#7f7f7f"}
 """The colours of controls, by what is known of them: none that a model has."""
+KNOWN = {
+    "same": "the same information",
+    "nothing": "has learnt nothing",
+    "broken": "pairing broken: must fail",
+    "probe": "no stitch at all",
+}
+"""What is known of a control, in words."""
 
 
 def hue(number: int) -> str:

@@ -205,7 +205,8 @@ class RunServer(ThreadingHTTPServer):
             for name, path, experiment in chosen:
                 with self.runs.read(name, path):
                     stories.append(story_of(Reading.open(path, experiment=experiment)))
-                names.append(f"{name or self.runs.name}: {experiment}")
+                store = name or self.runs.name
+                names.append(store if Path(store).name == experiment else f"{store}: {experiment}")
             return lay_out(beside((stories[0], stories[1]), (names[0], names[1])), f"from {names[0]} and {names[1]}")
 
     def table(self, name: str, path: Path, experiment: str | None) -> str:

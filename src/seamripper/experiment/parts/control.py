@@ -21,7 +21,7 @@ from seamripper.experiment.parts.base import (
 )
 from seamripper.experiment.result import Result, StudyResults, plain
 from seamripper.experiment.tables import Joining, Pairs, Some, Study
-from seamripper.figures import KINDS, Section, Strip, twins
+from seamripper.figures import KINDS, KNOWN, Section, Strip, twins
 
 if TYPE_CHECKING:
     from seamripper.experiment.expansion import Expansion, Net
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 
 _STRIPS = 16
 """Plots that are shown; the table has all figures."""
-KNOWN = {
-    "same": "the same information",
-    "nothing": "has learnt nothing",
-    "broken": "pairing broken: must fail",
-    "probe": "no stitch at all",
-}
-"""What is known of a control, in words."""
 
 
 def colours_of_kinds(known: Mapping[str, str]) -> dict[str, str]:
