@@ -411,6 +411,7 @@ def test_no_folder_of_this_machine_is_shown(tmp_path: Path) -> None:
     assert "net.safetensors × hf:lm?head=causal-lm" in page
 
 
+@pytest.mark.slow
 def test_no_sentence_of_an_audit_names_a_folder_of_this_machine(pair: tuple[Split, Split]) -> None:
     sources = ("/home/me/runs/first.safetensors", "/home/me/runs/second.safetensors")
     named = [
