@@ -228,7 +228,7 @@ def test_the_example_may_have_any_number_of_samples(n: int) -> None:
 @pytest.mark.parametrize("shape", [(3, 20, 20), (4, 28, 28)])
 def test_an_example_of_another_shape_is_told_from_a_fault_of_the_model(shape: tuple[int, ...]) -> None:
     shown = "x".join(map(str, shape))
-    with pytest.raises(CutError, match=f"does not run on inputs of shape {shown}: .*Give an example"):
+    with pytest.raises(CutError, match=f"does not run on inputs of shape {shown}: .*Give inputs of the shape"):
         cuts(case("lenet").module, torch.zeros(2, *shape))
 
 

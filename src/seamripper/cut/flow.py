@@ -240,7 +240,7 @@ def _two_runs(module: nn.Module, example: Inputs) -> tuple[Observation, Observat
         shapes = example.shape[1:] if isinstance(example, Tensor) else next(iter(example.values())).shape[1:]
         raise CutError(
             f"The model does not run on inputs of shape {shape_text(shapes)}: {first_line(e)}. "
-            "Give an example (or --input) of the shape it was made for."
+            "Give inputs of the shape it was made for: data, an example in Python, or --input of `seamripper cuts`."
         ) from e
     if not (first.finite and second.finite):
         raise CutError(
