@@ -292,6 +292,6 @@ def tost_words(loss: Loss) -> str:
     """Both one-sided tests in a sentence, with the level."""
     much = f"{_share(loss.tolerance)} point{'' if loss.tolerance == 0.01 else 's'}"
     return (
-        f"Two one-sided tests at the level {LEVEL:g}: worse by {much} or more has {_p(loss.p_worse)}, better by as much "
-        f"has {_p(loss.p_better)}."
+        f"Two one-sided tests at the level {LEVEL:g}: worse by {much} or more has {_p(loss.p_worse)}, better by as "
+        f"much has {_p(loss.p_better)}."
     )
