@@ -37,6 +37,7 @@ ELSEWHERE = {"tutorial.md": "tests/test_examples.py runs its eight commands, one
 ONLY_READ = {
     r"^reproduce ": "minutes to hours; tests/papers runs items and planted results",
     r"^(run|results) .*untrained": "a study on four data sets that are fetched; it is read below",
+    r"^card runs/\w+20\d\d-": "of the run of a paper, as above; tests/test_run_cards.py makes such cards",
     r"^bench .*(sensitivity|shortcut)": "minutes; tests/benchmark runs every test and every kind of measure",
     r"^serve ": "it does not end; tests/report/test_serve.py asks it for every page",
     r"^demo\b": "tests/cli/test_cli_demo.py runs it",
@@ -72,7 +73,7 @@ VERDICTS = {"swap", "map", "diff", "check", "audit"}
 
 ZOO = """
 data = { name = "digits/correlated", n = 60, n_test = 40 }
-[models.net]
+[models.digit]
 train = "zoo:lenet"
 data = "digits/digit"
 n = 60
@@ -208,8 +209,10 @@ def parse(command: str) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE and any(commands_of(page))])
 def test_the_commands_of_a_page_run(page: str, desk: Path) -> None:
     commands = list(dict.fromkeys(commands_of(page)))
+    # What a page takes for granted: that something was compared, or measures were ranked.
+    if any(command.startswith("card runs/zoo-bench") for command in commands):
+        carry_out("bench --models zoo.toml --measures linear_cka,opd --tests identification")
     if any(command.startswith(("card", "audit run/")) for command in commands):
-        # What a page takes for granted: that something was compared and written to run/.
         carry_out(
             "compare digit-0.safetensors colour-0.safetensors --data digits/digit --cuts layer1,layer2 --out run/"
         )
