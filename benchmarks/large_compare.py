@@ -1,12 +1,13 @@
 """What `compare` takes of two ResNet-50s at 224 × 224: time against two forward passes, and peak memory.
 
     python benchmarks/large_compare.py --check                       # 2,000 images: on two cores, about an hour
-    python benchmarks/large_compare.py --images 64 --side 96         # a trial
+    python benchmarks/large_compare.py --images 64 --parts 1 --no-values    # memory of the pass, which does not grow
 
 All blocks of both networks, every measure that needs moments. The images are shown in parts, and in each part the two
 sides take turns: both networks, plain and eager, in batches of 32; then the pass of the comparison. The values of the
 measures, which cost the same for any number of images, are timed apart and counted on our side. Peak memory is
-of the whole process, the images and both sides of the comparison included. CPU seconds are compared, not the clock.
+of the whole process, the images and both sides of the comparison included; of it the comparison may plan with
+`--memory`, so that its sums stand on disk. CPU seconds are compared, not the clock.
 
 `--check` ends with exit code 1 if a bound is missed: 1.3 × two forward passes, and 6 GB.
 """
@@ -38,7 +39,7 @@ def main() -> None:
     models = [load(f"{spec}&seed={seed}") for seed in (0, 1)]
     names = [name for name in measures if measures.make(name).claims.needs == "moments"]
     rule = Rule(folds=options.folds, batch=options.batch, sampling=options.sampling)
-    prepared = PreparedPass.of(Request(*models, samples, measures=names, rule=rule))
+    prepared = PreparedPass.of(Request(*models, samples, measures=names, rule=rule, memory=options.memory))
     prepared.require_memory(print)
     sums = Sums(prepared.plan)
     plain = ours = 0.0
@@ -47,8 +48,11 @@ def main() -> None:
         plain += _cpu(lambda bounds=bounds: _forwards(models, samples.take(slice(*bounds))))
         ours += _cpu(lambda part=part: prepared.add_to(sums, part=part, parts=options.parts))
         print(f"part {part + 1} of {options.parts}: two forwards {plain:.1f} s, the pass {ours:.1f} s", flush=True)
+    print(f"peak memory of the pass {_peak() / 1e9:.2f} GB", flush=True)
+    if options.no_values:
+        return
     values = _cpu(lambda: prepared.comparison(sums))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = _peak()
     ratio = (ours + values) / plain
     print(f"{len(prepared.a.cuts)} × {len(prepared.b.cuts)} cuts, {len(names)} measures, {len(samples)} images")
     print(f"CPU: two forwards {plain:.1f} s; the pass {ours:.1f} s, the values {values:.1f} s: {ratio:.2f} ×")
@@ -68,6 +72,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--folds", type=int, default=2, help="of the intervals; each has sums of its own")
     parser.add_argument("--batch", type=int, default=SLICE, help="of the comparison")
     parser.add_argument("--sampling", choices=["positions", "pool", "flatten"], default="positions")
+    parser.add_argument("--memory", type=float, default=5e9, help="bytes that the comparison may plan with")
+    parser.add_argument("--no-values", action="store_true", help="the pass alone, which is not checked")
     parser.add_argument("--parts", type=int, default=8, help="how many times the two sides take turns")
     parser.add_argument("--check", action="store_true")
     return parser.parse_args()
@@ -83,6 +89,10 @@ def _forwards(models: list[Model], samples: Samples) -> None:
     for model in models:
         for inputs, _ in model.present(samples).batches(SLICE):
             model.module(inputs)
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _cpu(work: object) -> float:

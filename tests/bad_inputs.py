@@ -333,6 +333,8 @@ _COMMANDS = [
     # ---- compare
     ("compare digit.safetensors", "MissingParameter", "Missing argument 'RECEIVER'"),
     ("compare digit.safetensors second.safetensors", "MissingParameter", "--data"),
+    ("compare digit.safetensors second.safetensors --data digits/digit --memory 0", "BadParameter", "--memory"),
+    (f"{COMPARE} --memory 1e-9", "MeasureError", "The pass would take"),
     ("compare zoo:resnet81 digit.safetensors --data digits", "ModelError", "did you mean 'resnet18'"),
     (COMPARE.replace("digits/digit", "digts"), "DataError", "There is no data set 'digts': did you mean 'digits'"),
     (f"{COMPARE} --split valid", "BadParameter", "'valid' is not one of"),
@@ -769,6 +771,8 @@ _CALLS = [
     ("compare(half, net, fit)", "ModelError", "compare takes whole models"),
     ("compare(None, net, fit)", "ModelError", "Expected sender to be a Model or a torch.nn.Module or a word, but got"),
     ("compare(net, 3, fit)", "ModelError", "Expected receiver to be"),
+    ("compare(net, net, fit, memory=0)", "MeasureError", "Expected memory to be a number of bytes above 0"),
+    ("compare(net, net, fit, memory=1000)", "MeasureError", "but there is room for 0 MB"),
     ("compare(fit, net, net)", "ModelError", "Expected sender to be"),
     ("compare('zoo:resnet81', net, fit)", "ModelError", "did you mean 'resnet18'"),
     ("compare(net, 'nowhere.safetensors', fit)", "FileError", "There is no file nowhere.safetensors"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,7 +97,7 @@ def test_lanes_come_to_what_one_lane_does(sampling: str) -> None:
                 assert a == pytest.approx(b, abs=1e-9, nan_ok=True), name
 
 
-def test_the_plain_way_and_too_little_room_leave_one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plain_way_and_too_little_room_leave_one_lane() -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -106,9 +105,9 @@ def test_the_plain_way_and_too_little_room_leave_one_lane(monkeypatch: pytest.Mo
         assert lanes_of(plain.a, plain.b, plain.plan, 7) == 1
         assert lanes_of(fused.a, fused.b, fused.plan, 1) == 1
         assert lanes_of(fused.a, fused.b, fused.plan, 7) == 2
-        module = sys.modules["seamripper.comparing.accumulate"]
-        monkeypatch.setattr(module, "available", lambda: fused.plan.footprint.total + 1)
-        assert lanes_of(fused.a, fused.b, fused.plan, 7) == 1
+        tight = replace(fused.plan, room=fused.plan.footprint.total + 1)
+        assert lanes_of(fused.a, fused.b, tight, 7) == 1
+        assert lanes_of(fused.a, fused.b, tight.within(tight.footprint.total - 1), 7) == 1
     finally:
         torch.set_num_threads(threads)
 

@@ -88,6 +88,9 @@ _REASONS = 3
 @click.option("--exact", is_flag=True,
               help="Plain forward passes and float64 products: slower, and scores change in the sixth "
                    "digit.")  # fmt: skip
+@click.option("--memory", type=click.FloatRange(min=0, min_open=True), metavar="GB",
+              help="How much memory the pass may plan with (default: most of what is free). Sums that do not fit stand "
+                   "on disk, in the folder of temporary files (TMPDIR).")  # fmt: skip
 @click.option("--matching", type=Word("matchings"), default="task", show_default=True,
               help="How the stitches of task_functional are trained: task with options, for example 'task?epochs=3'. "
                    "By default they start from the direct match.")  # fmt: skip
@@ -121,6 +124,7 @@ def command(sender: str, receiver: str, out: Path | None, as_json: bool, **optio
             samples,
             **_request(options, number_of(samples)),
             folder=out,
+            memory=None if options["memory"] is None else 1e9 * options["memory"],
             announce=lambda line: click.echo(line, err=as_json),
             watch=watch,
         )

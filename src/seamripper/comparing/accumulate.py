@@ -13,9 +13,7 @@ from seamripper._devices import move
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper.activations.collect import require_finite
 from seamripper.comparing.forms import Batch
-from seamripper.comparing.memory import available
 from seamripper.comparing.order import deal, order_of
-from seamripper.comparing.request import SLICE
 from seamripper.comparing.sums import PassPlan, Sums
 from seamripper.cut.many import Heads
 from seamripper.data.padding import tokens_that_count
@@ -56,7 +54,9 @@ def accumulate(
     tally = _Tally(watch, "the pass", len(batches))
 
     def lane(k: int) -> None:
-        for number in range(ends[k], ends[k + 1]):
+        numbers = range(ends[k], ends[k + 1])
+        # Fold by fold, where sums on disk take memory for one fold at a time.
+        for number in sorted(numbers, key=lambda n: (first + n) % rule.folds) if sums.plan.on_disk else numbers:
             _add_batch(sums.lane(k), (a, b), inputs, batches[number], fold=(first + number) % rule.folds)
             tally.count()
 
@@ -77,7 +77,7 @@ def _add_batch(
     sums: Sums, models: tuple[Heads, Heads], samples: tuple[Samples, Samples], batch: Tensor, *, fold: int
 ) -> None:
     (a, b), (ours, theirs) = models, samples
-    for part in torch.split(batch, SLICE):
+    for part in torch.split(batch, sums.plan.slice):
         inputs, ids = ours.batch(part), ours.ids[part]
         sent = a(inputs)
         # A model compared with itself runs once.
@@ -97,9 +97,9 @@ def lanes_of(a: Heads, b: Heads, plan: PassPlan, batches: int) -> int:
     A lane computes by itself, so that threads wait for each other once a pass and not at every layer. The plain way of
     running a network (by hooks) is not made for two at a time.
     """
-    if not (a.way.startswith("fused") and b.way.startswith("fused")):
+    if plan.on_disk or not (a.way.startswith("fused") and b.way.startswith("fused")):
         return 1
-    lanes, room = min(_LANES, torch.get_num_threads(), batches), available()
+    lanes, room = min(_LANES, torch.get_num_threads(), batches), plan.room
     while lanes > 1 and room is not None and plan.footprint.in_lanes(lanes).total > room:
         lanes -= 1
     return max(lanes, 1)

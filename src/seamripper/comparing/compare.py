@@ -44,9 +44,10 @@ def compare(request: Request) -> Comparison:
     `folder`, their finished cells are kept there and are not computed again. With a `null` of so many permutations,
     every score of a measure, and the best of each matrix, has its p-value and its calibrated score (see
     `seamripper.measures.null`): the activations are then kept, and no network runs again. `announce` is called with the
-    planned memory before the pass; a pass that would not fit is refused. Tokens that are padding make no rows (see
-    `seamripper.data.padding`). `samples` may be any data (see `seamripper.data.yours`): what is not in memory is read
-    as it is passed over, once, and held nowhere. Only stitching and a null take it into memory first.
+    planned memory before the pass. `memory` is how many bytes it may plan with, by default most of what is free: sums
+    that do not fit stand on disk, and a pass that would not fit so either is refused. Tokens that are padding make no
+    rows (see `seamripper.data.padding`). `samples` may be any data (see `seamripper.data.yours`): what is not in memory
+    is read as it is passed over, once, and held nowhere. Only stitching and a null take it into memory first.
     """
     prepared = PreparedPass.of(request)
     prepared.require_memory(request.announce)
@@ -95,6 +96,10 @@ class PreparedPass:
         )
         if request.null:
             plan = plan.with_null(request.null, n or 0)
+        room = available() if request.memory is None else int(request.memory)
+        # Beside another device the sums are there, and not in main memory.
+        here = all(half.model.device.type == "cpu" for half in (a, b))
+        plan = plan.within(room) if here else replace(plan, room=room)
         return cls(request, a, b, measures, functional, plan)
 
     def require_memory(self, announce: Callable[[str], None] = lambda _: None) -> None:
@@ -105,7 +110,7 @@ class PreparedPass:
         size = f"{len(plan.senders)} × {len(plan.receivers)}"
         depends = f"for {number_of(samples):,} samples" if plan.null else "whatever the number of samples"
         announce(f"memory for {size} cuts, {depends}: {footprint}")
-        footprint.require(available())
+        footprint.require(plan.room)
 
     def add_to(self, sums: Sums, *, part: int = 0, parts: int = 1) -> None:
         """The pass, or one of its parts: so many whole batches of the order in which it takes the samples."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from seamripper.comparing.forms import RowForm
+from seamripper.comparing.moments import buffered
 from seamripper.comparing.request import SLICE
 from seamripper.errors import MeasureError
 from seamripper.measures.memo import MOST
@@ -32,11 +33,22 @@ class Footprint:
     work: int = 0
     maps: int = 0
     """The activations of all samples, which only a null keeps."""
+    disk: int = 0
+    """The sums, where they stand on disk: then those of one fold are in memory, and batch and measures take turns."""
 
     @property
     def total(self) -> int:
-        """All of it."""
-        return self.sums + self.batch + self.rows + self.work + self.maps
+        """All of it that is in memory."""
+        turns = max(self.batch, self.work) if self.disk else self.batch + self.work
+        return self.sums + turns + self.rows + self.maps
+
+    def on_disk(self, folds: int) -> Footprint:
+        """The same with the sums on disk.
+
+        >>> Footprint(10, 2, 3, 4).on_disk(5).total
+        9
+        """
+        return replace(self, sums=-(-self.sums // folds), disk=self.sums)
 
     def in_lanes(self, lanes: int) -> Footprint:
         """The same with so many passes side by side, each over a part of the samples, with sums of its own.
@@ -44,7 +56,7 @@ class Footprint:
         >>> Footprint(10, 2, 3, 4).in_lanes(2).total
         34
         """
-        return Footprint(lanes * self.sums, lanes * self.batch, lanes * self.rows, self.work, self.maps)
+        return replace(self, sums=lanes * self.sums, batch=lanes * self.batch, rows=lanes * self.rows)
 
     def with_null(self, senders: Sequence[RowForm], receivers: Sequence[RowForm], samples: int) -> Footprint:
         """The same, with the maps of all samples kept for a null, the receivers' once more in another order."""
@@ -54,6 +66,7 @@ class Footprint:
     def __str__(self) -> str:
         parts = {"sums": self.sums, "a batch": self.batch, "kept rows": self.rows, "the measures": self.work}
         parts |= {"activations for the null": self.maps} if self.maps else {}
+        parts |= {"on disk": self.disk} if self.disk else {}
         return f"{_size_text(self.total)} ({', '.join(f'{name} {_size_text(size)}' for name, size in parts.items())})"
 
     def require(self, room: int | None) -> None:
@@ -68,6 +81,10 @@ class Footprint:
             self.maps: "Give fewer samples, choose fewer cuts, use the sampling 'pool', or leave out the null",
         }[max(self.sums, self.batch, self.rows, self.work, self.maps)]
         raise MeasureError(f"The pass would take {self}, but there is room for {_size_text(room)}. {advice}.")
+
+
+_SLICE_BYTES = 4 * 10**8
+"""Activations of a slice; most networks stay below it."""
 
 
 def _size_text(size: int) -> str:
@@ -89,11 +106,23 @@ def plan_memory(
     wide, high = sum(form.width for form in senders), sum(form.width for form in receivers)
     own = [len(targets) * (f.width**2 + f.width) for f in senders] + [f.width**2 + f.width for f in receivers]
     sizes = [form.width * form.grid[0] * form.grid[1] for form in (*senders, *receivers)]
-    # A slice is held as it comes; a batch on the grids that it is multiplied on: resized, at most twice over.
-    moving = 4 * min(batch, SLICE) * sum(sizes) + (2 * width * batch * sum(sizes) if moments else 0)
+    # A slice is held as it comes, and what is made of it on its way to where it waits for being multiplied.
+    slice_ = min(batch, slice_for(sizes))
+    moving = 2 * 4 * slice_ * sum(sizes)
+    if moments:
+        moving += width * buffered(senders, receivers, batch=batch, at_once=slice_)
     rows = keep * (len(targets) * wide + high) * (4 if targets == {(1, 1)} else 8)
     sums = 8 * folds * (wide * high + sum(own)) if moments else 0
     return Footprint(sums, moving, rows, _work(senders, receivers, folds + 1, moments=moments, keep=keep))
+
+
+def slice_for(sizes: Sequence[int]) -> int:
+    """How many samples to show both networks at once, if so many numbers come of one at each cut.
+
+    >>> slice_for([64 * 32 * 32, 128 * 16 * 16]), slice_for([256 * 56 * 56] * 8)
+    (32, 15)
+    """
+    return max(8, min(SLICE, _SLICE_BYTES // (4 * max(1, sum(sizes)))))
 
 
 def _work(senders: Sequence[RowForm], receivers: Sequence[RowForm], times: int, *, moments: bool, keep: int) -> int:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from seamripper._devices import MAIN_MEMORY, float64_home, in_float64, move
 from seamripper.comparing.forms import Batch, RowForm
+from seamripper.comparing.shelf import Shelf
 from seamripper.errors import MeasureError
 from seamripper.measures.pair import FoldMoments, Pair, Side, grain_of
 from seamripper.stitches.grids import Grid, adjoint, resize, resized_and_back, shares
@@ -48,10 +49,12 @@ class CutMoments:
         batch: int = 128,
         products: torch.dtype = torch.float64,
         known: CutMoments | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         """Moments to be added up; or those of `known` ones, with the receivers' samples in another order.
 
         As no sample has moved to another fold, the sides stay as they are, and only products of two sides are added up.
+        On a `shelf`, the sums of a fold take memory only while they are added to: give the folds one after another.
         """
         self.senders, self.receivers = tuple(senders), tuple(receivers)
         self.folds, self.products = folds, products
@@ -60,10 +63,11 @@ class CutMoments:
         self.left_out = [0] * folds
         """Tokens in each fold that are padding, and so make no row."""
         self.origins: dict[tuple[str, int], Tensor] = {} if known is None else known.origins
-        self._known = known
+        self._known, self._shelf = known, shelf
         self.grains = {"x": 0.0, "y": 0.0}
         grids = sorted({form.grid for form in (*senders, *receivers)})
-        self._grids = {grid: _GridSums(grid, self.senders, self.receivers, folds) for grid in grids}
+        zeros = _zeros if shelf is None else shelf.zeros
+        self._grids = {grid: _GridSums(grid, self.senders, self.receivers, folds, zeros) for grid in grids}
         if known is not None:
             for sums_here in self._grids.values():
                 sums_here.own.clear()
@@ -89,6 +93,7 @@ class CutMoments:
         n = len(sent[0])
         if fold != self._fold:
             self._multiply()
+            self._let_go()
         self._fold = fold
         self.counts[fold] += n
         self.left_out[fold] += 0 if mask is None else int((~mask).sum())
@@ -110,7 +115,13 @@ class CutMoments:
     def settle(self) -> None:
         """Multiply all that is waiting, and bring the sums to main memory, where the measures are computed."""
         self._multiply()
+        for waiting in (self._xs, self._ys):
+            waiting.room.clear()
         self._settle_on(MAIN_MEMORY)
+
+    def _let_go(self) -> None:
+        if self._shelf is not None:
+            self._shelf.let_go()
 
     def _multiply(self, *, room_for: int | None = None) -> None:
         """Multiply what is waiting, and add it up; or only what would leave no room for so many samples more."""
@@ -246,6 +257,7 @@ class CutMoments:
         """Let go of every side but those on the grid of receiver j, and of the other receivers'."""
         grid = self.receivers[j].grid
         self._sides = {k: v for k, v in self._sides.items() if k[2] == grid and (k[0] == "x" or k[1] == j)}
+        self._let_go()
 
     @property
     def bytes(self) -> int:
@@ -260,22 +272,26 @@ class _GridSums:
     sender that lives here also adds up its own moments as they are when it is resized to a larger receiver's grid.
     """
 
-    def __init__(self, grid: Grid, senders: Sequence[RowForm], receivers: Sequence[RowForm], folds: int) -> None:
+    def __init__(
+        self,
+        grid: Grid,
+        senders: Sequence[RowForm],
+        receivers: Sequence[RowForm],
+        folds: int,
+        zeros: Callable[..., Tensor],
+    ) -> None:
         self.grid = grid
-        here = [i for i, form in enumerate(senders) if form.grid == grid]
-        there = [j for j, form in enumerate(receivers) if form.grid == grid]
-        shrunk = [i for i, form in enumerate(senders) if _shrinks(form.grid, grid)] if there else []
-        brought = [j for j, form in enumerate(receivers) if _grows(grid, form.grid)] if here else []
+        here, there, shrunk, brought = _members(grid, senders, receivers)
         self.xs, self.ys = _Stack([*here, *shrunk], senders), _Stack([*there, *brought], receivers)
         self.here, self.there = _Stack(here, senders).width, _Stack(there, receivers).width
-        self.cross = _zeros(folds, self.xs.width, self.there)
-        self.grown = _zeros(folds, self.here, self.ys.width - self.there)
+        self.cross = zeros(folds, self.xs.width, self.there)
+        self.grown = zeros(folds, self.here, self.ys.width - self.there)
         self.larger = sorted({receivers[j].grid for j in brought})
         keys = [("x", i, grid) for i in self.xs.members if there] + [("x", i, g) for i in here for g in self.larger]
         keys += [("y", j, grid) for j in there]
         widths = {"x": [form.width for form in senders], "y": [form.width for form in receivers]}
         self.own = {
-            (side, k, g): (_zeros(folds, widths[side][k]), _zeros(folds, widths[side][k], widths[side][k]))
+            (side, k, g): (zeros(folds, widths[side][k]), zeros(folds, widths[side][k], widths[side][k]))
             for side, k, g in keys
         }
 
@@ -318,6 +334,32 @@ class _GridSums:
             _add_symmetric(gram[fold], maps.flatten(1), other.flatten(1))
 
 
+def _members(
+    grid: Grid, senders: Sequence[RowForm], receivers: Sequence[RowForm]
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Who meets on a grid: senders and receivers that live here, larger senders, and larger receivers."""
+    here = [i for i, form in enumerate(senders) if form.grid == grid]
+    there = [j for j, form in enumerate(receivers) if form.grid == grid]
+    shrunk = [i for i, form in enumerate(senders) if _shrinks(form.grid, grid)] if there else []
+    brought = [j for j, form in enumerate(receivers) if _grows(grid, form.grid)] if here else []
+    return here, there, shrunk, brought
+
+
+def buffered(senders: Sequence[RowForm], receivers: Sequence[RowForm], *, batch: int, at_once: int) -> int:
+    """How many numbers wait for being multiplied, at most, if samples come `at_once`."""
+    numbers = 0
+    for grid in {form.grid for form in (*senders, *receivers)}:
+        here, there, shrunk, brought = _members(grid, senders, receivers)
+        width = sum(senders[i].width for i in (*here, *shrunk)) + sum(receivers[j].width for j in (*there, *brought))
+        numbers += width * max(at_once, _most_waiting(grid, batch)) * _places(grid)
+    return numbers
+
+
+def _most_waiting(grid: Grid, batch: int) -> int:
+    """Enough samples for a product of `_ROWS` rows: fewer cost more each, and more would not stay in the cache."""
+    return min(batch, -(-_ROWS // _places(grid)))
+
+
 class _Stack:
     """Some cuts, their columns one below the other, so that one product serves them all."""
 
@@ -344,8 +386,7 @@ class _Buffers:
         dtype: torch.dtype,
     ) -> None:
         self.forms, self.stacks, self.bring, self.dtype = forms, stacks, bring, dtype
-        # Enough samples for a product of `_ROWS` rows: fewer cost more each, and more would not stay in the cache.
-        self.sizes = {grid: min(batch, -(-_ROWS // _places(grid))) for grid in stacks}
+        self.sizes = {grid: _most_waiting(grid, batch) for grid in stacks}
         self.room: dict[Grid, Tensor] = {}
         self.used = dict.fromkeys(stacks, 0)
 

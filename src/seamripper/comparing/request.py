@@ -90,6 +90,7 @@ class Request:
     null: int = 0
     stitching: Stitching = Stitching()
     folder: str | os.PathLike[str] | None = None
+    memory: float | None = None
     announce: Callable[[str], None] = lambda _: None
     watch: Watcher = nobody
 
@@ -101,6 +102,10 @@ class Request:
         object.__setattr__(self, "samples", as_data(self.samples, "samples"))
         require_permutations(self.null)
         require(self.stitching, Stitching, "stitching", error=MeasureError)
+        if self.memory is not None and (not accepts(float, self.memory) or not self.memory > 0):
+            raise MeasureError(
+                f"Expected memory to be a number of bytes above 0, such as 6e9, but got {self.memory!r}."
+            )
         if self.folder is not None:
             require_path(self.folder, "folder", error=FileError)
         require_function(self.announce, "announce", error=MeasureError)

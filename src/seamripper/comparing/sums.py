@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +12,11 @@ from torch import Tensor
 
 from seamripper._devices import to_memory
 from seamripper.comparing.forms import Batch, RowForm, forms
-from seamripper.comparing.memory import Footprint, plan_memory
+from seamripper.comparing.memory import Footprint, plan_memory, slice_for
 from seamripper.comparing.moments import CutMoments
 from seamripper.comparing.request import Rule
 from seamripper.comparing.sample_rows import SampleRows
+from seamripper.comparing.shelf import Shelf
 from seamripper.cut.place import Cut
 from seamripper.errors import MeasureError
 from seamripper.measures.base import Measure
@@ -34,11 +35,29 @@ class PassPlan:
     moments: bool
     batches: bool
     keep: int
-    footprint: Footprint
+    footprint: Footprint = field(compare=False)
     padded: int | None = None
     """How many tokens the samples have, where some of them are padding."""
     null: int = 0
     """With how many permutations of the samples scores are compared; for these, all activations are kept."""
+    room: int | None = field(default=None, compare=False)
+    """Bytes of memory that the pass may take; None if that is not known."""
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the sums stand on disk."""
+        return self.footprint.disk > 0
+
+    @property
+    def slice(self) -> int:
+        """How many samples both networks are shown at once."""
+        return slice_for([form.width * form.grid[0] * form.grid[1] for form in (*self.senders, *self.receivers)])
+
+    def within(self, room: int | None) -> PassPlan:
+        """The plan for so much memory: with its sums on disk if it does not fit otherwise, and fits so."""
+        spilled = self.footprint.on_disk(self.rule.folds)
+        fits = room is None or self.footprint.total <= room or not self.moments
+        return replace(self, room=room, footprint=self.footprint if fits or spilled.total > room else spilled)
 
     @property
     def adds(self) -> bool:
@@ -95,7 +114,10 @@ class Sums:
         if plan.moments:
             products = getattr(torch, plan.rule.products)
             moments = None if known is None else known[0].moments
-            self.moments = CutMoments(x, y, folds=folds, batch=plan.rule.batch, products=products, known=moments)
+            shelf = Shelf() if plan.on_disk else None
+            self.moments = CutMoments(
+                x, y, folds=folds, batch=plan.rule.batch, products=products, known=moments, shelf=shelf
+            )
         batch = plan.rule.batch if plan.batches else None
         rows = None if known is None else (known[0].sample_rows, known[1])
         self.sample_rows: SampleRows = SampleRows(

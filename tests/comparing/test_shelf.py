@@ -1,0 +1,124 @@
+"""Sums that do not fit into memory stand on disk: the numbers are the same, and memory holds one fold of them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import seamripper as sr
+from seamripper.comparing import PreparedPass, Request, Rule, Sums, compare
+from seamripper.comparing.memory import slice_for
+from seamripper.comparing.shelf import Shelf
+from seamripper.errors import FileError, MeasureError
+from seamripper.models import Architecture
+
+RULE = Rule(batch=16, folds=3, keep=40, products="float64", optimise=False)
+ASKED = ["linear_cka", "opd", "cca_mean", "mutual_knn", "minibatch_cka", "regression_r2", "effective_rank"]
+
+
+def request(**changes: object) -> Request:
+    pixels = torch.randn(100, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    samples = sr.Samples("noise", pixels, torch.arange(100) % 4, classes=4)
+    nets = [Architecture.parse("resnet18?width=0.125&stem=3x3&classes=4").build(seed=seed) for seed in (0, 1)]
+    given = {
+        "measures": ASKED,
+        "sender_cuts": ["layer1", "layer3"],
+        "receiver_cuts": ["layer1", "layer2"],
+        "rule": RULE,
+    }
+    return Request(*nets, samples, **given | changes)  # type: ignore[arg-type]
+
+
+def room_for_one_fold() -> int:
+    """Less than the sums of all folds take, and enough for those of one."""
+    footprint = PreparedPass.of(request(measures="linear_cka")).plan.footprint
+    return (footprint.total + footprint.on_disk(RULE.folds).total) // 2
+
+
+@pytest.mark.parametrize("sampling", ["positions", "pool"])
+def test_sums_on_disk_are_those_in_memory(sampling: str) -> None:
+    rule = replace(RULE, sampling=sampling)  # type: ignore[arg-type]
+    inside = PreparedPass.of(request(rule=rule))
+    outside = replace(inside, plan=replace(inside.plan, footprint=inside.plan.footprint.on_disk(RULE.folds)))
+    assert (inside.plan.on_disk, outside.plan.on_disk) == (False, True)
+    values = []
+    for ready in (inside, outside):
+        sums = Sums(ready.plan)
+        for part in (0, 1):
+            ready.add_to(sums, part=part, parts=2)
+        values.append(ready.comparison(sums))
+    for name in values[0].matrices:
+        for ours, theirs in zip(values[1][name].scores, values[0][name].scores, strict=True):
+            for a, b in zip(ours, theirs, strict=True):
+                assert (a is None) == (b is None)
+                if a is not None and b is not None:
+                    assert (a.value, a.low) == (
+                        pytest.approx(b.value, abs=1e-10),
+                        pytest.approx(b.low, abs=1e-8, nan_ok=True),
+                    )
+    assert values[0].record["ranks"] == values[1].record["ranks"]
+
+
+def test_sums_on_disk_and_in_memory_merge() -> None:
+    """Machines that share a comparison may have different memories."""
+    inside = PreparedPass.of(request())
+    outside = replace(inside, plan=replace(inside.plan, footprint=inside.plan.footprint.on_disk(RULE.folds)))
+    whole, half, rest = Sums(inside.plan), Sums(inside.plan), Sums(outside.plan)
+    inside.add_to(whole)
+    inside.add_to(half, part=0, parts=2)
+    outside.add_to(rest, part=1, parts=2)
+    half.merge(rest)
+    together, alone = (inside.comparison(sums)["linear_cka"].values for sums in (half, whole))
+    for ours, theirs in zip(together, alone, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-10)
+
+
+def test_a_pass_goes_to_disk_where_memory_is_short_and_says_so() -> None:
+    said: list[str] = []
+    room = room_for_one_fold()
+    on_disk, in_memory = (
+        compare(**vars(request(measures="linear_cka", memory=memory, announce=said.append))) for memory in (room, None)
+    )
+    assert "on disk" in said[0]
+    assert on_disk.record["memory"] <= room
+    in_memory = compare(
+        **{k: v for k, v in vars(request(measures="linear_cka", announce=said.append)).items() if k != "_"}
+    )
+    assert "on disk" not in said[1]
+    for ours, theirs in zip(on_disk["linear_cka"].values, in_memory["linear_cka"].values, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-10)
+
+
+def test_what_fits_neither_way_is_refused() -> None:
+    ready = PreparedPass.of(request(memory=1000))
+    with pytest.raises(MeasureError, match=r"The pass would take .* but there is room for 0 MB"):
+        ready.require_memory()
+    with pytest.raises(FileError, match=r"Keeping 8000000000\.0 GB of sums in .* failed: .*set TMPDIR to another disk"):
+        Shelf().zeros(10**18)
+    with pytest.raises(MeasureError, match="Expected memory to be a number of bytes above 0, such as 6e9, but got 0"):
+        request(memory=0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
+def test_what_is_let_go_of_takes_no_memory_and_is_still_there() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    shelf, size = Shelf(), 64 * 2**20
+    before = resident()
+    sums = shelf.zeros(2, size // 16)
+    sums[:] = torch.arange(size // 16)
+    assert resident() - before > 0.9 * size
+    shelf.let_go()
+    assert resident() - before < 0.1 * size
+    assert sums[1, 12345].item() == 12345
+    assert shelf.zeros(2, 0).numel() == 0
+
+
+def test_large_activations_are_shown_a_few_at_a_time() -> None:
+    assert slice_for([3 * 32 * 32]) == 32
+    assert slice_for([256 * 56 * 56] * 16) == 8
