@@ -1,13 +1,13 @@
 """What `compare` takes of two ResNet-50s at 224 × 224: time against two forward passes, and peak memory.
 
-    python benchmarks/large_compare.py --check                       # 2,000 images: on two cores, about an hour
+    python benchmarks/large_compare.py --check                       # 2,000 images: an hour or more on two cores
     python benchmarks/large_compare.py --images 64 --parts 1 --no-values    # memory of the pass, which does not grow
 
 All blocks of both networks, every measure that needs moments. The images are shown in parts, and in each part the two
-sides take turns: both networks, plain and eager, in batches of 32; then the pass of the comparison. The values of the
-measures, which cost the same for any number of images, are timed apart and counted on our side. Peak memory is
-of the whole process, the images and both sides of the comparison included; of it the comparison may plan with
-`--memory`, so that its sums stand on disk. CPU seconds are compared, not the clock.
+sides take turns: both networks, plain and eager, as many images at once as the comparison shows them; then the pass of
+the comparison. The values of the measures, which cost the same for any number of images, are timed apart and counted on
+our side. Peak memory is of the whole process, the images and both sides of the comparison included; of it the
+comparison may plan with `--memory`, so that its sums stand on disk. CPU seconds are compared, not the clock.
 
 `--check` ends with exit code 1 if a bound is missed: 1.3 × two forward passes, and 6 GB.
 """
@@ -45,7 +45,7 @@ def main() -> None:
     plain = ours = 0.0
     for part in range(options.parts):
         bounds = [len(samples) * (part + k) // options.parts for k in (0, 1)]
-        plain += _cpu(lambda bounds=bounds: _forwards(models, samples.take(slice(*bounds))))
+        plain += _cpu(lambda bounds=bounds: _forwards(models, samples.take(slice(*bounds)), prepared.plan.slice))
         ours += _cpu(lambda part=part: prepared.add_to(sums, part=part, parts=options.parts))
         print(f"part {part + 1} of {options.parts}: two forwards {plain:.1f} s, the pass {ours:.1f} s", flush=True)
     print(f"peak memory of the pass {_peak() / 1e9:.2f} GB", flush=True)
@@ -85,9 +85,9 @@ def _images(n: int, side: int) -> Samples:
 
 
 @torch.no_grad()
-def _forwards(models: list[Model], samples: Samples) -> None:
+def _forwards(models: list[Model], samples: Samples, batch: int) -> None:
     for model in models:
-        for inputs, _ in model.present(samples).batches(SLICE):
+        for inputs, _ in model.present(samples).batches(batch):
             model.module(inputs)
 
 

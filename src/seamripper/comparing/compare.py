@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -33,6 +34,9 @@ from seamripper.estimate import LEVEL
 from seamripper.measures.base import Measure
 from seamripper.models.model import Model
 from seamripper.models.running import versions
+
+_TRIED, _FEWEST = 1 << 20, 8
+"""So many values of inputs are shown to both networks before the pass, and no fewer inputs than these."""
 
 
 @with_arguments_of(Request)
@@ -81,6 +85,8 @@ class PreparedPass:
         n = number_of(samples)
         rule = as_rule(request.rule, n)
         few = head_of(samples, SLICE)
+        # Large inputs are tried a few at a time: the trial keeps what a network shows at every layer.
+        few = few.first(max(_FEWEST, min(SLICE, _TRIED // math.prod(few.shape))))
         a = _heads(request.sender, request.sender_cuts, few, "sender", optimise=rule.optimise)
         b = _heads(request.receiver, request.receiver_cuts, few, "receiver", optimise=rule.optimise)
         if request.sender is request.receiver and a.cuts == b.cuts:
@@ -186,7 +192,7 @@ def _heads(
 ) -> Heads:
     names = None if cuts is None else several(cuts, str, f"{role}_cuts", error=CutError)
     known = as_model(model)
-    trial = known.present(samples).batch(slice(0, SLICE))
+    trial = known.present(samples).batch(slice(None))
     try:
         return heads(known, names, first_of(trial, 2), optimise=optimise, trial=trial)
     except LeakError as e:
