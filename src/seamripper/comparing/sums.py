@@ -56,8 +56,8 @@ class PassPlan:
     def within(self, room: int | None) -> PassPlan:
         """The plan for so much memory: with its sums on disk if it does not fit otherwise, and fits so."""
         spilled = self.footprint.on_disk(self.rule.folds)
-        fits = room is None or self.footprint.total <= room or not self.moments
-        return replace(self, room=room, footprint=self.footprint if fits or spilled.total > room else spilled)
+        spills = room is not None and self.moments and spilled.total <= room < self.footprint.total
+        return replace(self, room=room, footprint=spilled if spills else self.footprint)
 
     @property
     def adds(self) -> bool:
