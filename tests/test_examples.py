@@ -87,6 +87,9 @@ def given() -> dict[str, dict[str, Any]]:
             "batches": [(x, y)],
             "x": x,
             "y": y,
+            "samples": samples,
+            "sender": sr.split(base, "conv2"),
+            "receiver": sr.split(base, "relu2"),
             "comparison": sr.compare(base, base, samples, measures=["linear_cka"]),
         },
     }
