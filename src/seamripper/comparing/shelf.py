@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import mmap
 import os
@@ -29,6 +30,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self._maps: list[mmap.mmap] = []
+        _give_back_freed_memory()
 
     def zeros(self, *shape: int) -> Tensor:
         """Zeros of this shape, as `torch.zeros` makes them in memory."""
@@ -54,3 +56,13 @@ class Shelf:
         for pages in self._maps:
             if hasattr(pages, "madvise"):
                 pages.madvise(mmap.MADV_DONTNEED)
+        _give_back_freed_memory()
+
+
+def _give_back_freed_memory() -> None:
+    """Have the allocator return what was freed: glibc keeps a gigabyte after tracing two ResNet-50s."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        # Another C library, which has no such function.
+        return
