@@ -1,7 +1,7 @@
 """What `compare` takes of two ResNet-50s at 224 × 224: time against two forward passes, and peak memory.
 
     python benchmarks/large_compare.py --check                       # 2,000 images: an hour or more on two cores
-    python benchmarks/large_compare.py --images 64 --parts 1 --no-values    # memory of the pass, which does not grow
+    python benchmarks/large_compare.py --images 32 --parts 1 --no-values    # memory of the pass, which does not grow
 
 All blocks of both networks, every measure that needs moments. The images are shown in parts, and in each part the two
 sides take turns: both networks, plain and eager, as many images at once as the comparison shows them; then the pass of
@@ -23,7 +23,7 @@ import torch
 
 from seamripper.comparing import Rule, Sums
 from seamripper.comparing.compare import PreparedPass
-from seamripper.comparing.request import SLICE, Request
+from seamripper.comparing.request import Request
 from seamripper.data.samples import Samples
 from seamripper.measures import measures
 from seamripper.models import Model, load
@@ -70,7 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--side", type=int, default=224)
     parser.add_argument("--model", default="zoo:resnet50")
     parser.add_argument("--folds", type=int, default=2, help="of the intervals; each has sums of its own")
-    parser.add_argument("--batch", type=int, default=SLICE, help="of the comparison")
+    parser.add_argument("--batch", type=int, default=16, help="of the comparison")
     parser.add_argument("--sampling", choices=["positions", "pool", "flatten"], default="positions")
     parser.add_argument("--memory", type=float, default=5e9, help="bytes that the comparison may plan with")
     parser.add_argument("--no-values", action="store_true", help="the pass alone, which is not checked")
