@@ -1,11 +1,13 @@
 """One matrix and one dot plot twice: by the project's own renderer, and as Vega-Lite specifications.
 
     pip install --target /tmp/vega vl-convert-python
-    PYTHONPATH=/tmp/vega python benchmarks/vega_trial.py --out /tmp/vega/trial --browser
+    npm install --prefix /tmp/vega --ignore-scripts vega@6 vega-lite@6 vega-embed@7
+    PYTHONPATH=/tmp/vega python benchmarks/vega_trial.py --out /tmp/vega/trial --npm /tmp/vega/node_modules --browser
 
 Draws both figures both ways, writes the files, and prints the lines of code that only these two figures need, the size
-of each SVG, the seconds of CPU for each, and the size of a page that shows one figure and works offline. With chromium
-and its driver there, it also opens that page under the content security policy of our reports.
+of each SVG, the seconds of CPU for each, and the size of a page that shows one figure and works offline: as vl-convert
+bundles it, and with vega's interpreter, which a content security policy allows. With chromium and its driver there, it
+also opens these pages under the policy of our reports.
 """
 
 from __future__ import annotations
@@ -150,10 +152,34 @@ def drawn_marks(page: Path) -> str:
     return f"{drawn} marks drawn; {errors[0].partition(' ')[2][:180] if errors else 'no error'}"
 
 
+SCRIPTS = (
+    "vega/build/vega.min.js",
+    "vega-lite/build/vega-lite.min.js",
+    "vega-embed/build/vega-embed.min.js",
+)
+"""Vega-Embed has the interpreter in it."""
+
+
+def interpreted(spec: Spec, modules: Path) -> str:
+    """A page of one figure whose expressions are interpreted, with the scripts of the npm packages in it."""
+    texts = [(modules / script).read_text().partition("//# sourceMappingURL")[0] for script in SCRIPTS]
+    texts.append(f"vegaEmbed('#figure', {json.dumps(spec)}, {{ast: true, renderer: 'svg', actions: false}});")
+    scripts = "".join("<script>{}</script>".format(text.replace("</script>", "<\\/script>")) for text in texts)
+    return (
+        f"<!doctype html><html><head><meta charset='utf-8'></head><body><div id='figure'></div>{scripts}</body></html>"
+    )
+
+
+def with_policy(page: str) -> str:
+    """The page under the content security policy of our reports."""
+    return page.replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">', 1)
+
+
 def main() -> None:
     """Draw, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/vega"))
+    parser.add_argument("--npm", type=Path, help="node_modules with vega, vega-lite and vega-embed")
     parser.add_argument("--browser", action="store_true")
     options = parser.parse_args()
     if importlib.util.find_spec("vl_convert") is None:
@@ -173,14 +199,18 @@ def main() -> None:
         (options.out / f"{name}-vega.png").write_bytes(vl_convert.vegalite_to_png(json.dumps(spec)))
         print(f"{name}: lines {lines_of(own)} ours, {lines_of([spec_of])} Vega-Lite; marks {len(scene(figure).marks)}")
         print(f"  SVG {len(ours) / 1e3:.0f} kB in {seconds:.3f} s ours, {len(theirs) / 1e3:.0f} kB in {others:.3f} s")
-    page = vl_convert.vegalite_to_html(json.dumps(SPECS["matrix"][1](SPECS["matrix"][0])), bundle=True)
-    (options.out / "free.html").write_text(page)
-    page = page.replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">', 1)
-    (options.out / "page.html").write_text(page)
-    print(f"page of one Vega-Lite figure, offline: {len(page) / 1e6:.2f} MB")
-    if options.browser:
-        print(f"without a policy: {drawn_marks(options.out / 'free.html')}")
-        print(f"under the policy of our reports: {drawn_marks(options.out / 'page.html')}")
+    spec = SPECS["matrix"][1](SPECS["matrix"][0])
+    pages = {"vl-convert's bundle": vl_convert.vegalite_to_html(json.dumps(spec), bundle=True)}
+    if options.npm:
+        pages["with the interpreter"] = interpreted(spec, options.npm)
+    for number, (name, page) in enumerate(pages.items()):
+        free, bound = (options.out / f"page-{number}-{kind}.html" for kind in ("free", "policy"))
+        free.write_text(page)
+        bound.write_text(with_policy(page))
+        print(f"page of one Vega-Lite figure, offline, {name}: {len(page) / 1e6:.2f} MB")
+        if options.browser:
+            print(f"  without a policy: {drawn_marks(free)}")
+            print(f"  under the policy of our reports: {drawn_marks(bound)}")
 
 
 if __name__ == "__main__":
