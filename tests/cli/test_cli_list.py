@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,15 @@ def test_the_installed_command_says_what_it_can_do(shell: Run) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert all(f"  {name} " in ran.out for name in COMMANDS)
     assert shell("--version").out == f"seamripper, version {version('seamripper')}\n"
+
+
+def test_help_is_whole_whatever_a_command_was_first_read_under() -> None:
+    """click keeps a command's help option as it was first made."""
+    read = "click.Context(cli); cli.get_command(bare, 'list').make_context('list', [], parent=bare)"
+    code = f"import click; from seamripper.cli import cli, main; bare = {read}; main(['list', '-h'])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("Usage: seamripper list [OPTIONS]")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

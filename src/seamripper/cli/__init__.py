@@ -50,6 +50,9 @@ _STOP_MESSAGE = (
 _MEMORY_MESSAGE = "There is not enough memory for this. Take fewer samples (--n), smaller batches or a smaller network."
 
 
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
 class _Commands(click.Group):
     """Loads the file of a command only when it is asked for: `--help` must not wait for torch."""
 
@@ -60,6 +63,8 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"seamripper.cli.{cmd_name}_command").command
+        # Its own, too: click keeps the help option of a command as it was first made, under whichever parent.
+        command.context_settings.update(_HELP)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -72,7 +77,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings=_HELP)
 @click.version_option(package_name="seamripper")
 def cli() -> None:
     """Do two neural networks represent the same thing at this layer, and can you trust the number that says so?"""

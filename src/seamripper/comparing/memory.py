@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from seamripper.comparing.forms import RowForm
-from seamripper.comparing.moments import buffered
+from seamripper.comparing.moments import buffer_size
 from seamripper.comparing.request import SLICE
 from seamripper.errors import MeasureError
 from seamripper.measures.memo import MOST
@@ -110,7 +110,7 @@ def plan_memory(
     slice_ = min(batch, slice_for(sizes))
     moving = 2 * 4 * slice_ * sum(sizes)
     if moments:
-        moving += width * buffered(senders, receivers, batch=batch, at_once=slice_)
+        moving += width * buffer_size(senders, receivers, batch=batch, at_once=slice_)
     rows = keep * (len(targets) * wide + high) * (4 if targets == {(1, 1)} else 8)
     sums = 8 * folds * (wide * high + sum(own)) if moments else 0
     return Footprint(sums, moving, rows, _work(senders, receivers, folds + 1, moments=moments, keep=keep))

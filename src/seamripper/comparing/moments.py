@@ -345,7 +345,7 @@ def _members(
     return here, there, shrunk, brought
 
 
-def buffered(senders: Sequence[RowForm], receivers: Sequence[RowForm], *, batch: int, at_once: int) -> int:
+def buffer_size(senders: Sequence[RowForm], receivers: Sequence[RowForm], *, batch: int, at_once: int) -> int:
     """How many numbers wait for being multiplied, at most, if samples come `at_once`."""
     numbers = 0
     for grid in {form.grid for form in (*senders, *receivers)}:
