@@ -16,12 +16,12 @@ from seamripper.cli import main, output
 from seamripper.cli.output import (
     _bar,
     _bar_watcher,
-    _left,
     _standing_bar,
     _standing_words,
     print_table,
     print_verdict,
     say,
+    time_left,
 )
 from seamripper.experiment import Standing
 
@@ -104,10 +104,10 @@ def test_a_bar_says_one_time_that_is_left(terminal: Terminal, monkeypatch: pytes
     moment = 100.0
     monkeypatch.setattr(output.time, "monotonic", lambda: moment)
     begun: dict[str, tuple[float, int]] = {}
-    assert _left(Progress("train", 1, 5), begun) == "", "nothing is known at the first step"
+    assert time_left(Progress("train", 1, 5), begun) == "", "nothing is known at the first step"
     moment = 130.0
-    assert _left(Progress("train", 2, 5), begun) == "about 1 min 30 s left"
-    assert _left(Progress("audit", 0, 5, left=7.2), begun) == "about 8 s left"
+    assert time_left(Progress("train", 2, 5), begun) == "about 1 min 30 s left"
+    assert time_left(Progress("audit", 0, 5, left=7.2), begun) == "about 8 s left"
     bar = _bar()
     _bar_watcher(bar)(Progress("audit", 1, 5, left=7.2))
     console = Console(file=terminal, width=80)

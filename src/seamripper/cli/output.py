@@ -259,13 +259,13 @@ def _task_line(begun: dict[str, tuple[float, int]]) -> Callable[[Progress], str]
     """Describes a task, with the time that is left; `begun` remembers when each began, and with how much done."""
 
     def describe(now: Progress) -> str:
-        left = _time_left(now, begun)
+        left = time_left(now, begun)
         return ", ".join([f"{now.task}: {now.done}/{now.total}", *([left] if left else []), *_figures(now)])
 
     return describe
 
 
-def _time_left(now: Progress, begun: dict[str, tuple[float, int]]) -> str:
+def time_left(now: Progress, begun: dict[str, tuple[float, int]]) -> str:
     """How long a task still takes, as far as that is known: as it says itself, or at its pace so far."""
     moment = time.monotonic()
     start, first = begun.setdefault(now.task, (moment, now.done))
@@ -290,7 +290,7 @@ def _bar_watcher(bar: Bar) -> Watcher:
     def watch(now: Progress) -> None:
         if now.task not in tasks:
             tasks[now.task] = bar.add_task(now.task, total=now.total, left="", figures="")
-        left, figures = _time_left(now, begun), "  ".join(_figures(now))
+        left, figures = time_left(now, begun), "  ".join(_figures(now))
         bar.update(tasks[now.task], completed=now.done, total=now.total, left=left, figures=figures)
         if now.done >= now.total:
             # Removed, so that the same task can begin anew.
