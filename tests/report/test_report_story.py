@@ -21,6 +21,7 @@ from seamripper.experiment.parts.compare import score_of
 from seamripper.experiment.reading import Reading
 from seamripper.figures import Grid, Histogram, Lines, Pictures, Sheet, Strip, hue
 from seamripper.report import figures, page, report
+from seamripper.report.html import lay_out
 from seamripper.report.story import story_of
 from seamripper.report.verdict import headline
 
@@ -121,6 +122,10 @@ def test_every_pair_has_one_verdict_with_its_tone_and_the_figure_that_decided(re
     pairs = ("colour", 0, "digit", 0), ("colour", 1, "digit", 0), ("digit", 1, "digit", 0)
     colour, digit = headline(audits_of(reading, *pairs, conclusion="same information")).pairs
     assert (colour.how, colour.answer.tone, digit.how) == ("both audits", "good", "")
+    page = lay_out(story_of(audits_of(reading, *pairs, conclusion="same information")), "")
+    # On a phone each row is a card, whose values are told by the names of their columns.
+    table = page.partition('<table class="pairs cards" id="verdict">')[2].partition("</table>")[0]
+    assert table.count('<td data-column="verdict">') == table.count('<td data-column="deciding figure">') == 2
     audit = audits_of(reading, pairs[0]).results[0]
     torn = replace(reading, results=(audit, *audits_of(reading, *pairs[:2], conclusion="same information").results))
     (row,) = headline(torn).pairs

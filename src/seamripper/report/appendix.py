@@ -87,7 +87,7 @@ def provenance(run: Reading) -> Section:
         Sheet("Seeds", ("of", "seeds"), tuple(_lists(seeds))),
     )
     text = f"The store {run.folder.name}: {len(run.results)} of {run.asked} results that were asked for are there."
-    return Section("provenance", "Provenance", text, figures)
+    return Section("provenance", "Provenance", text, tuple(sheet for sheet in figures if sheet.rows))
 
 
 def _data_names(run: Reading) -> dict[str, str]:
