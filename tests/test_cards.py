@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import seamripper as sr
+from card_files import NETS, again, digits
 from seamripper._frames import Tabular
 from seamripper.cards import Card, Methods, WithMethods, method_record
 from seamripper.comparing import Rule, diff
@@ -25,18 +26,6 @@ from seamripper.mapping import encode, map_embeddings
 from seamripper.matching.evaluate import functional
 from seamripper.remaking import _MAKERS, remake
 from seamripper.swapping import swap
-
-NETS = ("zoo:lenet?channels=3&seed=0", "zoo:lenet?channels=3&seed=1")
-
-
-def digits(split: str = "test", n: int = 80) -> sr.Samples:
-    return sr.load_data("digits/digit", split, n=n, seed=3)
-
-
-def again(card: Card, folder: Path, **given: Any) -> Any:
-    """The number of a card that has been to a file and back, so that nothing but JSON is left of it."""
-    card.save(folder / "card.json")
-    return remake(Card.load(folder / "card.json"), **given)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from planted_paper import item, paper
 from planted_worlds import rows_of
 
 import seamripper as sr
+from card_files import NETS, again, digits
 from in_process import InProcess
 from seamripper.activations import collect
 from seamripper.benchmark import BenchSet, bench
@@ -26,18 +27,6 @@ from seamripper.papers.methods import item_method
 from seamripper.papers.page import save as save_paper
 from seamripper.remaking import remake
 from seamripper.swapping import swap
-
-NETS = ("zoo:lenet?channels=3&seed=0", "zoo:lenet?channels=3&seed=1")
-
-
-def digits(split: str = "test", n: int = 80) -> sr.Samples:
-    return sr.load_data("digits/digit", split, n=n, seed=3)
-
-
-def again(card: Card, folder: Path, **given: Any) -> Any:
-    """The number of a card that has been to a file and back, so that nothing but JSON is left of it."""
-    card.save(folder / "card.json")
-    return remake(Card.load(folder / "card.json"), **given)
 
 
 @pytest.mark.parametrize("sampling", ["pool", "positions"])
