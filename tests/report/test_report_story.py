@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -56,6 +57,19 @@ def test_every_section_is_there_with_figures_of_its_kind(reading: Reading) -> No
         "provenance": {Sheet},
     }
     assert list(kinds.items()) == list(wanted.items()), "in this order"
+
+
+def test_each_matching_has_a_figure_and_images_say_their_true_label(reading: Reading) -> None:
+    sections = {section.name: section for section in story_of(reading).sections}
+    stitches = reading.of("stitch")
+    facets = {(one.labels["receiver"], one.labels["data"], one.labels["matching"]) for one in stitches}
+    assert len({matching for _, _, matching in facets}) > 1
+    titles = [figure.title for figure in sections["accuracy"].figures]
+    assert sorted(titles) == sorted(f"Accuracy by cut, into {r} on {d}, {matching}" for r, d, matching in facets)
+    pictures = [figure for figure in sections["conflict"].figures if isinstance(figure, Pictures)]
+    captions = [image.caption for figure in pictures for _, row in figure.rows for image in row]
+    assert captions
+    assert all(re.match(r"true \S+, receiver \S+, stitched \S+", caption) for caption in captions)
 
 
 def test_bands_of_frequencies_are_in_their_order(reading: Reading) -> None:
