@@ -16,17 +16,21 @@ from seamripper.papers.results import Row, Select
 
 
 def ring(kind: str, own: Profile) -> Iterator[FunctionalPart]:
-    """Every network of some seeds into itself, and into the next one: each is once a sender and once a receiver."""
+    """Every network of some seeds into itself, and into the next one: each is once a sender and once a receiver.
+
+    The paper's detector judges the first of those that are stitched into themselves, the fast audit all of them.
+    """
     seeds = own.few_seeds
-    for step, detectors in ((0, ("distribution", own.energy)), (1, ("distribution",))):
+    for step in (0, 1):
         for k, seed in enumerate(seeds):
+            slow = (own.energy,) if step == 0 and seed in own.detected_seeds else ()
             yield FunctionalPart(
                 senders=(f"{kind}/{seed}",),
                 receivers=(f"{kind}/{seeds[(k + step) % len(seeds)]}",),
                 pairing="all",
                 cuts=own.vit_cuts if kind == "vit" else CUTS[kind],
                 matchings=("direct", "task"),
-                ood=detectors,
+                ood=("distribution", *slow),
             )
 
 
