@@ -47,9 +47,7 @@ def test_no_two_networks_of_a_pair_share_their_first_weights(item: Item, profile
         sender = "random" if labels["sender"].startswith("random") else labels["sender"]
         place = (sender, labels["receiver"], labels["receiver_cut"], labels["stitch"])
         units[job.kind, *place].add(labels["receiver_seed"])
-    more = {"fig-2a": "most_seeds", "fig-2b": "more_seeds", "fig-3b": "more_seeds"}
-    size = more.get(item.name, "seeds")
-    expected = {len(PAPER.sizes[size].value(profile))}
+    expected = {len(PAPER.sizes["seeds"].value(profile))}
     assert {len(seeds) for seeds in units.values()} <= expected
 
 
@@ -58,7 +56,7 @@ def test_a_network_that_is_stitched_into_itself_is_trained_once() -> None:
     trained = {name: {job.key for job, labels in jobs if job.kind == "train" and labels["model"] == name}
                for name in ("base", "itself")}  # fmt: skip
     assert trained["base"] == trained["itself"]
-    assert len(trained["base"]) == len(PAPER.sizes["most_seeds"].quick)
+    assert len(trained["base"]) == len(PAPER.sizes["seeds"].quick)
 
 
 def test_weak_networks_see_every_image_that_stitches_are_fitted_on() -> None:

@@ -28,7 +28,6 @@ from seamripper.papers.results import ALONE, Select
 
 
 def _experiment(own: Profile) -> Experiment:
-    own = own.using(seeds="most_seeds")
     return Experiment(
         name="fig-2a",
         about="stitching connectivity (Bansal et al. 2021, Fig. 2A)",

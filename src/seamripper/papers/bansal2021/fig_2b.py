@@ -36,7 +36,6 @@ _SIMILAR = 0.1
 
 
 def _experiment(own: Profile) -> Experiment:
-    own = own.using(seeds="more_seeds")
     randoms = RANDOM[: len(own.seeds)]
     return Experiment(
         name="fig-2b",
