@@ -165,6 +165,7 @@ def test_words_name_measures_groups_and_users_files(own_measure: str) -> None:
         ("direct_functional", "functional"),
         ("task_functional", "functional"),
         ("conflict", "audit"),
+        ("mixing", "audit"),
         ("rule", "audit"),
     ]
     assert chosen[1].word == own_measure

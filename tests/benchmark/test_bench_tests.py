@@ -184,12 +184,17 @@ def test_stitches_and_audits_stand_beside_measures() -> None:
         *audit_rows(WITH_SET, "effect", "conflict", same),
         *audit_rows(WITH_SET, "recovered", "rule", lambda a, b: 0.5, conclusion),
         *audit_rows("audit's own", "effect", "conflict", lambda a, b: -same(a, b)),
+        # An excess over the control is a distance; the same audit with a conflict set says nothing more.
+        *audit_rows("audit's own", "effect", "mixing", lambda a, b: -same(a, b)),
+        *audit_rows(WITH_SET, "effect", "mixing", same),
         *audit_rows("audit's own", "recovered", "rule", lambda a, b: 0.5, lambda a, b: UNKNOWN),
     ]
     rated = rate("shortcut", rows, given, *contestants)
     assert rated[DISAGREE, ALL, "task_functional"].estimate.value == 1.0
     assert rated[DISAGREE, ALL, "conflict"].estimate.value == 1.0
     assert rated[AGREE, ALL, "conflict"].estimate.value == 0.0
+    assert rated[AGREE, ALL, "mixing"].estimate.value == 1.0
+    assert (DISAGREE, ALL, "mixing") not in rated
     assert rated[AGREE, ALL, "rule"].estimate.value == 0.5
     # Of the pairs, those from one of four seeds are undecided.
     assert rated[DISAGREE, ALL, "rule"].estimate.value == pytest.approx(1 - 0.25 * 0.25 / 2)

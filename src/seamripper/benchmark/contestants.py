@@ -15,9 +15,10 @@ from seamripper.measures.base import DIRECT, FUNCTIONAL, TASK
 Kind = Literal["structural", "functional", "audit"]
 MATCHINGS = {DIRECT: "direct", TASK: "task"}
 """The matching behind each functional measure."""
-CONFLICT, RULE = "conflict", "rule"
-AUDITS = (CONFLICT, RULE)
-"""What an audit can be rated by: its agreement where cues disagree, and the conclusion of its rule."""
+CONFLICT, MIXING, RULE = "conflict", "mixing", "rule"
+AUDITS = (CONFLICT, MIXING, RULE)
+"""What an audit can be rated by: its agreement where cues disagree, how far it departs on mixtures of two inputs, and the
+conclusion of its rule."""
 SAMPLINGS = ("positions", "flatten", "pool")
 BALOGH = "balogh2025"
 """The rule in the code of Balogh & Jelasity 2025, which depends on the measure and on the shapes."""
@@ -50,7 +51,7 @@ class Contestant:
 def choose(words: Iterable[str | Measure] | str | Measure, *, sampling: str = "positions") -> tuple[Contestant, ...]:
     """The contestants that words name, each once: measures, `direct_functional`, `task_functional`, audits, and groups.
 
-    `all` is every structural measure, `functional` both functional ones, `audits` both ways to read an audit.
+    `all` is every structural measure, `functional` both functional ones, `audits` every way to read an audit.
 
     >>> [contestant.label for contestant in choose("linear_cka,functional")]
     ['linear_cka', 'direct_functional', 'task_functional']

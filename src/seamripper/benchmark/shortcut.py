@@ -13,7 +13,7 @@ from seamripper.audits import matching_of
 from seamripper.audits.rule import DIFFERENT, SAME
 from seamripper.benchmark.base import ALL, BenchTest, Rating, rating_of
 from seamripper.benchmark.bench_set import BenchSet, samples_of
-from seamripper.benchmark.contestants import CONFLICT, MATCHINGS, RULE, Contestant
+from seamripper.benchmark.contestants import CONFLICT, MATCHINGS, MIXING, RULE, Contestant
 from seamripper.benchmark.scores import Net, Row, StudyScores, net_of
 from seamripper.benchmark.statistics import PairScores, separation
 from seamripper.benchmark.study_parts import Meeting, audit_parts, compare_parts, conflict_parts, stitch_parts
@@ -35,6 +35,7 @@ class ShortcutTest(BenchTest):
     and pairs of one family never do. Structural measures compare activations on data where the cues agree, and on the
     conflict set. Stitches are fitted where the cues agree; there their relative accuracy is the score, and on the
     conflict set their agreement with the receiver. An audit without a conflict set makes its own by interventions.
+    Mixtures need none: `mixing` is rated where the cues agree, by the excess that decided, a distance.
     """
 
     name = "shortcut"
@@ -142,6 +143,9 @@ def _audit_score(row: Row, contestant: Contestant, *, with_set: bool) -> float |
         return next((score for said, score in ((SAME, 1.0), (DIFFERENT, 0.0)) if conclusion.startswith(said)), 0.5)
     if contestant.label == CONFLICT and (audit, figure, matching) == ("conflict", "effect", own):
         return row.get("value")
+    if contestant.label == MIXING and (audit, figure, matching) == ("mixing", "effect", _OWN) and not with_set:
+        excess = row.get("value")
+        return None if excess is None else -float(excess)
     if contestant.kind == "functional" and (audit, figure) == ("conflict", "observed"):
         return row.get("value") if matching == MATCHINGS[contestant.label] else None
     return None
