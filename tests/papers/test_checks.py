@@ -86,6 +86,15 @@ def test_a_bound_is_the_slack_beside_another_value() -> None:
     assert (check("similar", LOW, HIGH, 0.06), check("similar", LOW, HIGH, 0.04)) == (YES, NO)
 
 
+def test_a_claim_that_is_surely_too_small_to_matter_fails() -> None:
+    """A tie decides it: the interval has 0 in it, and nothing as large as the bound."""
+    tie, ahead = seeds(0.93, 0.91, 0.92), seeds(0.915, 0.925, 0.935)
+    bounds = (0.0, 0.08, 0.03)
+    assert [check("above", tie, LOW, bound) for bound in bounds] == [OPEN, NO, OPEN]
+    assert [check("below", LOW, tie, bound) for bound in bounds] == [OPEN, NO, OPEN]
+    assert check("above", ahead, LOW, 0.08) == YES, "what is surely above is not failed for its size"
+
+
 @pytest.mark.parametrize(
     ("value", "bound", "status"),
     [

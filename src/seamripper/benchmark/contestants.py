@@ -17,8 +17,8 @@ MATCHINGS = {DIRECT: "direct", TASK: "task"}
 """The matching behind each functional measure."""
 CONFLICT, MIXING, RULE = "conflict", "mixing", "rule"
 AUDITS = (CONFLICT, MIXING, RULE)
-"""What an audit can be rated by: its agreement where cues disagree, how far it departs on mixtures of two inputs, and the
-conclusion of its rule."""
+"""What an audit can be rated by: its agreement where cues disagree, how far a network departs on mixtures,
+and the conclusion of its rule."""
 SAMPLINGS = ("positions", "flatten", "pool")
 BALOGH = "balogh2025"
 """The rule in the code of Balogh & Jelasity 2025, which depends on the measure and on the shapes."""

@@ -63,11 +63,18 @@ def _varies(value: Estimate, bound: float) -> Status:
 
 
 CHECKS: Mapping[str, CheckRule] = {
+    # With a bound, a claim about a difference that matters fails, too, where none that large is left in the interval.
     "above": CheckRule(
-        lambda gap, _: _status(holds=gap.low > 0, fails=gap.high <= 0), "is above {against}", (1, -1)
+        lambda gap, least: _status(holds=gap.low > 0, fails=gap.high <= 0 or gap.high < least),
+        "is above {against}",
+        (1, -1),
+        "is above {against}, which fails if it is surely less than {bound} above",
     ),
     "below": CheckRule(
-        lambda gap, _: _status(holds=gap.high < 0, fails=gap.low >= 0), "is below {against}", (-1, 1)
+        lambda gap, least: _status(holds=gap.high < 0, fails=gap.low >= 0 or gap.low > -least),
+        "is below {against}",
+        (-1, 1),
+        "is below {against}, which fails if it is surely less than {bound} below",
     ),
     "at least": CheckRule(
         lambda gap, slack: _status(holds=gap.low >= -slack, fails=gap.high < -slack), "is at least {against}", (1, -1)
