@@ -145,7 +145,7 @@ def looks_ahead(run: Callable[[Inputs], Tensor], samples: Samples) -> bool:
     counts = tokens_that_count(few)
     counts = torch.ones_like(ids, dtype=torch.bool) if counts is None else counts
     last = ids.shape[1] - 1 - counts.flip(1).int().argmax(1)
-    rows = torch.arange(len(ids))
+    rows = torch.arange(len(ids), device=ids.device)
     changed = ids.clone()
     # Any other token of these texts: of the whole vocabulary nothing is known here.
     others = ids.unique()  # type: ignore[no-untyped-call]
@@ -153,7 +153,7 @@ def looks_ahead(run: Callable[[Inputs], Tensor], samples: Samples) -> bool:
     with torch.no_grad():
         before, after = run(few), run(changed if isinstance(few, Tensor) else {**few, "input_ids": changed})
     if before.dim() == 3 and before.shape[1] == ids.shape[1]:
-        earlier = (torch.arange(ids.shape[1]) < last[:, None]) & counts
+        earlier = (torch.arange(ids.shape[1], device=ids.device) < last[:, None]) & counts
         before, after = before[earlier], after[earlier]
     return bool((before - after).abs().max() > _ROUNDING * before.abs().max()) if before.numel() else False
 
@@ -184,7 +184,7 @@ def last_asked(answers: Tensor, inputs: Inputs) -> Tensor:
     if counts is None:
         return answers[:, max(0, answers.shape[1] - 2)]
     last = counts.shape[1] - 1 - counts.flip(1).int().argmax(1)
-    return answers[torch.arange(len(answers)), (last - 1).clamp(min=0)]
+    return answers[torch.arange(len(answers), device=answers.device), (last - 1).clamp(min=0)]
 
 
 def rows_asked(answers: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,155 @@
+"""Any device: answers at every token, networks that change places, and whole leagues, papers and demos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import seamripper as sr
+from seamripper import _devices
+from seamripper.data import Samples
+from seamripper.matching import matchings
+from test_devices import KINDS, pretend
+
+WORDS, TAGS, NONE = 11, 4, -100
+
+
+@pytest.fixture(params=KINDS)
+def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
+    with pretend(request.param) as place:
+        yield place
+
+
+@pytest.fixture
+def cuda() -> Iterator[torch.device]:
+    with pretend("cuda") as place:
+        yield place
+
+
+# ---- answers at every token
+
+
+class Reader(nn.Module):
+    """Answers at every token, by it and by the mean of those before it: a language model, or a tagger."""
+
+    def __init__(self, seed: int, answers: int, *, width: int = 12) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.embed, self.mix = nn.Embedding(WORDS, width), nn.Linear(width, width)
+            self.block = nn.Sequential(nn.Linear(width, width), nn.Tanh())
+            self.head = nn.Linear(width, answers)
+        with torch.no_grad():
+            # It is sure of some of its answers, as the audit `mixing` asks.
+            self.head.weight *= 12
+        self.eval()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        x = self.embed(input_ids) * attention_mask[..., None]
+        before = x.cumsum(1) / torch.arange(1, x.shape[1] + 1, device=x.device)[:, None]
+        out: Tensor = self.head(self.block(x + self.mix(before)))
+        return out
+
+
+def texts(n: int, *, first: int = 0) -> Samples:
+    """Texts in which each token follows from the one before; every second is shorter. None has a label."""
+    ids = torch.randint(1, WORDS, (n, 9), generator=torch.Generator().manual_seed(first))
+    for place in range(2, 9, 2):
+        ids[:, place] = 1 + (3 * ids[:, place - 1]) % (WORDS - 1)
+    mask = torch.ones_like(ids)
+    mask[::2, 6:] = 0
+    return Samples("rules", {"input_ids": ids * mask, "attention_mask": mask}, ids=torch.arange(first, first + n))
+
+
+def prompted(n: int, *, first: int = 0) -> Samples:
+    """The same with labels that repeat the tokens behind the third."""
+    samples = texts(n, first=first)
+    assert isinstance(samples.inputs, dict)
+    labels = samples.inputs["input_ids"].where(samples.inputs["attention_mask"] == 1, NONE)
+    labels[:, :3] = NONE
+    return Samples("chat", samples.inputs, labels, samples.ids)
+
+
+def tagged(n: int, *, first: int = 0) -> Samples:
+    """The same with a label for most of their tokens."""
+    samples = texts(n, first=first)
+    assert isinstance(samples.inputs, dict)
+    tags = samples.inputs["input_ids"] % TAGS
+    tags[torch.rand(tags.shape, generator=torch.Generator().manual_seed(first)) < 0.25] = NONE
+    return Samples("tagged", samples.inputs, tags, samples.ids, classes=TAGS)
+
+
+READERS: dict[str, tuple[Callable[..., Samples], int]] = {
+    "language model": (texts, WORDS),
+    "prompted language model": (prompted, WORDS),
+    "tagger": (tagged, TAGS),
+}
+
+
+def readers(answers: int, place: torch.device | None) -> list[sr.Split]:
+    """Two of them, cut at the same place, on a device."""
+    nets = [Reader(seed, answers) for seed in (0, 1)]
+    models = [sr.Model(net if place is None else net.to(place), f"net-{seed}") for seed, net in enumerate(nets)]
+    return [sr.split(model, "before:block", texts(2).batch(slice(None))) for model in models]
+
+
+@pytest.mark.parametrize("matching", ["direct", "task?epochs=2&batch=32", "downstream?epochs=2&batch=32"])
+@pytest.mark.parametrize("reader", READERS)
+def test_answers_at_every_token(reader: str, matching: str, device: torch.device) -> None:
+    make, answers = READERS[reader]
+    results = []
+    for place in (None, device):
+        match = sr.match(*readers(answers, place), make(60), matching=matchings.make(matching))
+        results.append((match, sr.evaluate(match, make(40, first=900), batch=16)))
+    (plain, expected), (there, got) = results
+    assert {p.device for p in there.layer.parameters()} == {device}
+    assert got.tokens == expected.tokens
+    for name in ("top1", "receiver_here", "agreement", "kl", "cross_entropy", "perplexity", "receiver_perplexity"):
+        ours, theirs = (getattr(result, name) for result in (got, expected))
+        assert ours.value == pytest.approx(theirs.value, rel=5e-3), name
+        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=5e-3, abs=1e-3), name
+    for name, weight in there.layer.state_dict().items():
+        torch.testing.assert_close(
+            _devices.to_memory(weight), plain.layer.state_dict()[name], rtol=1e-3, atol=1e-4, msg=name
+        )
+
+
+def test_comparing_what_answers_at_every_token(cuda: torch.device) -> None:
+    """The functional measure scores a stitch by its answers, at the tokens that are asked for."""
+    cuts = {"sender_cuts": ["embed", "block"], "receiver_cuts": ["before:block"]}
+    matrices = []
+    for place in (None, cuda):
+        models = [half.model for half in readers(WORDS, place)]
+        compared = sr.compare(*models, texts(60), measures=["linear_cka", "mutual_knn", "direct_functional"], **cuts)
+        matrices.append({name: matrix.values for name, matrix in compared.matrices.items()})
+    plain, there = matrices
+    assert there.keys() == plain.keys()
+    for name, values in plain.items():
+        for ours, theirs in zip(there[name], values, strict=True):
+            assert list(ours) == pytest.approx(list(theirs), abs=2e-3), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", READERS)
+def test_audits_of_what_answers_at_every_token(reader: str, cuda: torch.device) -> None:
+    make, answers = READERS[reader]
+    audited = []
+    for place in (None, cuda):
+        sender, receiver = readers(answers, place)
+        asked = {
+            "matching": "direct",
+            "seeds": (0,),
+            "audits": ["conflict", "mixing"],
+            "interventions": ["word_shuffle"],
+        }
+        audited.append(sr.audit(sender, receiver, make(80), make(80, first=900), mixtures=["span", "words"], **asked))
+    plain, there = audited
+    assert there.skipped == plain.skipped
+    assert there.verdicts.keys() == plain.verdicts.keys() == {"conflict", *(["mixing"] if make is texts else [])}
+    for name, verdict in plain.verdicts.items():
+        assert there.verdicts[name].answer == verdict.answer
+        assert there.verdicts[name].observed.value == pytest.approx(verdict.observed.value, abs=0.02)
+        assert there.verdicts[name].effect.value == pytest.approx(verdict.effect.value, abs=0.02)
