@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_map_only
 
 from seamripper import _devices
+from seamripper.stitches import Layer
 
 STAND_IN = torch.device("meta")
 """What torch itself is told: autograd asks a real device for its streams, and there is none."""
@@ -153,11 +154,14 @@ def _transfer(func: Any, args: Any, kwargs: Any) -> Tensor:
     return args[0].inner.to(kwargs.get("dtype") or args[0].dtype).clone()  # type: ignore[no-any-return]
 
 
+_MOVERS = (_devices.move.__code__, nn.Module._apply.__code__, Layer._apply.__code__)
+
+
 def _require_announced(what: Any) -> None:
-    """Refuse a copy between devices that `move` does not make. (`nn.Module.to` moves a model, as its user asks.)"""
+    """Refuse a copy between devices that `move` does not make. (`.to` moves a module, as its user asks.)"""
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code in (_devices.move.__code__, nn.Module._apply.__code__):
+        if frame.f_code in _MOVERS:
             return
         frame = frame.f_back  # type: ignore[assignment]
     _refuse(HiddenTransferError(f"{what} copies between a device and main memory, and not through _devices.move"))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import importlib.util
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +16,8 @@ import seamripper as sr
 from seamripper import _devices
 from seamripper.data import Samples
 from seamripper.matching import matchings
+from seamripper.swapping import JoinedNetwork, swap
+from seamripper.swapping.page import save
 from test_devices import KINDS, pretend
 
 WORDS, TAGS, NONE = 11, 4, -100
@@ -153,3 +159,71 @@ def test_audits_of_what_answers_at_every_token(reader: str, cuda: torch.device) 
         assert there.verdicts[name].answer == verdict.answer
         assert there.verdicts[name].observed.value == pytest.approx(verdict.observed.value, abs=0.02)
         assert there.verdicts[name].effect.value == pytest.approx(verdict.effect.value, abs=0.02)
+
+
+def test_an_audit_that_was_stopped_goes_on(cuda: torch.device, tmp_path: Path) -> None:
+    """Its stitches are in main memory in files, and come back to the device."""
+    records, files = [], []
+    for _ in range(2):
+        asked = {"matching": "direct", "seeds": (0,), "audits": ["margin"], "controls": ["self"]}
+        audited = sr.audit(*readers(TAGS, cuda), tagged(60), tagged(40, first=900), keep=tmp_path, **asked)
+        records.append({name: verdict.as_record() for name, verdict in audited.verdicts.items()})
+        files.append({path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")})
+    assert records[0] == records[1]
+    assert files[0] == files[1], "a stitch was found again"
+    assert len(files[0]) == 2
+
+
+# ---- networks that change places
+
+
+class Classifier(nn.Module):
+    """Reads texts with padding, and answers once: the mean of what it makes of the tokens that count, and a head."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.embed, self.layer, self.head = nn.Embedding(WORDS, 8), nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        states = torch.tanh(self.layer(self.embed(input_ids)))
+        counts = attention_mask[:, :, None].to(states.dtype)
+        out: Tensor = self.head((states * counts).sum(1) / counts.sum(1))
+        return out
+
+
+@pytest.mark.slow
+def test_swap(cuda: torch.device, tmp_path: Path) -> None:
+    """The verdict, its audit and the curve; the stitch pools tokens, so it is told which of them are padding."""
+    old, new = Classifier(0), Classifier(1)
+    fit, test = texts(120), texts(80, first=900)
+    with torch.no_grad():
+        fit, test = (replace(s, labels=old(**s.inputs).argmax(1), classes=3) for s in (fit, test))
+    verdicts = []
+    for place in (None, cuda):
+        nets = [net if place is None else copy.deepcopy(net).to(place) for net in (old, new)]
+        verdicts.append(swap(*nets, fit, test, old_cuts="before:head", new_cuts="layer"))
+    plain, there = verdicts
+    assert (there.answer, there.chosen.pair, there.chosen.way) == (plain.answer, plain.chosen.pair, plain.chosen.way)
+    assert there.match.stitch.name == "pool_linear"
+    assert there.loss.penalty.value == pytest.approx(plain.loss.penalty.value, abs=1 / 80)
+    assert [point.n for point in there.curve.points] == [point.n for point in plain.curve.points]
+    assert there.no_audit == plain.no_audit == ""
+    assert there.audit.conclusion == plain.audit.conclusion
+    assert there.costs["joined"].flops == plain.costs["joined"].flops
+    inputs = test.batch(slice(0, 9))
+    moved = _devices.move(inputs, cuda)
+    torch.testing.assert_close(
+        _devices.to_memory(there.network(**moved)), plain.network(**inputs), rtol=1e-3, atol=1e-4
+    )
+    at_home = copy.deepcopy(there.network).to("cpu")
+    torch.testing.assert_close(at_home(**inputs), plain.network(**inputs), rtol=1e-3, atol=1e-4)
+    # The files are for any machine, and the network that is read back is where the given models are.
+    _, exports = save(there, tmp_path)
+    forms = {"safetensors", "torch.export", *(["ONNX"] if importlib.util.find_spec("onnxruntime") else [])}
+    assert {export.form for export in exports if export.file} == forms
+    again = JoinedNetwork.load(
+        tmp_path / "joined.safetensors", old=there.match.receiver.model, new=Classifier(1).to(cuda)
+    )
+    torch.testing.assert_close(_devices.to_memory(again(**moved)), plain.network(**inputs), rtol=1e-3, atol=1e-4)

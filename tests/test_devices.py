@@ -179,6 +179,14 @@ def test_cuts_activations_and_a_saved_match(device: torch.device, tmp_path) -> N
     again = type(match).load(tmp_path / "match.safetensors", sender=network(0), receiver=network(0))
     inputs = torch.rand(3, 3, 8, 8)
     torch.testing.assert_close(again(inputs), _devices.to_memory(match(inputs)), rtol=1e-4, atol=1e-5)
+    # Models that are given are copied where they are.
+    there = type(match).load(
+        tmp_path / "match.safetensors", sender=network(3).to(device), receiver=network(4).to(device)
+    )
+    assert (
+        {half.model.device for half in (there.sender, there.receiver)} == {_devices.device_of(there.layer)} == {device}
+    )
+    torch.testing.assert_close(_devices.to_memory(there(inputs)), again(inputs), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("sampling", [pytest.param("positions", marks=pytest.mark.slow), "pool"])

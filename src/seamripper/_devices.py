@@ -8,6 +8,7 @@ beside a device that has no float64 (MPS).
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Iterable
 from typing import TypeVar
@@ -22,6 +23,7 @@ MAIN_MEMORY = torch.device("cpu")
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 """The precisions that a model can be asked to compute in."""
 _WITHOUT_FLOAT64 = ("mps",)
+M = TypeVar("M", bound=nn.Module)
 T = TypeVar("T", Tensor, dict[str, Tensor], Tensor | dict[str, Tensor])
 
 
@@ -107,6 +109,22 @@ def settle_like(module: nn.Module, other: nn.Module) -> nn.Module:
         take_turns(module, device_of(other))
         return module
     return module.to(device_of(other))
+
+
+def copy_in_memory(module: M) -> M:
+    """A copy in main memory, which stays there, of a module that is anywhere, or takes turns.
+
+    >>> copy_in_memory(nn.Linear(2, 1))
+    Linear(in_features=2, out_features=1, bias=True)
+    """
+    leave(module)
+    twin = copy.deepcopy(module).to(MAIN_MEMORY)
+    if takes_turns(twin):
+        delattr(twin, _TURNS)
+        hooks = twin._forward_pre_hooks
+        for key in [key for key, hook in hooks.items() if hook is _enter_first]:
+            del hooks[key]
+    return twin
 
 
 def leave(module: nn.Module) -> None:

@@ -12,8 +12,8 @@ from seamripper._files import load_tensors, save_tensors, understood
 from seamripper.cut.split import Split
 from seamripper.errors import FileError
 from seamripper.matching.base import Matching
-from seamripper.matching.match import Match, build_layer
-from seamripper.models.running import use_seed, versions
+from seamripper.matching.match import Match, saved_layer
+from seamripper.models.running import versions
 from seamripper.stitches import stitches
 
 _KIND = "stitch of an audit"
@@ -45,11 +45,7 @@ class Pieces:
             tensors, record = load_tensors(path, kind=_KIND)
             with understood(path):
                 stitch = stitches.from_record(record["stitch"])
-                # Whatever a layer draws when it is built is then read from the file.
-                with use_seed(0):
-                    layer = build_layer(stitch, sender, receiver)
-                layer.load_state_dict(_with_prefix(tensors, "stitch."))
-                layer.eval().requires_grad_(False)
+                layer = saved_layer(stitch, sender, receiver, tensors)
                 said = (record["status"], record["figures"], _with_prefix(tensors, "curve."), record["made_from"])
                 return Match(sender, receiver, stitch, layer, matching, "all", *said, tensors["fitted"])
         except FileError:

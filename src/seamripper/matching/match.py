@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 import torch
 from torch import Tensor, nn
 
+from seamripper._devices import device_of, move
 from seamripper._doors import require, require_function, require_path
 from seamripper._files import load_tensors, save_tensors, understood
 from seamripper._frames import Row
@@ -146,8 +147,8 @@ class Match(WithMethods):
         """Read a match back.
 
         Models that the file cannot name (bare modules, a `FILE.py:FUNCTION`) are given here, with any weights: they are
-        copied, and the copy's weights come from the file. Nothing that a file names is run. PyTorch's global generator
-        is left as it was.
+        copied, each where it is, and the copy's weights come from the file. Nothing that a file names is run. PyTorch's
+        global generator is left as it was.
         """
         path = require_path(path, "path", error=FileError)
         with understood(path):
@@ -391,6 +392,16 @@ def build_layer(stitch: Stitch, sender: Split, receiver: Split) -> Layer:
     return stitch.build(sender.cut, receiver.cut).live_with(native.device, native.dtype)
 
 
+def saved_layer(stitch: Stitch, sender: Split, receiver: Split, tensors: Mapping[str, Tensor]) -> Layer:
+    """The layer where the receiver computes, with the weights that a file has for it."""
+    # Whatever a layer draws when it is built is then read from the file.
+    with use_seed(0):
+        layer = build_layer(stitch, sender, receiver)
+    weights = {k.removeprefix("stitch."): v for k, v in tensors.items() if k.startswith("stitch.")}
+    layer.load_state_dict(move(weights, device_of(layer)))
+    return layer.eval().requires_grad_(False)
+
+
 def _hold_out(fit: Paired, held_out: Paired | None, matching: Matching, seed: int) -> tuple[Paired, Paired | None]:
     """The samples to fit on and those to report residuals on, which share none."""
     if held_out is not None:
@@ -416,11 +427,7 @@ def _read(path: str, sender: nn.Module | Model | str | None, receiver: nn.Module
         example = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
         halves[role] = saved_half(role, record[role], weights, given, path, example)
     choice = stitches.from_record(record["stitch"])
-    # Whatever a layer draws when it is built is then read from the file.
-    with use_seed(0):
-        layer = build_layer(choice, halves["sender"], halves["receiver"])
-    layer.load_state_dict({k.removeprefix("stitch."): v for k, v in tensors.items() if k.startswith("stitch.")})
-    layer.eval().requires_grad_(False)
+    layer = saved_layer(choice, halves["sender"], halves["receiver"], tensors)
     return Match(
         halves["sender"],
         halves["receiver"],

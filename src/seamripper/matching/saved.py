@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
+from seamripper._devices import copy_in_memory, settle_like
 from seamripper.cut.split import Split, as_model, split
 from seamripper.errors import FileError
 from seamripper.models import Model, load
@@ -34,12 +34,13 @@ def saved_half(
     if isinstance(given, nn.Module):
         given = Model(given, record["source"])
     base = load(record["recipe"]) if given is None else as_model(given, role)
-    module = base.module if given is None else copy.deepcopy(base.module)
+    module = base.module if given is None else copy_in_memory(base.module)
     load_weights(module, weights, origin=os.fspath(path))
     # Once more, now that all is known to fit: to take the weights in the precision that they were saved in.
     module.load_state_dict(weights, strict=False, assign=True)
     shape = tuple(record["input"])
     wants = record.get("wants") and InputContract.from_record(record["wants"])
+    settle_like(module, base.module)
     model = Model(module, record["source"], shape, record["classes"], record["record"], wants)
     half = split(model, record["cut"]["name"], example or model.example(2, input=shape), way=record["way"])
     if half.fingerprint != record["fingerprint"]:

@@ -8,7 +8,7 @@ form can find it.
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self, get_args
 
@@ -43,6 +43,13 @@ class Layer(nn.Module, abc.ABC):
         """The layer on the receiver's device, giving out the receiver's precision; in float32 itself, or float64."""
         self.device, self.gives = device, dtype
         return self.to(device, wide(dtype))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        # By `.to` of a network that it is part of, too: what it is given is then brought to the new device.
+        if self.device is not None:
+            self.device = fn(torch.empty(0, device=self.device)).device
+        moved: Self = super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return moved
 
     def receive(self, x: Tensor) -> Tensor:
         """The sender's activations on the layer's device, in the layer's precision."""

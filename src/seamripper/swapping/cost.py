@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from seamripper._devices import to_memory
 from seamripper.cut.values import batch_of
 from seamripper.data.samples import Inputs
 from seamripper.estimate import Estimate
@@ -48,7 +49,8 @@ def costs(networks: Mapping[str, tuple[Run, Inputs, int]]) -> dict[str, Cost]:
         for _ in range(ROUNDS):
             for name, (run, inputs, _) in networks.items():
                 start = time.perf_counter()
-                run(inputs)
+                # A GPU has finished when its answer is in main memory.
+                to_memory(run(inputs))
                 seconds[name].append((time.perf_counter() - start) / batch_of(inputs))
     return {name: Cost(networks[name][2], flops[name], _between(seconds[name])) for name in networks}
 

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seamripper._devices import to_memory
+from seamripper._devices import MAIN_MEMORY, copy_in_memory, to_memory
 from seamripper._files import atomic
 from seamripper._words import need
+from seamripper.cut import Split, split
 from seamripper.cut.flow import first_line
 from seamripper.cut.values import probes
 from seamripper.data.samples import Inputs
 from seamripper.errors import FileError, SeamripperError
 from seamripper.matching import Match
-from seamripper.models import Model
 from seamripper.swapping.joined import JoinedNetwork
 
 TENSORS, PROGRAM, ONNX = "joined.safetensors", "joined.pt2", "joined.onnx"
@@ -52,22 +52,32 @@ class Export:
 
 
 def write_all(
-    match: Match, joined: JoinedNetwork, inputs: Inputs, folder: str | os.PathLike[str], models: tuple[Model, Model]
+    match: Match, joined: JoinedNetwork, inputs: Inputs, folder: str | os.PathLike[str]
 ) -> tuple[Export, ...]:
     """Write the network in every form that it can be written in; answers are compared on `inputs`.
 
-    `models` are the old and the new one, for a file that cannot name them.
+    It is written and read back in main memory, wherever the models are: the files are for any machine.
     """
-    place = Path(folder)
+    place, inputs = Path(folder), to_memory(inputs)
+    halves = (match.sender, match.receiver)
+    if any(half.model.device != MAIN_MEMORY for half in halves):
+        sender, receiver = map(_in_memory, halves)
+        match = replace(match, sender=sender, receiver=receiver, layer=copy_in_memory(match.layer))
+        joined = JoinedNetwork.of(match)
     example = probes(inputs)[1]
     with torch.no_grad():
         expected = joined.run(inputs)
     forms: dict[str, tuple[Path, Callable[[Path], Tensor]]] = {
-        "safetensors": (place / TENSORS, lambda path: _tensors(match, path, inputs, models)),
+        "safetensors": (place / TENSORS, lambda path: _tensors(match, path, inputs)),
         "torch.export": (place / PROGRAM, lambda path: _program(joined, example, path, inputs)),
         "ONNX": (place / ONNX, lambda path: _onnx(joined, example, path, inputs)),
     }
     return tuple(_export(form, path, write, expected) for form, (path, write) in forms.items())
+
+
+def _in_memory(half: Split) -> Split:
+    model = replace(half.model, module=copy_in_memory(half.model.module))
+    return split(model, half.cut.name, to_memory(half.example), way=half.way)
 
 
 def _export(form: str, path: Path, write: Callable[[Path], Tensor], expected: Tensor) -> Export:
@@ -90,14 +100,13 @@ def _export(form: str, path: Path, write: Callable[[Path], Tensor], expected: Te
     return Export(form, str(path), gap)
 
 
-def _tensors(match: Match, path: Path, inputs: Inputs, models: tuple[Model, Model]) -> Tensor:
+def _tensors(match: Match, path: Path, inputs: Inputs) -> Tensor:
     match.save(path)
-    old, new = models
     try:
         joined = JoinedNetwork.load(path)
     except FileError:
         # Models that were not made by a word that a file may name.
-        joined = JoinedNetwork.load(path, old=old, new=new)
+        joined = JoinedNetwork.load(path, old=match.receiver.model, new=match.sender.model)
     return joined.run(inputs)
 
 

@@ -30,9 +30,7 @@ def save(verdict: SwapVerdict, folder: str | os.PathLike[str]) -> tuple[Path, tu
     """Write the network in all its forms, all figures (JSON) and the page into a folder: the page, and the forms."""
     place = Path(require_path(folder, "folder", error=FileError))
     place.mkdir(parents=True, exist_ok=True)
-    match = verdict.match
-    models = (match.receiver.model, match.sender.model)
-    exports = write_all(match, verdict.network, verdict.few.batch(slice(0, _CHECKED)), place, models)
+    exports = write_all(verdict.match, verdict.network, verdict.few.batch(slice(0, _CHECKED)), place)
     record = {**verdict.as_record(), "exports": [export.as_record() for export in exports]}
     for name, text in ((RECORD, json.dumps(record, allow_nan=False)), (PAGE, page(verdict, exports))):
         with atomic(place / name) as file:
