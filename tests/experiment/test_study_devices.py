@@ -66,6 +66,39 @@ audits = ["margin", "conflict", "rank"]
 controls = ["self", "random_sender", "clustered_noise"]
 interventions = ["greyscale"]
 """
+PICTURES = """
+[models.auto]
+train = "zoo:autoencoder?channels=3"
+data = "digits/correlated"
+n = 120
+training = "?lr=0.002&batch=16&epochs=1"
+seeds = [0, 1]
+[matchings]
+classes = "class_mapping?epochs=1&batch=32"
+[[pictures]]
+senders = ["auto/0"]
+receivers = ["auto/1"]
+pairing = "all"
+cuts = ["encoder"]
+matchings = ["direct", "regression?epochs=1&batch=32"]
+judge = "net"
+n = 3
+[[pictures]]
+senders = ["auto/0"]
+receivers = ["auto/1"]
+pairing = "all"
+cuts = ["encoder"]
+receiver_data = { name = "digits/greyscale", n = 120, n_test = 60 }
+matchings = ["classes", "embedding_mapping?epochs=1&batch=32"]
+n = 3
+[[pictures]]
+senders = ["net/0"]
+receivers = ["net/1"]
+pairing = "all"
+cuts = ["layer1 -> before:conv1"]
+matchings = ["direct", "task?epochs=1&batch=32"]
+n = 3
+"""
 
 
 def carried_out(folder: Path, text: str, **asked: str) -> tuple[Summary, dict[str, float]]:
@@ -93,6 +126,16 @@ def test_a_study_gives_the_same_figures_on_a_device(tmp_path: Path) -> None:
     assert len(there) > 20
     for name, value in plain.items():
         assert there[name] == pytest.approx(value, abs=0.05), name
+
+
+@pytest.mark.slow
+def test_pictures_are_the_same_on_a_device(tmp_path: Path) -> None:
+    """The images that stitched networks make, of classifiers and of autoencoders, and what a judge says of them."""
+    _, plain = carried_out(tmp_path / "memory", NETWORKS + PICTURES)
+    with pretend("cuda"):
+        _, there = carried_out(tmp_path / "device", NETWORKS + PICTURES, device="cuda")
+    assert len([name for name in plain if name.startswith("pictures")]) > 10
+    assert there == pytest.approx(plain, abs=0.01)
 
 
 @pytest.mark.slow

@@ -128,6 +128,8 @@ def judge_images(
 ) -> dict[str, Any]:
     """The figures of stitched images, those that are made of the samples `test`, as records of estimates by name.
 
+    All images are in main memory; the judge may be elsewhere.
+
     `own` are the receiver's own test samples, and `known` some of its train samples; images are as these have them.
     `paired` is the class that each stitched image is to be of. `nearest` is the Euclidean distance, black being 0 and
     white 1, to the nearest known image; `contrast` the standard deviation of an image's numbers. The receiver's own
@@ -168,6 +170,7 @@ def _judge_batches(batches: Iterable[Tensor], judge: nn.Module, own: Samples, kn
     """The judgements on images that are normalised as `own` is."""
     import torch
 
+    from seamripper._devices import device_of, move, to_memory
     from seamripper.models import answer_of
 
     seen: list[tuple[Tensor, ...]] = []
@@ -175,7 +178,8 @@ def _judge_batches(batches: Iterable[Tensor], judge: nn.Module, own: Samples, kn
     with torch.no_grad():
         for images in batches:
             light = lightness(images, own).flatten(1)
-            confidence, named = answer_of(judge, images).double().softmax(1).max(1)
+            said = to_memory(answer_of(judge, move(images, device_of(judge))))
+            confidence, named = said.double().softmax(1).max(1)
             seen.append((named, confidence, nearest(light, known), light.std(1, correction=0)))
             total, squares = total + light.sum(0), squares + float(light.square().sum())
     named, confidence, apart, contrast = (torch.cat(column) for column in zip(*seen, strict=True))
@@ -211,6 +215,8 @@ def _inputs_apart(test: Samples, shape: tuple[int, ...], known: Tensor) -> Tenso
 def _images(samples: Samples) -> Iterator[Tensor]:
     import torch
 
+    from seamripper._devices import to_memory
+
     for images, _ in samples.batches(_BATCH):
         assert isinstance(images, torch.Tensor)
-        yield images
+        yield to_memory(images)

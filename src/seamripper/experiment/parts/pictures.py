@@ -267,10 +267,11 @@ def _fit(content: Mapping[str, Any], worker: Worker) -> Paired:
 
 
 def image_rows(stitched: Match, test: Samples, own: Samples, shows: Shows, *, apart: bool) -> dict[str, Tensor]:
-    """The rows of images by name, as a network gives and takes them; the receiver itself, shown `own`, is last if these
-    are other samples than the sender's."""
+    """The rows of images by name, as a network gives and takes them, in main memory; the receiver itself, shown `own`,
+    is last if these are other samples than the sender's."""
     import torch
 
+    from seamripper._devices import to_memory
     from seamripper.activations import require_finite
 
     inputs = _inputs(test)
@@ -279,7 +280,7 @@ def image_rows(stitched: Match, test: Samples, own: Samples, shows: Shows, *, ap
         itself = {"receiver itself": stitched.receiver.answer(_inputs(own))}
         stitched_row = {"stitched": _image_of(stitched, inputs, shows)}
         rows |= stitched_row | itself if apart else itself | stitched_row
-    rows = {name: values for name, values in rows.items() if is_image(values.shape[1:])}
+    rows = {name: to_memory(values) for name, values in rows.items() if is_image(values.shape[1:])}
     for name, values in rows.items():
         require_finite(values, name, own.ids if name == "receiver itself" else test.ids)
     return rows
@@ -303,6 +304,7 @@ def _judge_figures(
     """The judge's figures over all test samples."""
     import torch
 
+    from seamripper._devices import to_memory
     from seamripper.activations import require_finite
     from seamripper.cut import frozen_copy
     from seamripper.matching import map_labels
@@ -313,12 +315,12 @@ def _judge_figures(
             with torch.no_grad():
                 images = _image_of(stitched, _inputs(part), shows)
             require_finite(images, "stitched", part.ids)
-            yield images
+            yield to_memory(images)
 
     def reconstructions() -> Iterator[Tensor]:
         for start in range(0, len(own), _BATCH):
             with torch.no_grad():
-                yield stitched.receiver.answer(_inputs(own.take(slice(start, start + _BATCH))))
+                yield to_memory(stitched.receiver.answer(_inputs(own.take(slice(start, start + _BATCH)))))
 
     label_map = content["matching"].get("label_map")
     fit = worker.samples(content.get("receiver_fit", content["fit"]))
