@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib.util
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from example_paper import PAPER as EXAMPLE
 from torch import Tensor, nn
 
 import seamripper as sr
+from in_process import InProcess
 from seamripper import _devices
+from seamripper.benchmark import BenchSet, bench
+from seamripper.cli import cli, demo_cast
 from seamripper.data import Samples
 from seamripper.matching import matchings
+from seamripper.papers import reproduce
 from seamripper.swapping import JoinedNetwork, swap
 from seamripper.swapping.page import save
 from test_devices import KINDS, pretend
@@ -227,3 +234,85 @@ def test_swap(cuda: torch.device, tmp_path: Path) -> None:
         tmp_path / "joined.safetensors", old=there.match.receiver.model, new=Classifier(1).to(cuda)
     )
     torch.testing.assert_close(_devices.to_memory(again(**moved)), plain.network(**inputs), rtol=1e-3, atol=1e-4)
+
+
+# ---- leagues, papers and the demo
+
+
+@pytest.mark.slow
+def test_bench(tmp_path: Path) -> None:
+    """Networks are trained, compared, stitched and shown a conflict set; the league is that of main memory."""
+    network = {"train": "zoo:lenet?channels=3", "n": 60, "training": "?epochs=1&batch=32"}
+    tiny = BenchSet(
+        name="tiny",
+        data={"name": "digits/correlated", "n": 60, "n_test": 40},
+        conflict={"name": "digits/digit", "n": 60, "n_test": 40},
+        models={
+            "digit": {**network, "data": "digits/digit", "seeds": (0, 1)},
+            "colour": {**network, "data": "digits/colour"},
+        },
+        information={"digit": "digit", "colour": "colour"},
+        receivers=("digit",),
+        cuts=("relu1", "relu3"),
+    )
+    asked = {"measures": "linear_cka,mutual_knn,direct_functional", "tests": "identification,shortcut"}
+    plain = bench(tiny, **asked, store=tmp_path / "memory", engine=InProcess())
+    with pretend("cuda"):
+        there = bench(tiny, **asked, store=tmp_path / "device", engine=InProcess(), device="cuda")
+    assert there.trouble == plain.trouble == ()
+    ours, theirs = (
+        {
+            (rating.test, rating.statistic, rating.family, rating.measure): rating.estimate.value
+            for rating in league.ratings
+        }
+        for league in (there, plain)
+    )
+    assert len(theirs) > 15
+    assert ours == pytest.approx(theirs, abs=0.01)
+
+
+@pytest.mark.slow
+def test_reproduce(tmp_path: Path) -> None:
+    """Trainings, stitches and noise of a paper: its claims end as in main memory, by the same numbers."""
+    small = {"seeds": (0,), "training": "?epochs=1&batch=128", "fit": 60, "per_class": 5}
+    small["stitch"] = "task?lr=0.01&epochs=1&batch=32"
+    sizes = {name: replace(size, quick=small.get(name, size.quick)) for name, size in EXAMPLE.sizes.items()}
+    paper = replace(EXAMPLE, sizes=sizes)
+    made = []
+    for folder, place in (("memory", contextlib.nullcontext()), ("device", pretend("cuda"))):
+        with place as device:
+            asked = {"store": tmp_path / folder, "engine": InProcess(), "device": device and "cuda"}
+            made.append(reproduce(paper, paper.items, **asked))
+    plain, there = made
+    assert [report.trouble for report in (*plain.reports, *there.reports)] == [""] * 8
+    for ours, theirs in zip(there.reports, plain.reports, strict=True):
+        assert [claim.status for claim in ours.claims] == [claim.status for claim in theirs.claims]
+        values = [
+            {(row["part"], row["cell"], row["figure"]): row["value"] for row in report.rows() if row["part"] != "time"}
+            for report in (ours, theirs)
+        ]
+        assert values[0] == pytest.approx(values[1], abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::seamripper.data.FallbackWarning")
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With one sender, a smaller network, and few of scikit-learn's digits: what it says is what it says elsewhere."""
+    monkeypatch.setattr(demo_cast, "NETWORK", "zoo:R_1111?width=0.125")
+    monkeypatch.setattr(demo_cast, "TRAINED", demo_cast.TRAINED[3:4])
+    monkeypatch.setattr(demo_cast, "COUNTERPARTS", ())
+    monkeypatch.setattr("seamripper.cli.demo_command.TEST", 50)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    said = []
+    for folder, words, place in (
+        ("memory", [], contextlib.nullcontext()),
+        ("device", ["--device", "cuda"], pretend("cuda")),
+    ):
+        with place:
+            cli.main(["demo", "--n", "100", "--out", str(tmp_path / folder), "--json", *words], standalone_mode=False)
+        said.append(json.loads(capsys.readouterr().out)["results"])
+    (plain,), (there,) = said
+    for audit in ("conflict", "interventions"):
+        assert there[audit]["conclusion"] == plain[audit]["conclusion"]
+    for figure in ("accuracy", "agreement"):
+        assert there[figure]["value"] == pytest.approx(plain[figure]["value"], abs=0.03)
