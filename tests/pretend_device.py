@@ -85,6 +85,17 @@ class OnDevice(Tensor):
     def __repr__(self) -> str:  # type: ignore[override]
         return f"{self.inner!r} on {self.place}"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        copied = memo[id(self)] = self._like(OnDevice(self.inner.detach().clone(), self.place))
+        return copied
+
+    def plain(self) -> Tensor:
+        """A tensor in main memory as torch has them: nothing but torch's own operations can read a wrapper."""
+        return self._like(self.inner.detach())
+
+    def _like(self, tensor: Tensor) -> Tensor:
+        return nn.Parameter(tensor, self.requires_grad) if isinstance(self, nn.Parameter) else tensor
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a tensor on a device is not pickled")
 
@@ -104,6 +115,8 @@ class OnDevice(Tensor):
             kwargs["device"] = torch.device("cpu")
         plain, named = tree_map_only(OnDevice, lambda t: t.inner, (args, kwargs))
         given = func(*plain, **named)
+        if func is ATEN.clone.default and place.type == "cpu":
+            return given
         if func._schema.is_mutable and func._schema.returns:
             return _written(func, args, kwargs, given, place)
         return tree_map_only(Tensor, lambda t: OnDevice(t, place), given)
@@ -213,6 +226,8 @@ class Pretend(TorchFunctionMode):
             dtype = next((v for v in others if isinstance(v, torch.dtype)), tensor.dtype)
             asked = next((torch.device(v) for v in others if isinstance(v, str | torch.device)), tensor.device)
             target = asked if place is None else place
+        if isinstance(tensor, OnDevice) and target == tensor.device and target.type == "cpu":
+            return func(tensor.plain(), dtype)
         if target == tensor.device:
             return func(tensor, dtype) if dtype != tensor.dtype else tensor
         _require_announced(f"to({target})")

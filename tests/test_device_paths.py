@@ -145,7 +145,6 @@ def test_comparing_what_answers_at_every_token(cuda: torch.device) -> None:
             assert list(ours) == pytest.approx(list(theirs), abs=2e-3), name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_audits_of_what_answers_at_every_token(reader: str, cuda: torch.device) -> None:
     make, answers = READERS[reader]

@@ -24,6 +24,7 @@ from seamripper.mapping import map_embeddings
 from seamripper.matching import matchings
 from seamripper.measures import measures
 from seamripper.models import Progress
+from seamripper.swapping import swap
 
 N = 80
 KINDS = ["cuda", "mps"]
@@ -330,7 +331,7 @@ def watched() -> Iterator[list[tuple[int, ...]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["compare", "direct", "task?epochs=1&batch=32", "audit"])
+@pytest.mark.parametrize("what", ["compare", "direct", "task?epochs=1&batch=32", "audit", "swap"])
 def test_one_model_is_resident_at_a_time(what: str, cuda: torch.device) -> None:
     """Two networks are never on the device together, nor is a copy of either; without turns, they are."""
     fit, test = pictures(64), pictures(48, first=1000)
@@ -340,6 +341,9 @@ def test_one_model_is_resident_at_a_time(what: str, cuda: torch.device) -> None:
             cuts = {"sender_cuts": ["2", "4"], "receiver_cuts": ["4", "6"]}
             compared = sr.compare(*models, fit, measures=["linear_cka"], **cuts)["linear_cka"].scores
             return [score.value for row in compared for score in row if score]
+        if what == "swap":
+            verdict = swap(*models[::-1], fit, test, audit=False, old_cuts="4", new_cuts="2")
+            return [point.loss.penalty.value for point in verdict.curve.points]
         pair = [sr.split(model, cut) for model, cut in zip(models, ("2", "4"), strict=True)]
         if what == "audit":
             chosen = {"audits": ["margin", "conflict", "mixing"], "interventions": ["greyscale"], "mixtures": ["mean"]}
