@@ -199,6 +199,65 @@ def test_text_beside_token_ids_is_named() -> None:
     assert load_data(rows, inputs=["input_ids"]).labels.tolist() == [[0, 1]] * 3
 
 
+# ---- places of images
+
+
+class Segmenter(nn.Module):
+    """Says at each pixel of an image which class is there; as a map, or at places."""
+
+    def __init__(self, seed: int, *, at_places: bool = True) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.backbone = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.ReLU())
+            self.head = nn.Conv2d(6, TAGS, 1)
+        self.at_places = at_places
+
+    def forward(self, x: Tensor) -> Tensor:
+        answer: Tensor = self.head(8 * self.backbone(x))
+        return answer.flatten(2).transpose(1, 2) if self.at_places else answer
+
+
+def scenes(n: int, *, first_id: int = 0) -> Samples:
+    """Noise with the answers of a network at each pixel, but for one in four that has no label."""
+    pixels = torch.randn(n, 3, 5, 5, generator=torch.Generator().manual_seed(first_id))
+    with torch.no_grad():
+        labels = Segmenter(1)(pixels).argmax(2)
+    labels[:, ::4] = NONE
+    return Samples("scenes", pixels, labels, torch.arange(first_id, first_id + n), classes=TAGS)
+
+
+@pytest.mark.slow
+def test_a_segmenter_that_answers_at_places_is_scored_there() -> None:
+    fit, test = scenes(80), scenes(50, first_id=900)
+    halves = [
+        split(Model(Segmenter(seed).eval(), f"net-{seed}"), "backbone", fit.batch(slice(0, 2))) for seed in (0, 1)
+    ]
+    stitched = match(*halves, fit, matching=Direct())
+    result = evaluate(stitched, test)
+    images = test.batch(slice(None))
+    asked = test.labels != NONE
+    named, native = (answers.argmax(2)[asked] for answers in (stitched(images), halves[1].answer(images)))
+    assert (result.n, result.tokens, result.receiver_here.value) == (50, int(asked.sum()), 1.0)
+    assert result.agreement.value == pytest.approx(float((named == native).float().mean()))
+    assert result.unreadable is None
+    figures = match(*halves, fit, matching=Task(Training(epochs=5, lr=1e-2, batch=32), init="direct")).figures
+    assert figures["loss_end"] < figures["loss_start"]
+    assert audit(*halves, fit, test, matching="direct", seeds=(0,)).verdicts["margin"].observed.value > 0.5
+
+
+def test_a_segmenter_that_answers_with_maps_is_told_how_to_be_scored() -> None:
+    fit, test = scenes(20), scenes(20, first_id=900)
+    half = split(Model(Segmenter(0, at_places=False).eval(), "maps"), "backbone", fit.batch(slice(0, 2)))
+    stitched = match(half, half, fit, matching=Direct())
+    once = dataclasses.replace(test, labels=test.labels[:, 1].clone())
+    for samples in (once, Samples("bare", test.inputs, ids=test.ids)):
+        with pytest.raises(DataError, match=r"answer has shape \(4, 5, 5\) .* if it answers \(n, places, classes\)"):
+            evaluate(stitched, samples)
+    with pytest.raises(DataError, match="has labels for each of 25 tokens, but the receiver's answer to a sample has"):
+        evaluate(stitched, test)
+
+
 # ---- labels that repeat the tokens, as language models of transformers take them
 
 

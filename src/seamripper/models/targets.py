@@ -45,7 +45,7 @@ def targets_for(answer: Tensor, samples: Samples, labels: Tensor | None = None) 
         targets = next_tokens(samples)
         _require_scores(targets, answer, f"tokens of {samples.name}")
         return targets
-    if labels is None:
+    if labels is None and answer.dim() == 2:
         samples.require_labels("an accuracy")
     right = samples.labels if labels is None else labels
     require_classes(right, answer, samples.name)
@@ -91,7 +91,8 @@ def require_classes(labels: Tensor, answer: Tensor, name: str) -> None:
         raise DataError(
             f"Expected the receiver to answer with a score for each class, but its answer has shape "
             f"{tuple(answer.shape[1:])} per sample, and not at each token of a text, so there is no accuracy. 'direct' "
-            "and 'regression' match without labels."
+            "and 'regression' match without labels. A network that answers at places of an image is scored there if it "
+            "answers (n, places, classes), with labels (n, places)."
         )
     _require_scores(labels, answer, f"labels of {name}")
 
