@@ -42,3 +42,11 @@ def test_a_row_a_sample() -> None:
 def test_vectors_are_rows(sampling: Sampling) -> None:
     rows = drawn(3, 4)
     assert rows_of(rows, "nd", sampling) is rows
+
+
+def test_a_mean_in_half_precision_does_not_overflow_on_the_way() -> None:
+    tokens, mask = torch.full((2, 301, 3), 300.0), torch.ones(2, 301, dtype=torch.bool)
+    mask[1, 7:] = False
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        mean = rows_of(tokens.to(dtype), "ntd", "pool", mask)
+        assert torch.equal(mean, torch.full((2, 3), 300.0, dtype=dtype))

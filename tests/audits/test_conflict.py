@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -30,6 +30,7 @@ from seamripper.models.running import use_seed
 
 QUICK = Task(Training(epochs=10, batch=64, lr=0.02), init="direct")
 FIRST, SECOND = slice(0, 4), slice(4, 8)
+CENTRES = 3 * torch.randn(3, 4, generator=torch.Generator().manual_seed(7))
 
 
 def cues(n: int, *, agree: bool, first_id: int = 0) -> Samples:
@@ -38,10 +39,9 @@ def cues(n: int, *, agree: bool, first_id: int = 0) -> Samples:
     The second is four times as loud, so that a network that has learnt nothing hears little else.
     """
     generator = torch.Generator().manual_seed(first_id)
-    centres = 3 * torch.randn(3, 4, generator=torch.Generator().manual_seed(7))
     labels = torch.arange(n) % 3
     other = labels if agree else torch.randint(3, (n,), generator=generator)
-    inputs = torch.cat([centres[labels], centres[other]], 1) + 0.8 * torch.randn(n, 8, generator=generator)
+    inputs = torch.cat([CENTRES[labels], CENTRES[other]], 1) + 0.8 * torch.randn(n, 8, generator=generator)
     inputs[:, SECOND] *= 4
     return Samples("cues", inputs, labels, torch.arange(first_id, first_id + n), classes=3)
 
@@ -267,6 +267,59 @@ def test_a_sender_far_below_the_control_departs_whatever_an_untrained_one_does()
     assert other.answer == "no"
     assert "It follows something else." in other.sentence
     assert put(network("first", 1), conflict=CONFLICT, controls=("self", Follower())).answer == "unknown"
+
+
+class Blanked(nn.Module):
+    """A front that shows nothing of some inputs."""
+
+    def __init__(self, front: nn.Module, where: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.front, self.where = front, where
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.front(x) * self.where(x)[:, None]
+
+
+def blanked(where: Callable[[torch.Tensor], torch.Tensor]) -> Split:
+    """The receiver, blind to all inputs but these."""
+    net = network("first", 0).model.module
+    return split(nn.Sequential(Blanked(net[:4], where), net[4]).eval(), "0", torch.ones(2, 8))
+
+
+@dataclass(frozen=True)
+class Agreeing(Follower):
+    """A random sender that holds what the receiver holds, but where the cues disagree."""
+
+    def counterparts(self, case: Case) -> Iterator[Counterpart]:
+        """The receiver, blanked."""
+
+        def agree(x: torch.Tensor) -> torch.Tensor:
+            first, second = (torch.cdist(part, CENTRES).argmin(1) for part in (x[:, FIRST], x[:, SECOND] / 4))
+            return (first == second) | ~there(x)
+
+        yield Counterpart("agreeing", 0, blanked(agree), case.fit, case.test)
+
+
+def there(x: torch.Tensor) -> torch.Tensor:
+    """Where the second cue was not taken away."""
+    return x[:, SECOND].abs().sum(1) > 0
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_set_on_which_it_is_far_below_counts_though_it_follows_on_those_that_tell(relative: bool) -> None:
+    """The sender is the receiver, and shows nothing where one cue is missing; an untrained one happens to show it."""
+    other = put(
+        blanked(there),
+        audit=Conflict(n=300, relative=relative),
+        conflict=CONFLICT,
+        interventions=[Dropped()],
+        controls=("self", Agreeing()),
+    )
+    sets = other.figures["sets"]
+    assert sets["conflict set"]["position"].low > HALF_WAY
+    assert sets["dropped"]["nothing"] > 1 - POWER
+    assert sets["dropped"]["kept"].high < 0.1
+    assert (other.answer, other.figures["decided_by"], other.figures["departs"]) == ("no", "dropped", ["dropped"])
 
 
 def test_the_best_of_the_untrained_networks_is_what_a_sender_must_beat() -> None:

@@ -106,6 +106,28 @@ def test_the_spread_of_the_controls_networks_widens_the_intervals() -> None:
     assert ours.error[0] == pytest.approx(np.sqrt(pairs.error[0] ** 2 + ours.spread**2 * 4 / 3), rel=0.1)
 
 
+def test_pairs_that_share_an_input_are_not_independent() -> None:
+    """Of 380 inputs with one answer and 20 with another, the 20 are the partners of all the others."""
+    n, few = 400, 20
+    receiver = np.ones((n, 1), np.int8)
+    control = np.full((1, n, 1), 0.1)
+    values, errors, naive = [], [], []
+    for trial in range(60):
+        rng = np.random.default_rng(trial)
+        partners = np.concatenate([n - few + rng.integers(few, size=n - few), rng.integers(n - few, size=few)])
+        of_input = 0.3 + 0.2 * rng.standard_normal(n)
+        pull = (of_input + of_input[partners]) / 2 + 0.1 * rng.standard_normal(n)
+        sender = np.clip(pull, 0, 1)[None, :, None]
+        found = excess(receiver, sender, control, partners=partners)
+        assert found is not None
+        values.append(found.value[0])
+        errors.append(found.error[0])
+        if trial < 5:
+            naive.append(of(receiver, sender, control).error[0])
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.25)
+    assert np.mean(naive) < np.std(values) / 2
+
+
 def test_a_network_that_is_undecided_departs_by_a_half() -> None:
     receiver = np.tile(np.array([[1], [-1], [0]], np.int8), (40, 1))
     undecided, sure = np.full((1, 120, 1), 0.5), np.where(receiver < 0, 1.0, 0.0)[None]

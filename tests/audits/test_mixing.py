@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,10 +20,12 @@ from seamripper.audits.listening import as_text
 from seamripper.audits.mixing import STILL_SURE, Mixing, choices_of, leanings_of, sureness
 from seamripper.audits.mixing_map import coverage, listening
 from seamripper.audits.mixing_reading import TOLERANCE, InputPairs
-from seamripper.audits.mixtures import chosen_mixtures
+from seamripper.audits.mixtures import Mixture, chosen_mixtures
+from seamripper.audits.mixtures.base import Form
 from seamripper.controls import Case, controls
 from seamripper.cut import Split, split
 from seamripper.data import Samples
+from seamripper.data.samples import Inputs
 from seamripper.errors import AuditError, InapplicableError
 from seamripper.matching import Direct, answers_of_many, match
 from seamripper.matching.evaluate import answers_of, stitched_answers
@@ -178,6 +181,30 @@ def test_maps_are_shown_side_by_side() -> None:
     assert page.count("<table") == 5
     assert "rgba(0,114,178" in page
     assert list(as_text({})) == []
+
+
+@dataclass(frozen=True)
+class Emptied(Mixture):
+    """Zeros in place of both inputs, of which the receiver is not sure, by masks that are places."""
+
+    name: ClassVar[str] = "emptied"
+    about: ClassVar[str] = "nothing at all"
+    forms: ClassVar[tuple[Form, ...]] = ("vector",)
+    local: ClassVar[bool] = True
+
+    def mix(self, a: Inputs, b: Inputs, ids: Tensor, *, strength: float, seed: int) -> Inputs:
+        assert isinstance(a, Tensor)
+        return torch.zeros_like(a)
+
+
+def test_a_family_of_which_the_receiver_is_never_sure_takes_nothing_from_the_others() -> None:
+    """Neither the verdict on the others is lost, nor the map of where networks listen."""
+    test = planted.cues(400, agree=True, first_id=10_000)
+    given = evidence(planted.network("second", 1), others=(5,))
+    both = Evidence(given.case, controls=EVERY, mixtures=(Emptied(), *chosen_mixtures("segment", test)))
+    verdict = Mixing(n=400).put(both)
+    assert verdict.figures["looks"]["emptied"]["pairs"] == 0
+    assert (verdict.answer, verdict.figures["places"]["mixture"]) == ("no", "segment")
 
 
 def test_what_is_missing_is_said() -> None:

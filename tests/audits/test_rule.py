@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor, nn
 
-from seamripper.audits import Verdict
+from seamripper.audits import Evidence, Verdict
 from seamripper.audits.margin import Margin
 from seamripper.audits.rule import DIFFERENT, NOISE, NOT_STITCHABLE, SAME, UNKNOWN, judge
+from seamripper.controls import Case
+from seamripper.cut import Split, split
+from seamripper.data import Samples
+from seamripper.data.paired import Paired
 from seamripper.estimate import Estimate
+from seamripper.matching import Direct
+from seamripper.models import Model
+from seamripper.models.contract import InputContract
+from seamripper.models.running import use_seed
 
 FIGURE = Estimate(0.5, 0.4, 0.6, 100)
 WORKING, FAILING = [0.94, 0.95, 0.93], [0.35, 0.36, 0.34]
@@ -72,6 +83,8 @@ SET, CHANGES = "conflict set", "greyscale"
         ("yes", SET, "unknown", True, SAME, "conflict"),
         # Interventions know a few cues: they do not decide against what mixing says.
         ("no", CHANGES, "yes", True, SAME, "mixing"),
+        # Not even if it departs still further under one of them than on the conflict set.
+        ("no", f"{CHANGES}, {SET}", "yes", True, DIFFERENT, "conflict"),
         ("no", CHANGES, "unknown", True, DIFFERENT, "conflict"),
         ("yes", CHANGES, "unknown", True, NOISE, None),
         ("yes", CHANGES, "unknown", False, SAME, "conflict"),
@@ -85,7 +98,7 @@ def test_conflict_and_mixing_together(
     figures = {"decided_by": "centre", "power": power}
     verdicts = {"mixing": Verdict("mixing", "?", by_mixing, FIGURE, {}, FIGURE, "Mixing says so.", 0.01, figures)}
     if by_conflict is not None:
-        said = {"score": FIGURE, "decided_by": where}
+        said = {"score": FIGURE, "decided_by": where.partition(",")[0], "departs": where.split(", ")}
         verdicts["conflict"] = Verdict(
             "conflict", "?", by_conflict, FIGURE, {}, FIGURE, "Conflict says so.", None, said
         )
@@ -99,6 +112,42 @@ def test_conflict_and_mixing_together(
         assert "Mixing says so." in found.reason
     if found.conclusion == DIFFERENT and audit == "mixing":
         assert "mixtures 'centre'" in found.experiment
+
+
+class Weighed(nn.Module):
+    """A linear layer and whatever is done to its answer, which neither its weights nor its name tells."""
+
+    def __init__(self, then: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.first, self.last, self.then = nn.Linear(48, 8), nn.Linear(8, 3), then
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.then(self.first(x.flatten(1))))
+
+
+def test_one_network_is_one_of_the_same_weights_that_is_run_alike_and_shown_alike() -> None:
+    """Twice, the sender has the receiver's weights: but with another activation, or with inputs normalised otherwise.
+
+    If its front shows other activations, its outcomes are not taken for those of the receiver stitched into itself.
+    """
+    plain, bright = InputContract("plain"), InputContract("bright", mean=(0.9, 0.1, 0.5), std=(0.2, 2.0, 0.5))
+    with use_seed(0):
+        net, pixels = Weighed(torch.relu), torch.rand(200, 3, 4, 4)
+    other = Weighed(torch.tanh)
+    other.load_state_dict(net.state_dict())
+    data = Samples("x", pixels, net(pixels).argmax(1), torch.arange(200), range=(0.0, 1.0))
+    fit, test = data.take(slice(0, 120)), data.take(slice(120, None))
+
+    def half(module: nn.Module, wants: InputContract) -> Split:
+        return split(Model(module, "x", (3, 4, 4), 3, wants=wants), "first", torch.ones(2, 3, 4, 4))
+
+    senders = (net, plain, True, True), (other, plain, False, True), (net, bright, False, False)
+    for module, wants, is_one, front in senders:
+        halves = half(module, wants), half(net, plain)
+        case = Case(*halves, Paired.of(fit), Paired.of(test), Direct(), seeds=(0,))
+        evidence = Evidence(case, controls=("self",))
+        assert ("the receiver itself" in judge(evidence, {}).reason) == is_one
+        assert (evidence.of("self")[0].match is evidence.observed[0].match) == front
 
 
 def test_nothing_is_called_the_same_on_task_accuracy_alone(make: Any) -> None:

@@ -12,6 +12,8 @@ from torch import nn
 
 import seamripper as sr
 from seamripper.comparing import Difference, diff
+from seamripper.comparing.functional import fit_and_held_out
+from seamripper.comparing.request import as_rule
 from seamripper.data import Samples
 from seamripper.report.difference import difference_page
 
@@ -283,6 +285,30 @@ def test_padding_does_not_count() -> None:
     changed = diff(reader, other, texts, null=0)
     assert changed.first is not None
     assert changed.first.name == "embed"
+
+
+@pytest.mark.parametrize("long", ["fit", "held out"])
+def test_the_longest_text_may_be_one_that_is_fitted_on(long: str) -> None:
+    """The samples that are held out are then shorter than the answers that the base gave to all of them."""
+
+    class Reader(nn.Module):
+        def __init__(self, seed: int) -> None:
+            super().__init__()
+            torch.manual_seed(seed)
+            self.embed, self.mix, self.head = nn.Embedding(9, 6), nn.Linear(6, 6), nn.Linear(6, 9)
+
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            return self.head(self.mix(self.embed(input_ids)))
+
+    ids = torch.randint(1, 9, (60, 8), generator=torch.Generator().manual_seed(0))
+    fit, held_out = fit_and_held_out(Samples("ids", ids), as_rule(None, 60))
+    mask = torch.arange(8).expand(60, 8) < 5
+    mask[(fit if long == "fit" else held_out).ids[0]] = True
+    texts = Samples("texts", {"input_ids": ids * mask, "attention_mask": mask.long()})
+    found = diff(Reader(0), Reader(1), texts, null=0, cuts="mix").cuts[0]
+    assert found.failed == ()
+    assert found.spliced is not None
+    assert found.spliced.tokens == int(mask[held_out.ids].sum()) - len(held_out)
 
 
 def test_an_interval_that_contains_the_tolerance_is_no_proof_of_sameness() -> None:

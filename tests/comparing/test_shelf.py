@@ -12,8 +12,10 @@ import torch
 import seamripper as sr
 from seamripper.comparing import PreparedPass, Request, Rule, Sums, compare
 from seamripper.comparing.memory import slice_for
+from seamripper.comparing.order import order_of
 from seamripper.comparing.shelf import Shelf
 from seamripper.errors import FileError, MeasureError
+from seamripper.measures.null import sample_orders
 from seamripper.models import Architecture
 
 RULE = Rule(batch=16, folds=3, keep=40, products="float64", optimise=False)
@@ -61,6 +63,25 @@ def test_sums_on_disk_are_those_in_memory(sampling: str) -> None:
                         pytest.approx(b.low, abs=1e-8, nan_ok=True),
                     )
     assert values[0].record["ranks"] == values[1].record["ranks"]
+
+
+def test_a_null_is_the_same_from_sums_on_disk() -> None:
+    """The pass then takes the samples fold by fold, and its order of permuted samples is not that of the kept rows."""
+    rule = replace(RULE, sampling="pool", keep=200, interval=False)
+    inside = PreparedPass.of(request(rule=rule, measures=["rsa", "debiased_cka", "linear_cka"], null=19))
+    outside = replace(inside, plan=replace(inside.plan, footprint=inside.plan.footprint.on_disk(RULE.folds)))
+    for ready in (inside, outside):
+        sums = Sums(ready.plan)
+        ready.add_to(sums)
+        numbers = torch.cat([batch.ids for batch in sums.kept])
+        order = next(sample_orders(sums.fold_of, permutations=1, seed=0))
+        known, permuted = sums.pair("rows", 0, 1), sums.in_order(order).pair("rows", 0, 1)
+        at = {int(number): row for row, number in enumerate(order_of(numbers.sort().values, seed=0))}
+        expected = torch.empty_like(known.y.matrix)
+        for number, other in zip(numbers.tolist(), numbers[order].tolist(), strict=True):
+            expected[at[number]] = known.y.matrix[at[other]]
+        assert torch.equal(permuted.y.matrix, expected)
+        assert torch.equal(permuted.x.matrix, known.x.matrix)
 
 
 def test_sums_on_disk_and_in_memory_merge() -> None:

@@ -135,6 +135,33 @@ def test_tokens_that_are_padding_do_not_count(sampling: Any) -> None:
         streaming.update(x, y)
 
 
+@pytest.mark.parametrize("sampling", ["positions", "pool"])
+@pytest.mark.parametrize(
+    "mask",
+    [
+        torch.tensor([[1, 1, 0]]).expand(6, 3),
+        torch.tensor([[1, 1, 0]] * 3 + [[0, 0, 0]]),
+        torch.tensor([[0.0, 0.0, -1e9]]).expand(4, 3),
+        torch.ones(4, 1, 3),
+    ],
+    ids=["more rows than samples", "nothing counts", "to be added to scores", "three axes"],
+)
+def test_a_mask_that_does_not_say_which_tokens_count(mask: Tensor, sampling: Any) -> None:
+    x, y = torch.randn(2, 4, 3, 5).unbind()
+    with pytest.raises(MeasureError, match=r"0 for padding, of shape \(4, tokens\), with a token that counts in each"):
+        StreamingScore("linear_cka", sampling=sampling).update(x, y, mask)
+
+
+def test_coarse_numbers_stay_coarse_whatever_is_added() -> None:
+    x, y = (side - side.mean(0) for side in rows())
+    first, second = fed("linear_cka", x[:100].half(), y[:100].half(), [100]), StreamingScore("linear_cka")
+    first.update(x[100:], y[100:])
+    second.update(x, y)
+    first.merge_state(second)
+    assert first._sums is not None
+    assert first._sums.pair("moments", 0, 0).x.grain == torch.finfo(torch.float16).eps
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [

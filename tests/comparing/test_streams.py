@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from seamripper.comparing import Comparison, Rule, compare
 from seamripper.comparing.order import deal
-from seamripper.data import Samples, Stream
+from seamripper.data import Samples, Stream, load_data
 from seamripper.errors import DataError
 
 N = 420
@@ -163,6 +163,26 @@ def test_stitching_and_nulls_take_the_stream_into_memory(nets: Any, samples: Sam
         for data in (stream(samples), samples)
     )
     assert ours["direct_functional"].scores == theirs["direct_functional"].scores
+
+
+@pytest.mark.parametrize("rule", ["positions", "pool"])
+def test_a_text_of_which_no_token_counts_is_refused_as_in_memory(rule: str) -> None:
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.mix = nn.Embedding(9, 6), nn.Linear(6, 6)
+
+        def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+            return torch.tanh(self.mix(self.embed(input_ids)))
+
+    ids, reader = torch.randint(1, 9, (60, 5), generator=torch.Generator().manual_seed(0)), Reader()
+    texts = [{"input_ids": row, "attention_mask": torch.tensor([1, 1, 1, 1, k % 2])} for k, row in enumerate(ids)]
+    options: dict[str, Any] = {"rule": rule, "sender_cuts": ["mix"], "receiver_cuts": ["mix"]}
+    assert compare(reader, reader, texts, **options)["linear_cka"].values[0][0] == pytest.approx(1.0)
+    texts[40]["attention_mask"] = torch.zeros(5, dtype=torch.long)
+    for data in (texts, load_data(texts)):
+        with pytest.raises(DataError, match=r"Sample .* \(id 40\) has no token that counts"):
+            compare(reader, reader, data, **options)
 
 
 def test_an_empty_generator_is_refused(nets: Any) -> None:

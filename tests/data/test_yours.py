@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, get_worker_info, random_split
 
 from seamripper.data import Samples, Stream, as_data, load_data, stream_of
+from seamripper.data.columns import LabelNumbers
 from seamripper.errors import DataError
 
 N = 150
@@ -125,6 +126,9 @@ def test_parts_of_one_set_are_known_by_its_numbers() -> None:
     inner = load_data(Subset(second, [3, 1]))
     assert torch.equal(inner.ids, other.ids[[3, 1]])
     assert torch.equal(inner.inputs, X[inner.ids])  # type: ignore[arg-type]
+    loaded = load_data(DataLoader(first, batch_size=16, drop_last=True))
+    assert loaded.name == one.name
+    assert torch.equal(loaded.ids, one.ids[:96])
 
 
 def test_one_object_has_one_name_and_two_have_two() -> None:
@@ -132,6 +136,8 @@ def test_one_object_has_one_name_and_two_have_two() -> None:
     names = [stream_of(data).name for data in (first, second, first)]
     assert names[0] == names[2] != names[1]
     assert stream_of(first, name="mine").name == "mine"
+    for array in (X, X.numpy(), X[:1]):
+        assert stream_of(array).name == stream_of(array).name != stream_of(array[:1]).name
 
 
 def test_columns_are_chosen_and_labels_left_out() -> None:
@@ -284,6 +290,18 @@ def write_texts(path: Path) -> None:
             writer = csv.DictWriter(file, ["label", "text"], delimiter="," if path.suffix == ".csv" else "\t")
             writer.writeheader()
             writer.writerows(rows)
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_labels_that_are_numbers_keep_their_order(written: bool) -> None:
+    """A column of floats, as pandas makes one of a column with gaps, has class 10.0 behind class 9.0."""
+    for numbers, first in (([float(k) for k in range(12)], 0), ([k - 1 for k in range(12)], 0), ([3, 11], None)):
+        labels = [str(k) for k in numbers] if written else numbers
+        expected = [3, 11] if first is None else list(range(12))
+        assert LabelNumbers.of(labels[::-1], "table").tensor(labels).tolist() == expected
+    assert LabelNumbers.of(["b10", "b9"], "table").tensor(["b9", "b10"]).tolist() == [1, 0]
+    with pytest.raises(DataError, match="Some rows of table have no label"):
+        LabelNumbers.of([0.0, float("nan")], "table")
 
 
 @pytest.mark.parametrize("ending", [".txt", ".csv", ".tsv", ".jsonl"])

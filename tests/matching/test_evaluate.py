@@ -158,6 +158,23 @@ def test_the_same_bytes_under_another_name(make, stitched: Match) -> None:
         evaluate(stitched, renamed)
 
 
+@pytest.mark.parametrize("kind", ["array", "tensor", "list", "function"])
+def test_the_same_data_in_a_form_of_its_own(make, pair, kind: str) -> None:
+    """A fifth is held out of the fit, so neither the bytes nor, of a list, the name are those that were fitted on."""
+    rows = make.blobs(300).inputs
+    some, other = (
+        {"array": part.numpy(), "tensor": part, "list": list(part), "function": lambda part=part: iter(part)}[kind]
+        for part in (rows, make.blobs(300, seed=3).inputs)
+    )
+    found = match(*pair, some, matching=Direct())
+    with pytest.raises(DataError, match=r"(that|and) the stitch was fitted on"):
+        evaluate(found, some)
+    assert evaluate(found, other).n == 300
+    if kind != "function":
+        with pytest.raises(DataError, match="300 samples are both fitted and held out"):
+            match(*pair, some, matching=Direct(), held_out=some)
+
+
 def test_some_of_the_samples_it_was_fitted_on(make, stitched: Match) -> None:
     test = make.blobs(100, seed=3, first_id=290)
     with pytest.raises(DataError, match="10 of the 100 samples of blobs"):

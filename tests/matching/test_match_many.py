@@ -264,12 +264,22 @@ def test_activations_that_do_not_fit_are_computed_each_time(make) -> None:
     _, (receiver, *_), data = halves("nchw", make)
     inputs = data.batch(slice(0, 8))
     small, large = Natives(most=0), Natives()
-    assert torch.equal(small.of(receiver, inputs, data.ids[:8]), receiver.head(inputs))
-    assert small.of(receiver, inputs, data.ids[:8]) is not small.of(receiver, inputs, data.ids[:8])
-    assert large.of(receiver, inputs, data.ids[:8]) is large.of(receiver, inputs, data.ids[:8])
-    assert torch.equal(
-        large.of(receiver, data.batch(slice(8, 16)), data.ids[8:16]), receiver.head(data.batch(slice(8, 16)))
-    )
+    first, second = data.ids[:8], data.ids[8:16]
+    assert torch.equal(small.of(receiver, inputs, data, first), receiver.head(inputs))
+    assert small.of(receiver, inputs, data, first) is not small.of(receiver, inputs, data, first)
+    assert large.of(receiver, inputs, data, first) is large.of(receiver, inputs, data, first)
+    others = data.batch(slice(8, 16))
+    assert torch.equal(large.of(receiver, others, data, second), receiver.head(others))
+
+
+def test_samples_held_out_may_have_the_ids_of_those_to_fit_on(make) -> None:
+    """As samples have that are numbered from 0: what the receiver makes of one set is not that of the other."""
+    senders, receivers, data = halves("nd", make)
+    held_out = replace(data, name="others", inputs=data.inputs * 3)  # type: ignore[operator]
+    found = match_many(senders, receivers[0], data, matching="direct", held_out=held_out)
+    for sender, one in zip(senders, matches(found), strict=True):
+        alone = match(sender, receivers[0], data, matching="direct", held_out=held_out)
+        assert one.figures["residual_held_out"] == pytest.approx(alone.figures["residual_held_out"])
 
 
 def test_large_maps_go_in_groups(make) -> None:

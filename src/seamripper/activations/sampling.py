@@ -6,6 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
+from seamripper._devices import wide
 from seamripper._words import shape_text
 from seamripper.cut.place import Layout
 from seamripper.errors import DataError
@@ -70,8 +71,10 @@ def mean_token(tokens: Tensor, mask: Tensor | None = None) -> Tensor:
     """The mean (n, d) of tokens (n, t, d), over those that the mask (n, t) leaves."""
     if mask is None:
         return tokens.mean(1)
-    weights = mask[:, :, None].to(tokens.dtype)
-    return (tokens * weights).sum(1) / weights.sum(1).clamp(min=1)
+    weights = mask[:, :, None]
+    # Sums of half precision overflow where their mean does not.
+    total = (tokens * weights).sum(1, dtype=wide(tokens.dtype))
+    return (total / weights.sum(1).clamp(min=1)).to(tokens.dtype)
 
 
 def to_rows(x: Tensor, layout: Layout) -> Tensor:

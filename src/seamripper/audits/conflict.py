@@ -150,13 +150,13 @@ class Conflict(Audit):
         telling = min(able, key=lambda reading: (math.isnan(reading.nothing), reading.nothing))
         # Of several with equal departures, the one that can show most.
         worst = max(able, key=lambda reading: (reading.departure, reading is telling, reading.name))
-        if not worst.tells:
-            # No set tells a sender that has learnt nothing from the control, but this one may be far below both.
+        if not (worst.tells and worst.departs):
+            # Where a sender that has learnt nothing does as well as the control, this one may be far below both.
             far = [reading for reading in readings if reading.far_below]
             worst = min(far, key=lambda reading: (reading.kept.value, reading.name), default=worst)
         answer = _answer(worst)
+        held = [reading for reading in readings if reading.departs and (reading.relative or reading).departs]
         if answer == "no" and self.relative:
-            held = [reading for reading in readings if reading.departs and (reading.relative or reading).departs]
             worst = max(
                 held, key=lambda reading: ((reading.relative or reading).departure, reading.name), default=worst
             )
@@ -167,6 +167,7 @@ class Conflict(Audit):
             "decided_by": decided.name,
             "score": worst.position,
             "worst": worst.name,
+            "departs": [reading.name for reading in held],
             "control": control[0].control,
             "nothing": telling.nothing,
             "sets": {reading.name: reading.as_record() for reading in readings},
@@ -394,15 +395,15 @@ def _sentence(answer: Answer, decided: SetReading, worst: SetReading, control: s
             f"{sentence}, but there is no set on which receiver and control keep their answers, so no set shows "
             "anything."
         )
-    if not decided.tells:
-        return f"{sentence}, but a sender that has learnt nothing does as well on every set, so no set shows anything."
-    if math.isnan(decided.nothing):
-        return f"{sentence}, but without the control 'random_sender' nothing shows that the set can tell senders apart."
     if decided.departs and decided.relative is not None:
         return (
             f"{sentence}. Beside its agreement without the change, and what the receiver itself keeps, that is "
             f"{decided.relative.kept}, which is not decisive."
         )
+    if not decided.tells:
+        return f"{sentence}, but a sender that has learnt nothing does as well on every set, so no set shows anything."
+    if math.isnan(decided.nothing):
+        return f"{sentence}, but without the control 'random_sender' nothing shows that the set can tell senders apart."
     return f"{sentence}, which is not decisive: {blind}."
 
 

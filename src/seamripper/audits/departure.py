@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 Choices = NDArray[np.int8]
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 RESAMPLES = 1000
 FEWEST = 30
 """A look counts if the receiver is sure on this many pairs."""
@@ -28,9 +29,9 @@ class Excess:
     """The excess of a sender's departure over its control's in each look, with intervals that hold for all at once.
 
     `sender` and `control` are departures, means over the `pairs` on which the receiver is sure. `error` is the standard
-    error over pairs and over networks: `spread` is the standard deviation between the control's. `reach` errors on both
-    sides make the intervals. `p` tests that no look has an excess above `tolerance`. Looks with fewer pairs than
-    `FEWEST` do not count.
+    error over pairs, over the inputs that they share, and over networks: `spread` is the standard deviation between the
+    control's. `reach` errors on both sides make the intervals. `p` tests that no look has an excess above `tolerance`.
+    Looks with fewer pairs than `FEWEST` do not count.
     """
 
     value: Floats
@@ -65,14 +66,21 @@ class Excess:
 
 
 def excess(
-    receiver: Choices, sender: Floats, control: Floats, *, tolerance: float = 0.0, seed: int = 0
+    receiver: Choices,
+    sender: Floats,
+    control: Floats,
+    *,
+    partners: Rows | None = None,
+    tolerance: float = 0.0,
+    seed: int = 0,
 ) -> Excess | None:
     """The sender's excess over its control; None if no look counts.
 
     `receiver` is (pairs, looks); `sender` (stitches, pairs, looks) and `control` (networks, pairs, looks) are how their
     members lean, which is averaged. Pairs are drawn with replacement, the same for all looks and networks. The
     distribution of the largest deviation over all looks, in errors, gives p-value and intervals (max-T: Westfall &
-    Young 1993).
+    Young 1993). `partners` (pairs) says which pair has this one's second input as its first: the pairs of an input are
+    not independent of each other, and the error counts that.
     """
     sure = receiver != 0
     pairs = sure.sum(0)
@@ -90,12 +98,25 @@ def excess(
     error = np.maximum(resamples.std(0), 1 / np.maximum(pairs, 1))
     deviations = np.abs(resamples - value)[:, looks] / error[looks]
     largest = deviations.max(1)
+    if partners is not None:
+        error = np.maximum(error, _error_over_inputs((ours - theirs - value * sure) / np.maximum(pairs, 1), partners))
     # The sender is one more network, and the control's mean is that of all its networks.
     error = np.sqrt(error**2 + spread**2 * (1 + 1 / len(control)))
     reach = max(_Z, float(np.quantile(largest, 1 - _LEVEL)))
     observed = float(((value - tolerance) / error)[looks].max())
     p = float((1 + (largest >= observed).sum()) / (1 + RESAMPLES))
     return Excess(value, error, a, b, pairs, reach, p, spread, tolerance)
+
+
+def _error_over_inputs(shares: Floats, partners: Rows) -> Floats:
+    """The standard error of a mean over pairs that share inputs, from each pair's share in the deviation from it.
+
+    The variance is the sum over all couples of pairs that have an input in common (Fafchamps & Gubert 2007): over the
+    inputs, the square of all that an input's pairs deviate by, less the squares of the pairs, which have two inputs.
+    """
+    by_input = shares.copy()
+    np.add.at(by_input, partners, shares)
+    return np.sqrt(np.maximum(0.0, (by_input**2).sum(0) - (shares**2).sum(0)))
 
 
 def departures(receiver: Choices, leanings: Floats) -> Floats:

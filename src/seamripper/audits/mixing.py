@@ -72,7 +72,7 @@ class Mixing(Audit):
             # No front is shown a mixture twice.
             looks, skipped = self._looks(case, evidence.mixtures, _Networks(case.receiver, sure, stitched), pairs)
         counts = {"receiver": 1, **{name: len(outcomes) for name, outcomes in sides.items()}}
-        reading = MixingReading.of(looks, counts, control[0].control, self.seed)
+        reading = MixingReading.of(looks, counts, control[0].control, partners=pairs.partners, seed=self.seed)
         told = self._telling_pairs(reading, pairs, [case.receiver, stitched[0]])
         return self._verdict(reading, pairs, told, skipped)
 
@@ -140,8 +140,8 @@ class Mixing(Audit):
     def _places(self, reading: MixingReading, pairs: InputPairs) -> dict[str, Any] | None:
         """The map of where receiver and stitched network listen; None if no family has masks that are places."""
         for k, mixture in enumerate(reading.mixtures):
-            if mixture.local:
-                sure = reading.receiver[:, k] != 0
+            sure = reading.receiver[:, k] != 0
+            if mixture.local and sure.any():
                 networks = {who: reading.leanings[side].mean(0)[sure, k] for who, side in LISTENERS.items()}
                 telling = _rows(pairs, torch.from_numpy(sure))
                 return maps(mixture, telling, networks, strength=reading.strengths[k], seed=self.seed)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from seamripper.audits.base import Answer
-from seamripper.audits.departure import FEWEST, Choices, Excess, Floats, departures, excess
+from seamripper.audits.departure import FEWEST, Choices, Excess, Floats, Rows, departures, excess
 from seamripper.audits.mixtures.base import Mixture
 from seamripper.audits.mixtures.frequencies import Frequencies
 from seamripper.data.samples import Samples
@@ -47,6 +49,12 @@ class InputPairs:
 
     def __len__(self) -> int:
         return len(self.a)
+
+    @property
+    def partners(self) -> Rows:
+        """For each pair, the row of the one whose first input is this one's second."""
+        order = self.a.ids.argsort()
+        return np.asarray(order[torch.searchsorted(self.a.ids[order], self.b.ids)].numpy())
 
     def parts(self) -> Iterator[InputPairs]:
         """A few rows at a time, as the inputs' size allows."""
@@ -85,20 +93,22 @@ class MixingReading:
     """Which sender that is: "random_sender" or "planted"."""
 
     @classmethod
-    def of(cls, looks: Sequence[Look], sides: Mapping[str, int], control: str, seed: int) -> MixingReading:
+    def of(
+        cls, looks: Sequence[Look], sides: Mapping[str, int], control: str, *, partners: Rows, seed: int
+    ) -> MixingReading:
         """The reading of the looks; `sides` says how many of the looks' networks belong to whom, in their order."""
         receiver = np.stack([look.receiver for look in looks], axis=1)
         ends = np.cumsum(list(sides.values()))[:-1]
         every = np.stack([look.leanings for look in looks], axis=2)
         leanings = dict(zip(sides, np.split(every, ends), strict=True))
         same, nothing = leanings[control], leanings["random_sender"]
-        tolerance = TOLERANCE[control]
-        ours = excess(receiver, leanings["sender"], same, tolerance=tolerance, seed=seed)
+        over = partial(excess, receiver, control=same, partners=partners, tolerance=TOLERANCE[control], seed=seed)
+        ours = over(leanings["sender"])
         if ours is None:
             raise InapplicableError(f"Under no mixture is the receiver sure on {FEWEST} pairs or more.")
-        theirs = excess(receiver, nothing, same, tolerance=tolerance, seed=seed) if len(nothing) else None
+        theirs = over(nothing) if len(nothing) else None
         known = "planted" if theirs is None else "random_sender"
-        theirs = excess(receiver, reversal(same), same, tolerance=tolerance, seed=seed) if theirs is None else theirs
+        theirs = over(reversal(same)) if theirs is None else theirs
         assert theirs is not None
         mixtures, strengths = (tuple(getattr(look, name) for look in looks) for name in ("mixture", "strength"))
         return cls(mixtures, strengths, receiver, leanings, control, ours, theirs, known)

@@ -25,10 +25,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+import torch
+
 from seamripper.audits.base import Evidence, Verdict, figures_of
 from seamripper.audits.margin import by_counterpart, chance
 from seamripper.controls import Outcome
 from seamripper.estimate import Estimate, mean_over
+from seamripper.matching.evaluate import answers_of
 
 Conclusion = Literal[
     "same information",
@@ -41,6 +44,8 @@ SAME, UNKNOWN, NOISE, DIFFERENT, NOT_STITCHABLE = get_args(Conclusion)
 
 WORKS = 0.8
 """The share of the receiver's accuracy above chance that a stitched network must recover to be interchangeable."""
+_FEW = 64
+"""Samples to which two networks of the same weights must give the same answers, to be one network."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,10 @@ def _one_network(findings: _Findings) -> Judgement | None:
     case = findings.evidence.case
     a, b = ((half.fingerprint, half.cut, str(half.model.module)) for half in (case.sender, case.receiver))
     if not case.looks or a != b:
+        return None
+    # The same weights may be run by other code, or be shown the inputs in another view.
+    few = case.test.receiver.first(_FEW)
+    if not torch.equal(*(answers_of(half, few) for half in (case.sender, case.receiver))):
         return None
     reason = "The sender is the receiver itself, cut at the same place."
     return Judgement(SAME, reason, findings.figures, "nothing: it is one and the same network.")
@@ -131,7 +140,8 @@ def _is_outweighed(verdict: Verdict, mixing: Verdict | None) -> bool:
     if verdict is mixing or mixing is None or verdict.figures["decided_by"] == "conflict set":
         return False
     if verdict.answer == "no":
-        return mixing.answer == "yes"
+        # An intervention under which it departs further does not take back what the conflict set says.
+        return mixing.answer == "yes" and "conflict set" not in verdict.figures["departs"]
     return mixing.answer == "no" or (mixing.answer == "unknown" and bool(mixing.figures["power"]))
 
 

@@ -16,7 +16,7 @@ from seamripper.comparing.forms import Batch
 from seamripper.comparing.order import deal, order_of
 from seamripper.comparing.sums import PassPlan, Sums
 from seamripper.cut.many import Heads
-from seamripper.data.padding import tokens_that_count
+from seamripper.data.padding import require_tokens, tokens_that_count
 from seamripper.data.samples import Samples
 from seamripper.data.stream import Stream
 
@@ -66,6 +66,8 @@ def accumulate(
 def _accumulate_stream(sums: Sums, models: tuple[Heads, Heads], stream: Stream, watch: Watcher) -> None:
     rule, done = sums.plan.rule, 0
     for samples, fold in deal(stream, batch=rule.batch, folds=rule.folds, seed=rule.seed):
+        # Samples in memory have been trimmed, which refuses such.
+        require_tokens(samples)
         shown = models[0].model.present(samples), models[1].model.present(samples)
         _add_batch(sums, models, shown, torch.arange(len(samples)), fold=fold)
         done += len(samples)

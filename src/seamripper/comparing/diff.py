@@ -256,7 +256,9 @@ class _AtCuts:
     ) -> None:
         self.base, self.changed, self.seen, self.null, self.readable = base, changed, seen, null, readable
         self.fit, self.held_out = fit_and_held_out(samples, as_rule(None, len(samples)))
-        self.own = torch.cat(seen.answers[0])[torch.isin(samples.ids, self.held_out.ids)]
+        own = torch.cat(seen.answers[0])[torch.isin(samples.ids, self.held_out.ids)]
+        # At every token, they are answers to longer texts where the longest text is one of the fit.
+        self.own = own if trim(self.held_out) is self.held_out else None
 
     def difference(self, cut: Cut, layer: AlignedLayer, known: LayerDifference, k: int) -> CutDifference:
         """All that is known at a cut."""

@@ -89,7 +89,7 @@ class CutMoments:
         if not self.origins:
             self.origins = {("x", i): _mean(maps, mask) for i, maps in enumerate(sent)}
             self.origins |= {("y", j): _mean(maps, mask) for j, maps in enumerate(received)}
-        self.grains = {"x": grain_of(sent), "y": grain_of(received)}
+        self._coarsen({"x": grain_of(sent), "y": grain_of(received)})
         n = len(sent[0])
         if fold != self._fold:
             self._multiply()
@@ -101,6 +101,10 @@ class CutMoments:
         self._xs.put(sent, [self.origins["x", i] for i in range(len(sent))], mask)
         self._ys.put(received, [self.origins["y", j] for j in range(len(received))], mask)
         self._multiply(room_for=1)
+
+    def _coarsen(self, grains: Mapping[str, float]) -> None:
+        """What is added to coarse numbers leaves them coarse."""
+        self.grains = {side: max(grain, grains[side]) for side, grain in self.grains.items()}
 
     def _settle_on(self, device: torch.device) -> None:
         """Have the sums where the activations are, or in main memory beside a device that has no float64."""
@@ -143,7 +147,8 @@ class CutMoments:
         if self.origins:
             # Moved to the other's origins and not the other way round, as the other is not ours to change.
             self._move({key: origin - other.origins[key] for key, origin in self.origins.items()})
-        self.origins, self.grains = other.origins, other.grains
+        self.origins = other.origins
+        self._coarsen(other.grains)
         self._sides.clear()
         self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
         self.left_out = [a + b for a, b in zip(self.left_out, other.left_out, strict=True)]

@@ -200,8 +200,10 @@ class SampleRows:
             if key[0] == "x":
                 return known._side(key)
             if key not in self._sides and key[2] == (1, 1) and len(order) <= self.keep:
-                # Without positions, and with all of them kept, they are the known rows in another order.
-                self._sides[key] = known._side(key).in_order(order)
+                # Without positions, and with all of them kept, they are the known rows in another order. The order is
+                # that of the pass, which sums on disk take fold by fold.
+                kept = known._rows_to_keep()
+                self._sides[key] = known._side(key).in_order(kept.argsort()[order[kept]])
         if key not in self._sides:
             if not self._rows[key]:
                 raise MeasureError("This measure needs rows, and none were kept: `keep` was 0.")

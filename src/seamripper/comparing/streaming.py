@@ -102,12 +102,13 @@ class StreamingScore(WithMethods):
     def update(self, x: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
         """Take in the sender's activations `x` and the receiver's `y` on the same samples.
 
-        Both are vectors (n, d), tokens (n, t, d) or maps (n, c, h, w). The `mask` (n, t) says which tokens count.
+        Both are vectors (n, d), tokens (n, t, d) or maps (n, c, h, w). The `mask` (n, t) is 0 where a token does not
+        count.
         """
         x, y = (_require_rows(values, name) for values, name in ((x, "x"), (y, "y")))
         if len(x) != len(y):
             raise MeasureError(f"Expected as many samples in x as in y, but got {len(x)} and {len(y)}.")
-        mask = None if mask is None else to_memory(mask.detach()).bool()
+        mask = None if mask is None else _require_mask(mask, len(x))
         sums, ids = self._sums_for(x, y, mask), self.n + torch.arange(len(x))
         for start in range(min(FOLDS, len(x))):
             turn = slice(start, None, FOLDS)
@@ -254,6 +255,20 @@ def _require_rows(values: Tensor, name: str) -> Tensor:
     if bad is not None:
         raise MeasureError(f"{name} holds NaN or Inf, first in sample {bad} of this update, counted from 0.")
     return values
+
+
+def _require_mask(mask: Tensor, n: int) -> Tensor:
+    """Which tokens count (n, tokens); refused, if it does not say that of each sample, or leaves nothing of one."""
+    require(mask, Tensor, "mask", error=MeasureError)
+    mask = to_memory(mask.detach())
+    counts = mask != 0
+    if mask.dim() != 2 or len(mask) != n or bool((mask < 0).any()) or not bool(counts.any(1).all()):
+        raise MeasureError(
+            f"Expected mask to be 1 for a token that counts and 0 for padding, of shape ({n}, tokens), with a token "
+            f"that counts in each sample, but got a shape of {tuple(mask.shape)}, with values from "
+            f"{float(mask.min()):g} to {float(mask.max()):g}."
+        )
+    return counts
 
 
 def _unpack(packed: Tensor) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -182,11 +182,11 @@ class Case:
 
 
 def _identity(half: Split) -> tuple[str, ...]:
-    """What a half is: its weights (its name if it has none), its modules, and its activations on its example."""
+    """What a half is: its weights (its name if it has none), its modules, its activations on its example, its view."""
     weights = half.fingerprint if tensors_of(half.model.module) else half.model.source
     with torch.no_grad():
         shows = tensor_fingerprint(half.head(half.example))
-    return weights, str(half.model.module), shows
+    return weights, str(half.model.module), shows, repr(half.model.wants)
 
 
 @dataclass(frozen=True, eq=False)

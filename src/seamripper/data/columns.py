@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,10 @@ def require_column(column: str, names: Iterable[str], who: str) -> None:
 
 @dataclass(frozen=True)
 class LabelNumbers:
-    """The number of each label: of whole numbers themselves, of other labels their place in alphabetical order."""
+    """The number of each label: of whole numbers themselves, of others their place in order, of words the alphabet's.
+
+    Numbers may be written, and 3.0 is the whole number 3.
+    """
 
     numbers: dict[Any, int]
 
@@ -49,20 +53,23 @@ class LabelNumbers:
 
         >>> LabelNumbers.of(["good", "bad", "good"], "reviews").numbers
         {'bad': 0, 'good': 1}
-        >>> LabelNumbers.of(["3", "0"], "reviews").numbers
-        {'0': 0, '3': 3}
+        >>> LabelNumbers.of(["3", "0"], "reviews").numbers, LabelNumbers.of([10.0, 2.0], "reviews").numbers
+        ({'0': 0, '3': 3}, {2.0: 2, 10.0: 10})
         """
         known: set[Any] = set()
         for value in _each_label(values):
-            if value is None or value == "":
+            if value is None or value == "" or value != value:
                 raise DataError(f"Some rows of {who} have no label: give all of them one, or leave the labels out.")
             known.add(value)
             if len(known) > _MOST:
                 raise DataError(f"{who} has more than {_MOST:,} different labels: is this the column of labels?")
-        whole = {value: int(value) for value in known if _is_whole(value)}
-        if len(whole) == len(known):
-            return cls(dict(sorted(whole.items(), key=lambda item: item[1])))
-        return cls({value: number for number, value in enumerate(sorted(known, key=str))})
+        sizes = {value: size for value in known if (size := _number(value)) is not None}
+        if len(sizes) < len(known):
+            return cls({value: number for number, value in enumerate(sorted(known, key=str))})
+        ordered = sorted(sizes, key=sizes.__getitem__)
+        if all(size >= 0 and size.is_integer() for size in sizes.values()):
+            return cls({value: int(sizes[value]) for value in ordered})
+        return cls({value: number for number, value in enumerate(ordered)})
 
     @property
     def classes(self) -> int:
@@ -96,6 +103,10 @@ def _each_label(values: Iterable[Any]) -> Iterator[Any]:
             yield value
 
 
-def _is_whole(value: Any) -> bool:
-    """Whether a label is a number from 0, written or not."""
-    return (isinstance(value, int) and value >= 0) or (isinstance(value, str) and value.isdecimal())
+def _number(value: Any) -> float | None:
+    """The number that a label is, written or not; None if it is a word."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

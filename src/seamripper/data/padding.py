@@ -53,6 +53,19 @@ def tokens_that_count(inputs: Inputs) -> Tensor | None:
     return None if bool(counts.all()) else counts
 
 
+def require_tokens(samples: Samples) -> Tensor | None:
+    """What `tokens_that_count` gives for the samples; one of which no token counts is refused."""
+    counts = tokens_that_count(samples.inputs)
+    empty = None if counts is None else ~counts.any(1)
+    if empty is not None and bool(empty.any()):
+        first = int(empty.nonzero()[0])
+        raise DataError(
+            f"Sample {first} of {samples.name} (id {int(samples.ids[first])}) has no token that counts: its "
+            f"`{MASK}` is 0 throughout. Drop such samples."
+        )
+    return counts
+
+
 def padded_length(samples: Samples) -> int | None:
     """How many tokens the samples have, if some of them are padding; None if all count, or if there is no mask."""
     mask = tokens_that_count(samples.inputs)
@@ -129,16 +142,9 @@ def _places(samples: Samples) -> Tensor | None:
     mask = _mask(samples.inputs)
     if mask is None or mask.dim() != 2:
         return None
-    counts = tokens_that_count(samples.inputs)
+    counts = require_tokens(samples)
     if counts is None:
         return mask.new_ones(mask.shape[1], dtype=torch.bool)
-    empty = ~counts.any(1)
-    if bool(empty.any()):
-        first = int(empty.nonzero()[0])
-        raise DataError(
-            f"Sample {first} of {samples.name} (id {int(samples.ids[first])}) has no token that counts: its "
-            f"`{MASK}` is 0 throughout. Drop such samples."
-        )
     used = counts.any(0)
     if _POSITIONS not in samples.inputs:
         used[: int(used.nonzero()[-1])] = True

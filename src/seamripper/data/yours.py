@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Subset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, SequentialSampler, Subset
 
 from seamripper._doors import in_words, require, require_whole
 from seamripper._words import word_list
@@ -32,7 +32,7 @@ _BLOCK = 64
 _TOKENS = 128
 """Tokens that a text is padded to, or cut off behind."""
 _VIEW = ("mean", "std", "range", "ready", "source")
-_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_numbers: dict[int, tuple[weakref.ref[Any], int]] = {}
 _counter = itertools.count(1)
 
 
@@ -167,10 +167,14 @@ def _readable(value: object) -> bool:
 def _loader(loader: DataLoader[Any]) -> _GivenData:
     """A DataLoader as it is, with its workers; its number of samples is known if torch's own samplers draw them."""
     ids, batched = None, loader.batch_sampler is not None
+    called: object = loader.dataset
     if not isinstance(loader.dataset, IterableDataset) and type(loader.batch_sampler) is BatchSampler:
         n = len(loader.sampler)  # type: ignore[arg-type]
         ids = torch.arange(n - n % loader.batch_size if loader.drop_last and loader.batch_size else n)
-    return _GivenData(loader, lambda: loader, ids=ids, batched=batched, called=loader.dataset)
+        if isinstance(called, Subset) and isinstance(loader.sampler, SequentialSampler):
+            called, numbers = _root(called)
+            ids = torch.tensor(numbers)[ids]
+    return _GivenData(loader, lambda: loader, ids=ids, batched=batched, called=called)
 
 
 def _hugging_face(value: object) -> bool:
@@ -239,8 +243,13 @@ def _is_whole_file(array: np.memmap[Any, Any]) -> bool:
 def _name_of(value: object) -> str:
     """A name by which data is told from other data of this process: its samples are known by numbers alone."""
     given = getattr(value, "__name__", None) or type(value).__name__
-    try:
-        number = _numbers.setdefault(value, next(_counter))
-    except TypeError:
+    # By what it is and not by what it equals: arrays have no hash, and tensors are not equal to themselves.
+    key = id(value)
+    if key not in _numbers:
         number = next(_counter)
-    return f"{given}#{number}"
+        try:
+            _numbers[key] = weakref.ref(value, lambda _: _numbers.pop(key, None)), number
+        except TypeError:
+            # A list, say, cannot be referred to so: `evaluate` knows its samples by their fingerprint.
+            return f"{given}#{number}"
+    return f"{given}#{_numbers[key][1]}"

@@ -28,19 +28,23 @@ class Natives:
     """
 
     def __init__(self, most: int = 1 << 30, *, collected: Activations | None = None) -> None:
-        self._parts: dict[bytes, Tensor] = {}
+        self._parts: dict[tuple[str, bytes], Tensor] = {}
         self._room = most
         self._collected = collected
         self._rows = {} if collected is None else {number: row for row, number in enumerate(collected.ids.tolist())}
 
-    def of(self, receiver: Split, inputs: Inputs, ids: Tensor) -> Tensor:
-        """The activations of the inputs with these ids. Once the room is used up, others are computed each time."""
+    def of(self, receiver: Split, inputs: Inputs, samples: Samples, ids: Tensor) -> Tensor:
+        """The activations of those of the samples with these ids, whose inputs are given.
+
+        Once the room is used up, others are computed each time.
+        """
         if self._collected is not None:
             values: Tensor = self._collected.values[[self._rows[number] for number in ids.tolist()]]
             # Fewer samples may have been trimmed to fewer tokens.
             mask = None if isinstance(inputs, Tensor) or values.dim() != 3 else inputs.get(MASK)
             return values if mask is None else values[:, : mask.shape[1]]
-        key = ids.numpy().tobytes()
+        # Samples that are held out may be another set's, with the same ids.
+        key = samples.fingerprint, ids.numpy().tobytes()
         if key not in self._parts:
             values = receiver.head(inputs)
             if values.nbytes > self._room:
@@ -64,9 +68,10 @@ class Problem:
     watch: Watcher = nobody
     natives: Natives | None = None
 
-    def native(self, inputs: Inputs, ids: Tensor) -> Tensor:
-        """The receiver's own activations of these inputs."""
-        return self.receiver.head(inputs) if self.natives is None else self.natives.of(self.receiver, inputs, ids)
+    def native(self, inputs: Inputs, samples: Samples, ids: Tensor) -> Tensor:
+        """The receiver's own activations of these inputs, those of the samples with these ids."""
+        natives = self.natives
+        return self.receiver.head(inputs) if natives is None else natives.of(self.receiver, inputs, samples, ids)
 
     def carrier(self, sent: Activations, mask: Tensor | None) -> Callable[[Tensor], Tensor]:
         """Gives what the layer makes of these activations for some samples, by their numbers.

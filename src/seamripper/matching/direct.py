@@ -86,7 +86,7 @@ class Direct(Matching):
         with torch.no_grad():
             for given, inputs in samples.batches(batch):
                 ids = samples.ids[done * batch : (done + 1) * batch]
-                x, y = problem.sender.head(given), problem.native(inputs, ids)
+                x, y = problem.sender.head(given), problem.native(inputs, samples.receiver, ids)
                 require_finite(x, problem.sender.cut.name, ids)
                 require_finite(y, problem.receiver.cut.name, ids)
                 grain, home = torch.finfo(x.dtype).eps, float64_home(y.device)

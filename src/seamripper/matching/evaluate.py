@@ -209,6 +209,7 @@ def evaluate(
         if isinstance(own, Samples):
             own = right_of(answers_of(match.receiver, own, batch=batch), own)
     scored = data.as_record() if isinstance(data, Stream) else Paired.of(data).as_record()
+    _require_other_data(match, scored)
     figures = _figures(rows, scored["name"], scored["n"], own)
     made_from = {"match": match.short_record(), "test": scored, "own": own_record, "versions": versions()}
     return replace(figures, made_from=made_from)
@@ -414,4 +415,14 @@ def _require_unseen(match: Match, samples: Paired) -> None:
             f"{seen} of the {len(samples)} samples of {samples.name} are among those that the stitch was fitted on "
             f"({fit['n']} of {fit['name']}). Score on others: fit and score on different samples. "
             "(Samples of one data set are identified by their ids.)"
+        )
+
+
+def _require_other_data(match: Match, scored: Mapping[str, Any]) -> None:
+    """Refuse the very data that the stitch was fitted on, which may go by another name: a list does, in each use."""
+    given = (match.made_from.get("given") or {}).get("fit") or {}
+    if scored["fingerprint"] == given.get("fingerprint"):
+        raise DataError(
+            f"{scored['name']} holds the same {scored['n']} samples as {given['name']}, and the stitch was fitted on "
+            f"{len(match.fitted)} of these. Score on others: fit and score on different samples."
         )

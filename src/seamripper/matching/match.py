@@ -405,7 +405,9 @@ def saved_layer(stitch: Stitch, sender: Split, receiver: Split, tensors: Mapping
 def _hold_out(fit: Paired, held_out: Paired | None, matching: Matching, seed: int) -> tuple[Paired, Paired | None]:
     """The samples to fit on and those to report residuals on, which share none."""
     if held_out is not None:
-        both = count_shared(fit.name, fit.ids, held_out)
+        # The same data may go by two names.
+        same = fit.fingerprint == held_out.fingerprint
+        both = len(fit) if same else count_shared(fit.name, fit.ids, held_out)
         if both:
             raise DataError(f"{both} samples are both fitted and held out. Fit and score on different samples.")
         return fit, held_out
