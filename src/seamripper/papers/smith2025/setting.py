@@ -133,7 +133,7 @@ SIZES = {
     "class_mapping": Size("class mapping trained with {}",
         "class_mapping?momentum=0.9&weight_decay=0.01&lr=0.05&epochs=10&batch=128",
         "class_mapping?momentum=0.9&weight_decay=0.01&lr=0.01&epochs=20&batch=128"),
-    "probe_fit": Size("probes fitted on {} images", 800, None, 10_000),
+    "probe_fit": Size("probes fitted on {} images", 10_000, None),
 }  # fmt: skip
 SIX_CUTS = "Six cuts: the paper's five for MNIST, and Block 5, before the pooling, as in its other tables."
 ONE_DRAW = "One draw of noise for all receivers of a cut, where the authors draw anew for each test."
