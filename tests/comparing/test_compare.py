@@ -23,7 +23,7 @@ from seamripper.comparing.memory import Footprint, available, plan_memory
 from seamripper.comparing.order import order_of
 from seamripper.comparing.sums import PassPlan
 from seamripper.comparing.values import score_matrices
-from seamripper.cut import split
+from seamripper.cut import Cut, split
 from seamripper.cut.many import heads
 from seamripper.data import Samples
 from seamripper.errors import CutError, DataError, FileError, MeasureError
@@ -403,6 +403,17 @@ def test_the_plan_counts_what_the_sums_take() -> None:
     assert sums.moments is not None
     assert plan.footprint.sums == sums.moments.bytes
     assert plan_memory(x, y, batch=16, folds=3, moments=False, keep=0).sums == 0
+
+
+def test_maps_that_are_averaged_take_the_memory_of_maps() -> None:
+    large = [Cut(f"layer{k}", (256, 56, 56), "nchw") for k in range(16)]
+    plans = {
+        s: PassPlan.of(large, large, [measures.make("linear_cka")], Rule(sampling=s)) for s in ("pool", "positions")
+    }
+    assert plans["pool"].slice == plans["positions"].slice == 8
+    shown = 4 * 8 * 32 * 256 * 56 * 56
+    assert plans["pool"].footprint.batch > shown
+    assert plans["positions"].footprint.batch > 2 * shown
 
 
 # ---- bad input

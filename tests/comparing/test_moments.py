@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -146,6 +148,32 @@ def test_memory_is_that_of_the_sums_and_does_not_grow(data: tuple[list[Tensor], 
 
 
 # ---- resizing
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of resident memory is read from /proc")
+def test_wide_sums_are_added_to_and_turned_without_a_second_copy() -> None:
+    def peak() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+    form = RowForm(vector(4096), 4096, (1, 1), "vector")
+    sums = CutMoments((form,), (form,), folds=2, products=torch.float32)
+    values = torch.randn(8, 4096, 1, 1, generator=torch.Generator().manual_seed(0))
+    batches = [Batch([values], [values], torch.arange(8), fold) for fold in (0, 1)]
+    for batch in batches:
+        sums.add(batch)
+    sums.rotate_folds(0)
+    cross = next(sums._sums())
+    before = cross[0].clone()
+    Path("/proc/self/clear_refs").write_text("5")
+    resting = peak()
+    sums.add(batches[0])
+    sums.rotate_folds(1)
+    # A fold's sum takes 134 MB: a whole product and its float64 form took 1.5 times that, turning both folds twice.
+    assert peak() - resting < 1.2 * cross[0].nbytes
+    assert torch.allclose(cross[1], 2 * before, rtol=1e-5, atol=1e-4)
+    assert torch.equal(cross[0], before)
 
 
 @pytest.mark.parametrize(("small", "large"), [((4, 4), (8, 8)), ((2, 3), (7, 5)), ((1, 1), (3, 4)), ((5, 3), (5, 3))])

@@ -41,6 +41,16 @@ class RowForm:
     grid: Grid
     reading: _Reading
 
+    @property
+    def size(self) -> int:
+        """How many numbers the rows of one sample are."""
+        return self.width * self.grid[0] * self.grid[1]
+
+    @property
+    def shown(self) -> int:
+        """How many numbers one sample shows at the cut, before an average is taken."""
+        return math.prod(self.cut.shape)
+
     def maps(self, values: Tensor, mask: Tensor | None = None) -> Tensor:
         """Activations (n, …) as (n, width, h, w); an average is over the tokens that the mask (n, tokens) leaves."""
         n = len(values)

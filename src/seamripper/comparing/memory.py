@@ -60,7 +60,7 @@ class Footprint:
 
     def with_null(self, senders: Sequence[RowForm], receivers: Sequence[RowForm], samples: int) -> Footprint:
         """The same, with the maps of all samples kept for a null, the receivers' once more in another order."""
-        sizes = [[f.width * f.grid[0] * f.grid[1] for f in forms] for forms in (senders, receivers)]
+        sizes = [[form.size for form in forms] for forms in (senders, receivers)]
         return replace(self, maps=4 * samples * (sum(sizes[0]) + 2 * sum(sizes[1])))
 
     def __str__(self) -> str:
@@ -105,10 +105,10 @@ def plan_memory(
     targets = {form.grid for form in receivers}
     wide, high = sum(form.width for form in senders), sum(form.width for form in receivers)
     own = [len(targets) * (f.width**2 + f.width) for f in senders] + [f.width**2 + f.width for f in receivers]
-    sizes = [form.width * form.grid[0] * form.grid[1] for form in (*senders, *receivers)]
+    every = (*senders, *receivers)
     # A slice is held as it comes, and what is made of it on its way to where it waits for being multiplied.
-    slice_ = min(batch, slice_for(sizes))
-    moving = 2 * 4 * slice_ * sum(sizes)
+    slice_ = min(batch, slice_for([form.shown for form in every]))
+    moving = 4 * slice_ * sum(form.shown + form.size for form in every)
     if moments:
         moving += width * buffer_size(senders, receivers, batch=batch, at_once=slice_)
     rows = keep * (len(targets) * wide + high) * (4 if targets == {(1, 1)} else 8)

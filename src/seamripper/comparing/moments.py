@@ -30,6 +30,9 @@ _BLOCK = 128
 _ROWS = 4096
 """So many rows are multiplied in float32 before they are added up in float64."""
 
+_PART = 1024
+"""Products are added up, and folds change places, so many rows of a sum at a time."""
+
 _EPS = torch.finfo(torch.float32).eps
 
 
@@ -164,7 +167,8 @@ class CutMoments:
         self.counts = self.counts[at:] + self.counts[:at]
         self.left_out = self.left_out[at:] + self.left_out[:at]
         for total in self._sums():
-            total.copy_(total.roll(by, 0))
+            for part in torch.split(total, _PART, dim=1):
+                part.copy_(part.roll(by, 0))
 
     def as_tensors(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The sums, their origins and counts, to be kept and taken up again."""
@@ -481,7 +485,9 @@ def _add(total: Tensor, x: Tensor, y: Tensor) -> None:
         return
     for start in range(0, x.shape[1], _ROWS):
         rows = slice(start, start + _ROWS)
-        total += move(x[:, rows] @ y[:, rows].T, total.device)
+        # A part of the product at a time: a whole one, and its float64 form, would be half as much as wide sums again.
+        for part, columns in zip(torch.split(total, _PART), torch.split(x, _PART), strict=True):
+            part += move(columns[:, rows] @ y[:, rows].T, total.device)
 
 
 def _add_symmetric(total: Tensor, x: Tensor, y: Tensor) -> None:

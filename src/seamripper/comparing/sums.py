@@ -51,7 +51,7 @@ class PassPlan:
     @property
     def slice(self) -> int:
         """How many samples both networks are shown at once."""
-        return slice_for([form.width * form.grid[0] * form.grid[1] for form in (*self.senders, *self.receivers)])
+        return slice_for([form.shown for form in (*self.senders, *self.receivers)])
 
     def within(self, room: int | None) -> PassPlan:
         """The plan for so much memory: with its sums on disk if it does not fit otherwise, and fits so."""
