@@ -11,9 +11,12 @@ import torch
 
 import seamripper as sr
 from seamripper.comparing import PreparedPass, Request, Rule, Sums, compare
+from seamripper.comparing.forms import Batch, RowForm
 from seamripper.comparing.memory import slice_for
+from seamripper.comparing.moments import CutMoments
 from seamripper.comparing.order import order_of
 from seamripper.comparing.shelf import Shelf
+from seamripper.cut.place import Cut
 from seamripper.errors import FileError, MeasureError
 from seamripper.measures.null import sample_orders
 from seamripper.models import Architecture
@@ -138,6 +141,25 @@ def test_what_is_let_go_of_takes_no_memory_and_is_still_there() -> None:
     assert resident() - before < 0.1 * size
     assert sums[1, 12345].item() == 12345
     assert shelf.zeros(2, 0).numel() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
+def test_pairs_that_are_read_one_after_another_leave_no_sums_in_memory() -> None:
+    def of_files() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssFile"))
+
+    before = of_files()
+    wide = [RowForm(Cut(f"v{k}", (1024,), "nd"), 1024, (1, 1), "vector") for k in range(3)]
+    sums = CutMoments(wide, wide, folds=2, products=torch.float32, shelf=Shelf())
+    values = torch.randn(8, 1024, 1, 1, generator=torch.Generator().manual_seed(0))
+    for fold in (0, 1):
+        sums.add(Batch([values] * 3, [values] * 3, torch.arange(8), fold))
+    sums.settle()
+    for i in range(3):
+        assert sums.pair(i, 0).x.width == 1024
+    # Of all sums, of which a fold takes 126 MB.
+    assert of_files() - before < 60e6
 
 
 def test_large_activations_are_shown_a_few_at_a_time() -> None:

@@ -126,9 +126,9 @@ class CutMoments:
             waiting.room.clear()
         self._settle_on(MAIN_MEMORY)
 
-    def _let_go(self) -> None:
+    def _let_go(self, *, freed: bool = True) -> None:
         if self._shelf is not None:
-            self._shelf.let_go()
+            self._shelf.let_go(freed=freed)
 
     def _multiply(self, *, room_for: int | None = None) -> None:
         """Multiply what is waiting, and add it up; or only what would leave no room for so many samples more."""
@@ -232,6 +232,8 @@ class CutMoments:
             cross[k] - block.n * torch.outer(mean, other)
             for k, block, mean, other in zip(filled, x.blocks, *means, strict=True)
         )
+        # Pair by pair, all sums of all folds would come to be in memory.
+        self._let_go(freed=False)
         return Pair(x, y, crosses)
 
     def side(self, which: str, k: int, grid: Grid) -> Side:

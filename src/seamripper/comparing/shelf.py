@@ -51,12 +51,16 @@ class Shelf:
         self._maps.append(pages)
         return torch.frombuffer(pages, dtype=torch.float64).view(shape)
 
-    def let_go(self) -> None:
-        """Give the memory of all of them back; what is in them is read again where it is asked for."""
+    def let_go(self, *, freed: bool = True) -> None:
+        """Give the memory of all of them back; what is in them is read again where it is asked for.
+
+        And what was `freed` elsewhere, which takes longer.
+        """
         for pages in self._maps:
             if hasattr(pages, "madvise"):
                 pages.madvise(mmap.MADV_DONTNEED)
-        _give_back_freed_memory()
+        if freed:
+            _give_back_freed_memory()
 
 
 def _give_back_freed_memory() -> None:
