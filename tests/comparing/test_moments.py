@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seamripper.comparing.forms import Batch, RowForm, forms
-from seamripper.comparing.moments import CutMoments
+from seamripper.comparing.moments import CutMoments, buffer_size
 from seamripper.cut.place import Cut
 from seamripper.errors import MeasureError
 from seamripper.measures.pair import Pair
@@ -148,6 +148,14 @@ def test_memory_is_that_of_the_sums_and_does_not_grow(data: tuple[list[Tensor], 
 
 
 # ---- resizing
+
+
+def test_few_rows_wait_for_more_whatever_the_batch() -> None:
+    """An average is one row per sample: to add up a product of 16 rows costs more than to make it."""
+    (vectors,), (maps_,) = (forms([cut], [cut], "positions")[0] for cut in (vector(64), maps(64, 56, 56)))
+    assert buffer_size([vectors], [vectors], batch=16, at_once=8) == 2 * 64 * 512
+    assert buffer_size([vectors], [vectors], batch=1024, at_once=8) == 2 * 64 * 1024
+    assert buffer_size([maps_], [maps_], batch=16, at_once=1) == 2 * 64 * 2 * 56 * 56
 
 
 @pytest.mark.slow

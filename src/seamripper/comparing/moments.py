@@ -30,6 +30,9 @@ _BLOCK = 128
 _ROWS = 4096
 """So many rows are multiplied in float32 before they are added up in float64."""
 
+_FEW_ROWS = 512
+"""Fewer rows wait for more, whatever the batch: averages, say, of which a sample has one."""
+
 _PART = 1024
 """Products are added up, and folds change places, so many rows of a sum at a time."""
 
@@ -367,8 +370,12 @@ def buffer_size(senders: Sequence[RowForm], receivers: Sequence[RowForm], *, bat
 
 
 def _most_waiting(grid: Grid, batch: int) -> int:
-    """Enough samples for a product of `_ROWS` rows: fewer cost more each, and more would not stay in the cache."""
-    return min(batch, -(-_ROWS // _places(grid)))
+    """Enough samples for a product of `_ROWS` rows: fewer cost more each, and more would not stay in the cache.
+
+    But no more than a batch, unless that has so few rows that adding up their product costs more than making it.
+    """
+    most, least = (-(-rows // _places(grid)) for rows in (_ROWS, _FEW_ROWS))
+    return min(max(batch, least), most)
 
 
 class _Stack:
