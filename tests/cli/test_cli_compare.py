@@ -41,7 +41,7 @@ def test_tables_files_and_a_report_are_made(run: Run, pair: tuple[str, str], tmp
     ran = run("compare", *pair, *DATA, "--measures", "linear_cka,opd", "--out", "run")
     assert ran.code == 0
     assert "Traceback" not in ran.err
-    assert ran.out.startswith("memory for 4 × 4 cuts, whatever the number of samples: 4 MB (sums ")
+    assert ran.out.startswith("memory for 4 × 4 cuts, whatever the number of samples: 5 MB (sums ")
     assert f"sender {pair[0]}, receiver {pair[1]}" in ran.out
     made = "96 samples of digits/digit, sampling positions, 96 to 4,704 rows, 5 folds"
     assert f"linear_cka, a similarity: {made}" in ran.out
