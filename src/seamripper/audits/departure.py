@@ -116,7 +116,7 @@ def _error_over_inputs(shares: Floats, partners: Rows) -> Floats:
     """
     by_input = shares.copy()
     np.add.at(by_input, partners, shares)
-    return np.sqrt(np.maximum(0.0, (by_input**2).sum(0) - (shares**2).sum(0)))
+    return np.asarray(np.sqrt(np.maximum(0.0, (by_input**2).sum(0) - (shares**2).sum(0))))
 
 
 def departures(receiver: Choices, leanings: Floats) -> Floats:
