@@ -178,7 +178,7 @@ def test_wide_sums_are_added_to_and_turned_without_a_second_copy() -> None:
     resting = peak()
     sums.add(batches[0])
     sums.rotate_folds(1)
-    # A fold's sum takes 134 MB: a whole product and its float64 form took 1.5 times that, turning both folds twice.
+    # A whole product with its float64 form took 1.5 times the sum of a fold, and turning two folds took twice that sum.
     assert peak() - resting < 1.2 * cross[0].nbytes
     assert torch.allclose(cross[1], 2 * before, rtol=1e-5, atol=1e-4)
     assert torch.equal(cross[0], before)
