@@ -36,8 +36,8 @@ def _parts(own: Profile) -> Iterator[FunctionalPart]:
     choices: dict[str, Any] = {"layers": LAYERS, "matchings": WAYS, "errors": True}
     more = choices | {"matchings": (*WAYS, "direct"), "ood": ("distribution",)}
     for sender, receiver in own.pairs:
-        for a, b in rounds(own.seeds):
-            audited = (sender, receiver) in own.audited
+        audited = (sender, receiver) in own.audited
+        for a, b in rounds(own.audited_seeds if audited else own.seeds):
             yield matrix(f"{sender}/{a}", f"{receiver}/{b}", **(more if audited else choices))
     for sender, receiver in own.random_pairs:
         yield matrix(sender + RANDOM, f"{receiver}/0", **choices)
