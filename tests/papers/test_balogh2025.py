@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from seamripper.figures import Histogram
 from seamripper.papers.balogh2025 import PAPER
 from seamripper.papers.balogh2025.derived import identification_rates, sensitive, specific
 from seamripper.papers.balogh2025.ood import summaries
 from seamripper.papers.balogh2025.setting import CUTS
 from seamripper.papers.balogh2025.tlm import far_and_near
+from seamripper.papers.results import Results
 
 RESNET = CUTS["resnet"]
 
@@ -55,6 +58,14 @@ def test_every_layer_is_identified_where_its_counterpart_is_the_most_similar() -
     assert of(derived, where="within", rule="positions") == {0: 1.0}
     # Of two senders one finds every layer, the other only the last, which has no next.
     assert of(derived, where="between", rule="positions") == {1: pytest.approx((1 + 1 / 8) / 2)}
+
+
+def test_layers_are_found_for_those_of_the_sender_and_for_those_of_the_receiver() -> None:
+    """Of an index that is relative to the receiver's layer, one layer may be the nearest to all of the sender's."""
+    rows = list(comparison(0, 1, lambda i, j: near(i, j) + (2.0 if j == 7 else 0.0)))
+    derived = list(identification_rates(rows))
+    assert of(derived, of="sender", rule="positions") == {1: pytest.approx(1 / 8)}
+    assert of(derived, of="receiver", rule="positions") == {1: 1.0}
 
 
 def test_a_distance_identifies_by_its_smallest_value() -> None:
@@ -148,10 +159,43 @@ def test_means_of_strangeness_by_place_and_whether_detectors_agree() -> None:
     assert of(derived, figure="detectors_agree") == {0: pytest.approx(1.0)}
 
 
+def test_of_different_layers_those_that_stitch_best_tell_of_direct_matching() -> None:
+    """Of a layer with itself nothing is asked: direct matching gives it the identity."""
+    rows = [
+        *stitches(0, "direct", "relative_accuracy", lambda i, j: 1.0 if i == j else 0.9 if abs(i - j) == 1 else 0.5),
+        *stitches(0, "direct", "ood_energy", lambda i, j: 0.5 if i == j else 0.7 if abs(i - j) == 1 else 0.99),
+        *stitches(0, "direct", "ood_fast", lambda i, j: 0.5 + abs(i - j) / 20),
+    ]
+    assert of(summaries(rows), figure="ood_similar", detector="energy") == {0: pytest.approx(0.7)}
+
+
 def test_layers_far_apart_are_at_least_half_the_depth_apart() -> None:
     rows = list(stitches(0, "task", "relative_accuracy", lambda i, j: float(abs(i - j) >= 4)))
     assert of(far_and_near(rows), layers="far apart") == {0: 1.0}
     assert of(far_and_near(rows), layers="same layer") == {0: 0.0}
+
+
+def test_energies_of_every_cut_are_drawn_at_the_first_one() -> None:
+    (fig_2,) = PAPER.choose("fig-2")
+    name = "Energies of native, auxiliary and stitched activations: resnet/0 → resnet/0, every cut by task → layer1.0"
+    energies = Histogram(name, (0.0, 1.0), {"native": (1,)}, "energy")
+    other = Histogram(name.replace("task", "other"), (0.0, 1.0), {"native": (1,)}, "energy")
+    assert name in fig_2.pictures
+    assert replace(fig_2, claims=(), derive=None).read(Results([], (energies, other)), "quick").figures[-1] == energies
+
+
+def test_fig_2_costs_what_the_jobs_that_it_shares_with_table_1_cost() -> None:
+    (fig_2,) = PAPER.choose("fig-2")
+    assert PAPER.sharing(fig_2, "quick") == ("table-1-tlm", "fig-2")
+
+
+def test_a_claim_about_networks_of_the_second_set_asks_whether_they_have_learnt_it() -> None:
+    for item in PAPER.items:
+        for claim in item.claims:
+            families = claim.select.labels.get("receiver", ())
+            for family in [families] if isinstance(families, str) else families:
+                if str(family).endswith("-fashion") and not claim.beyond:
+                    assert any(gate.select.labels.get("model") == family for gate in claim.gates), claim.says
 
 
 def test_it_covers_every_table_and_figure_of_the_paper() -> None:

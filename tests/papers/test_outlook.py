@@ -65,9 +65,9 @@ def test_so_many_seeds_decide_it_and_fewer_do_not(check: str, values: tuple[floa
 
 def test_the_sentence_has_cause_remedy_and_cost() -> None:
     open_, start = decided(a=NEAR), "Too few seeds, whose interval is too wide for the gap: 5 in place of 3 would "
-    assert open_.notes(6.0) == start + "decide it, if values and deviations stay (about 4.0 more minutes)."
+    assert open_.notes(6.0) == start + "decide it, if values and deviations stay (at least 4.0 more minutes)."
     assert open_.notes(None) == start + "decide it, if values and deviations stay (cost unknown)."
-    assert open_.notes(600.0).endswith("(about 400 more minutes).")
+    assert open_.notes(600.0).endswith("(at least 400 more minutes).")
     assert decided(a=(0.95, 0.96, 0.97)).outlook is None
 
 

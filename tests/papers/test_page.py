@@ -80,7 +80,7 @@ def test_an_open_claim_says_on_the_page_what_would_decide_it_and_at_which_cost(t
     of = item(tmp_path, "table-1", ("Table 1",), (1, 2))
     reading = of.read(Results([*near, *base]), "quick")
     open_ = Reproduction(paper(tmp_path, of), "quick", tmp_path, (ItemReport(of, reading, 360.0, 6, minutes=6.0),))
-    words = "5 in place of 3 would decide it, if values and deviations stay (about 4.0 more minutes)."
+    words = "5 in place of 3 would decide it, if values and deviations stay (at least 4.0 more minutes)."
     assert words in page(open_)
     assert words in markdown(open_)
     assert words in open_.as_record()["items"][0]["claims"][0]["notes"]

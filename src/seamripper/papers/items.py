@@ -179,9 +179,9 @@ class Item:
     """A table or figure of a paper, with those that come out of the same experiments.
 
     `experiment` describes the runs for a profile. An item that `shows` nothing of its own shows the figures of its
-    claims. `departs` is where it departs from the paper in every profile. `pictures` are how the titles of the image
-    rows begin that are shown. `derive` computes further rows from the rows of all jobs that have a value; claims and
-    figures select them like any other.
+    claims. `departs` is where it departs from the paper in every profile. `pictures` are how the titles of the figures
+    begin that are shown of its jobs: rows of images, and energies. `derive` computes further rows from the rows of all
+    jobs that have a value; claims and figures select them like any other.
     """
 
     name: str
@@ -308,6 +308,15 @@ class Paper:
         if minutes is None or profile == "quick":
             return None if minutes is None else 60 * minutes
         return 60 * minutes * work(self.experiment(item, profile)) / work(self.experiment(item, "quick"))
+
+    def sharing(self, item: Item, profile: str) -> tuple[str, ...]:
+        """The items that ask for jobs of this one too, itself among them: the first that is run does them for all."""
+        parts = [part for _, part in self.experiment(item, profile).parts()]
+        return tuple(
+            other.name
+            for other in self.items
+            if other is item or any(part in parts for _, part in self.experiment(other, profile).parts())
+        )
 
     @functools.cached_property
     def minutes(self) -> Mapping[str, float]:

@@ -28,13 +28,13 @@ class Outlook:
         """Cause, remedy and cost, if all jobs of the item take so many minutes; None if nobody has measured them.
 
         >>> Outlook("Too few seeds", "12 in place of 3 would decide it", 3, 12).sentence(5)
-        'Too few seeds: 12 in place of 3 would decide it (about 15.0 more minutes).'
+        'Too few seeds: 12 in place of 3 would decide it (at least 15.0 more minutes).'
         """
         cost = "cost unknown"
         if minutes and self.seeds:
-            # An item's jobs are about as many for each seed.
+            # Jobs for each seed grow as the seeds do; jobs for every pair of seeds, and new networks, take more.
             more = minutes * (self.seeds - self.now) / self.now
-            cost = f"about {more:,.{0 if more >= 100 else 1}f} more minutes"
+            cost = f"at least {more:,.{0 if more >= 100 else 1}f} more minutes"
         return f"{self.cause}: {self.remedy}" + (f" ({cost})." if self.decidable else ".")
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,11 +15,12 @@ from seamripper._files import atomic
 from seamripper._frames import Row
 from seamripper.cards import MEASURED_ON, WithMethods
 from seamripper.errors import DataError, ExperimentError, MissingExtraError, ModelError
-from seamripper.experiment import Engine, PicturesPart, Standing, Store, Summary, run, table
+from seamripper.experiment import Engine, FunctionalPart, PicturesPart, Standing, Store, Summary, run, table
 from seamripper.experiment.methods import study_record
 from seamripper.experiment.reading import Reading
 from seamripper.experiment.runs import provenance
 from seamripper.experiment.store import is_store
+from seamripper.figures import Figure
 from seamripper.papers.decisions import DecidedClaim
 from seamripper.papers.items import Item, ItemReading, Paper, numbers_in
 from seamripper.papers.methods import AXES, item_method, item_rows, item_sentences, time_row
@@ -55,7 +56,7 @@ class ItemReport(WithMethods):
     jobs: int
     trouble: str = ""
     minutes: float | None = None
-    """What all of its jobs take, here or by the paper's record; None if nobody has measured it."""
+    """What all of its jobs take, with those that another item did first, here or by the paper's record."""
     layer_pairs: int = 0
     """How many pairs of a sender's cut and a receiver's cut it has results for."""
     made_from: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -236,18 +237,31 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
     errors += [f"{result.record['error']}: {result.record['message']}" for result in results]
     failed = list(dict.fromkeys(errors))[:3]
     made = item_method(paper.name, profile, item, study_record(folder, name))
-    sections = PicturesPart.sections(Reading.open(folder, experiment=name))
-    images = tuple(figure for section in sections for figure in section.figures)
+    shown = tuple(_own_figures(Reading.open(folder, experiment=name))) if item.pictures else ()
     try:
-        reading = paper.read(item, Results(rows, images, hits), profile)  # type: ignore[arg-type]
+        reading = paper.read(item, Results(rows, shown, hits), profile)  # type: ignore[arg-type]
     except ExperimentError as e:
         return ItemReport(item, None, seconds, jobs, "; ".join([str(e), *failed]), made_from=made)
     pairs = {tuple(row.get(label) for label in _LAYER_PAIR) for row in rows if row.get("sender_cut")}
-    minutes = (seconds or paper.seconds(item, profile) or 0.0) / 60 or None
+    minutes = _minutes(paper, item, profile, _seconds_before(folder) | {item.name: seconds})
     selected = {
         name: select for finding in paper.findings for name, (of, select) in finding.numbers.items() if of == item.name
     }
     return ItemReport(item, reading, seconds, jobs, "; ".join(failed), minutes, len(pairs), made, selected)
+
+
+def _own_figures(results: Reading) -> Iterator[Figure]:
+    """What jobs have to show beside their numbers: images, and energies of the activations at a cut."""
+    for section in PicturesPart.sections(results):
+        yield from section.figures
+    yield from FunctionalPart.energies(results)
+
+
+def _minutes(paper: Paper, item: Item, profile: str, spent: Mapping[str, float]) -> float | None:
+    """What all jobs of an item take: here, by the seconds that items have spent, or by the paper's record."""
+    items = [other for other in paper.items if other.name in paper.sharing(item, profile)]
+    here = sum(spent.get(other.name, 0.0) for other in items)
+    return (here or sum(paper.seconds(other, profile) or 0.0 for other in items)) / 60 or None
 
 
 def _hits(store: Store, keys: Iterable[str]) -> dict[str, Hits]:

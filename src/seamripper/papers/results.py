@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.parts.base import at_rest, unpack_hits
-from seamripper.figures import Pictures
+from seamripper.figures import Figure
 
 _RISING = ("top1", "top5")
 """Figures that go up as a stitch learns."""
@@ -116,7 +116,7 @@ class Results:
     """The rows of an item's results table, and its image rows."""
 
     rows: Sequence[Row]
-    pictures: tuple[Pictures, ...] = ()
+    pictures: tuple[Figure, ...] = ()
     hits: Mapping[str, Hits] = field(default_factory=dict, repr=False)
     """Which samples the networks of a job get right, by the job's key."""
 

@@ -236,6 +236,17 @@ class FunctionalPart(Pairs, Part):
             figures = (*grids, *histograms[:_HISTOGRAMS])
             yield Section("functional", title, text, figures, switches, details, place=45)
 
+    @classmethod
+    def energies(cls, results: StudyResults) -> Iterator[Histogram]:
+        """Energies at every receiver's cut that has an energy detector: from every sender's cut, by matching."""
+        for column in results.of(cls.name):
+            bins = column.record["histograms"]
+            matchings = dict.fromkeys(kind["matching"] for kind in bins["stitched"]) if bins else ()
+            for word in matchings:
+                kinds = [kind for kind in bins["stitched"] if kind["matching"] == word]
+                stitched = {f"from {kind['sender_cut']}": tuple(kind["counts"]) for kind in kinds}
+                yield _histogram(column, f"every cut by {word}", stitched)
+
 
 # ---- a job
 
@@ -442,8 +453,14 @@ def _histograms(column: Result) -> Iterator[Histogram]:
         return
     cut, cuts = column.record["receiver_cut"], [kind["sender_cut"] for kind in bins["stitched"]]
     sender = cut if cut in cuts else cuts[0]
-    counts = {name: tuple(bins[name]) for name in ("native", "auxiliary") if bins[name]}
-    counts |= {kind["matching"]: tuple(kind["counts"]) for kind in bins["stitched"] if kind["sender_cut"] == sender}
-    title = f"Energies of native, auxiliary and stitched activations: {column.pair}, {sender} → {cut}"
+    stitched = {kind["matching"]: tuple(kind["counts"]) for kind in bins["stitched"] if kind["sender_cut"] == sender}
+    yield _histogram(column, sender, stitched)
+
+
+def _histogram(column: Result, senders: str, stitched: Mapping[str, tuple[int, ...]]) -> Histogram:
+    """Energies of the receiver's own activations at a cut, of auxiliary ones, and of stitched ones."""
+    bins, cut = column.record["histograms"], column.record["receiver_cut"]
+    counts = {name: tuple(bins[name]) for name in ("native", "auxiliary") if bins[name]} | dict(stitched)
+    title = f"Energies of native, auxiliary and stitched activations: {column.pair}, {senders} → {cut}"
     caption = "The detector gives native activations low energies; what lies beyond the ends is in the outermost bins."
-    yield Histogram(title, tuple(bins["edges"]), counts, "energy", caption)
+    return Histogram(title, tuple(bins["edges"]), counts, "energy", caption)

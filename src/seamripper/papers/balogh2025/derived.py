@@ -65,19 +65,31 @@ def _rules(measure: str, sampling: str, family: str, cell: tuple[Any, Any]) -> I
 
 
 def identification_rates(rows: Sequence[Row]) -> Iterator[Row]:
-    """The share of the sender's layers whose counterpart is the most similar one, for each receiver, by each index.
+    """The share of layers whose counterpart is the most similar one, for each receiver, by each index.
 
-    Between networks it is the mean over all senders of other seeds, so that the receiver's seed is the unit.
+    The layers are the sender's, for each of which one of the receiver's is found, or the other way round (`of`). The
+    two differ where an index is not symmetric: a residual is relative to the receiver's layer, so that of those of one
+    sender's layer each has a divisor of its own. Between networks it is the mean over all senders of other seeds, so
+    that the receiver's seed is the unit.
     """
     for (index, rule), pairs in similarities(rows).items():
-        shares: dict[tuple[str, str, Any], list[float]] = defaultdict(list)
+        shares: dict[tuple[str, str, str, Any], list[float]] = defaultdict(list)
         for (family, sender, receiver), cells in pairs.items():
             grid = _grid(cells, cuts_in(cells, family))
             if grid is not None:
-                hits = [i == j for i, j in enumerate(Ranking.of(grid).rows)]
-                shares[family, "within" if sender == receiver else "between", receiver].append(float(np.mean(hits)))
-        for (family, where, seed), values in shares.items():
-            labels = {"receiver": family, "where": where, "measure": index, "rule": rule, "receiver_seed": seed}
+                ranking, where = Ranking.of(grid), "within" if sender == receiver else "between"
+                for of, best in (("sender", ranking.rows), ("receiver", ranking.columns)):
+                    hits = [i == j for i, j in enumerate(best)]
+                    shares[family, where, of, receiver].append(float(np.mean(hits)))
+        for (family, where, of, seed), values in shares.items():
+            labels = {
+                "receiver": family,
+                "where": where,
+                "of": of,
+                "measure": index,
+                "rule": rule,
+                "receiver_seed": seed,
+            }
             yield {**labels, "figure": "identified", "value": float(np.mean(values)), "n": len(values)}
 
 

@@ -16,7 +16,7 @@ _FAR = (
 )
 _STRANGE = (
     "a detector tells what task loss matching makes of other layers of a ResNet from its own activations with an AUROC "
-    "of {elsewhere:.2f}, and what direct matching makes of the same layer with {same:.2f}"
+    "of {elsewhere:.2f}, and what direct matching makes of those that it finds most similar with {similar:.2f}"
 )
 _RANKS = (
     "on ResNets, functional direct matching ranks layers as probing does with ρ {specific:.2f}, and low-rank "
@@ -49,7 +49,7 @@ FINDINGS = (
         ("Task loss matching results in representations that", "Direct matching prefers representations"),
         {
             "elsewhere": ("fig-2", mean_auroc("ood_elsewhere", "", receiver="resnet")),
-            "same": ("fig-2", mean_auroc("ood_same", "", "direct", "resnet")),
+            "similar": ("fig-2", mean_auroc("ood_similar", "", "direct", "resnet")),
         },
     ),
     Finding(

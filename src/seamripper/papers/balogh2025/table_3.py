@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from seamripper.experiment import Experiment, ProbePart
 from seamripper.papers.balogh2025.derived import cuts_of, specific
-from seamripper.papers.balogh2025.setting import NAMES, comparison_data, good_enough
+from seamripper.papers.balogh2025.setting import NAMES, comparison_data
 from seamripper.papers.balogh2025.table_1 import comparisons
-from seamripper.papers.balogh2025.table_2 import FAMILIES, correlation, families, probe_data, table
+from seamripper.papers.balogh2025.table_2 import ALL_GOOD, FAMILIES, MEASURES, correlation, families, probe_data, table
 from seamripper.papers.claims import Claim
 from seamripper.papers.items import Item
 from seamripper.papers.profiles import Profile
@@ -39,18 +39,17 @@ def _experiment(own: Profile) -> Experiment:
 
 
 _RULE = {"rule": "authors"}
-_GATES = good_enough("resnet", "vit")
 CLAIMS = (
     Claim("Functional direct matching achieves consistently high rank correlations in the specificity test",
         "ρ 0.89 to 0.98; Table 3", correlation("specificity", "DM (func.)", tuple(FAMILIES), "spearman", **_RULE),
-        "at least", bound=0.7, gates=_GATES),
+        "at least", bound=0.7, gates=ALL_GOOD),
     Claim("PWCCA achieves low rank correlations in the specificity test", "below LCKA throughout; Table 3",
         correlation("specificity", "PWCCA", tuple(FAMILIES), **_RULE), "below",
-        Select(measure="LCKA").with_name("that of LCKA"), gates=_GATES),
+        Select(measure="LCKA").with_name("that of LCKA"), gates=ALL_GOOD),
     Claim("Direct matching (func.) is close to the leader where it is not the highest", "Table 3",
         correlation("specificity", "DM (func.)", tuple(FAMILIES), **_RULE), "no worse",
-        (Select(measure="LCKA").with_name("that of LCKA"), Select(measure="DM (struct.)").with_name("DM (struct.)")),
-        bound=0.1, gates=_GATES),
+        tuple(Select(measure=name).with_name(f"that of {name}") for name in MEASURES if name != "DM (func.)"),
+        bound=0.1, gates=ALL_GOOD),
 )  # fmt: skip
 _DEPARTS = (
     "The reference is chosen by the probe on one half of the test images, and everything is reported on the other; the "
