@@ -11,7 +11,7 @@ from planted_paper import decided, item as planted_item, paper
 from planted_worlds import rows_of
 
 from seamripper.errors import ExperimentError
-from seamripper.papers import Finding, ItemReading, ItemReport, Paper, Reproduction, Results, Select
+from seamripper.papers import Finding, ItemReading, ItemReport, Paper, Reproduction, Results, Select, papers
 from seamripper.papers.page import markdown, page
 
 ROWS = [{"figure": "top1", "value": value, "receiver_seed": seed} for seed, value in enumerate((0.90, 0.92, 0.94))]
@@ -106,3 +106,7 @@ def test_a_reading_without_results_has_no_numbers(tmp_path: Path) -> None:
     whole = Paper("mine", "Mine", (item,), findings=(finding,))
     report = ItemReport(item, ItemReading((decided("It is so", YES, "1"),), ()), 1.0, 1)
     assert Reproduction(whole, "quick", tmp_path, (report,)).findings[0].startswith("It works ((not measured)).")
+
+
+def test_the_page_of_every_paper_begins_with_five_sentences() -> None:
+    assert {name: len(papers[name].findings) for name in papers} == dict.fromkeys(papers, 5)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from planted_worlds import jobs_of
 
+from seamripper.data.samples import batches_in
 from seamripper.experiment import Data, Experiment, Network
 from seamripper.models import Training
 from seamripper.papers import Item, papers
@@ -229,20 +230,59 @@ def test_all_nine_offsets_are_circular_shifts() -> None:
 
 
 def test_the_quick_stitches_are_as_their_departures_say() -> None:
-    """Steps, rate and batches of the quick profile stand in the report: up to 375 steps at 2e-2 for 4,688 at 1e-4."""
+    """Steps, rate and batches of the quick profile stand in the report: up to 384 steps at 2e-2 for 4,690 at 1e-4."""
     quick, paper = quick_of("table-c1"), paper_of("table-c1")
     steps = []
     for experiment in (quick, paper):
         way = options(experiment.matchings["theirs"])
         assert isinstance(experiment.data, Data)
-        steps.append(round((experiment.data.n or 60_000) * way["epochs"] / way["batch"]))
-    assert steps == [375, 4688]
+        steps.append(batches_in(experiment.data.n or 60_000, way["batch"]) * way["epochs"])
+    assert steps == [384, 4690]
     (smaller, *_) = SMITH.departures(ITEMS["table-c1"], "quick")
     assert "fitted on 2,000 images (all in the paper's profile); scored on 1,500 (all" in smaller
     assert "learning rate 0.02, epochs 24, rest 32 (learning rate 0.0001, epochs 10 in the paper's profile)" in smaller
     assert "noise of 300 samples per class (6,000 in the paper's profile)" in smaller
     assert {options(network.training).get("schedule") for network in quick.models.values()} == {"cosine"}
     assert {options(network.training).get("schedule") for network in paper.models.values()} == {None}
+
+
+def test_the_quick_profile_has_five_seeds_where_they_are_cheap() -> None:
+    cheap = {"table-c1": "digit", "section-4.2": "greyscale", "table-c2": "greyscale", "section-5.4": "photos"}
+    for name, model in cheap.items():
+        assert len(quick_of(name).models[model].seeds) == 5, name
+    assert {len(part.seeds) for part in quick_of("table-g1").control} == {5}
+
+
+def test_the_quick_profile_looks_at_as_many_images_as_a_claim_needs() -> None:
+    """Probes at 10,000; all test images where one network is scored; inputs of 64 × 64 where BN adapts to them."""
+    assert {part.data.n for part in quick_of("table-g1").control if isinstance(part.data, Data)} == {10_000}
+    data = quick_of("table-b1").data
+    assert isinstance(data, Data)
+    assert data.n_test == 10_000
+    assert {part.input for part in quick_of("table-1").noise} == {(3, 64, 64)}
+
+
+def test_what_the_penalty_takes_off_a_weight_is_what_the_authors_takes_off() -> None:
+    """It goes with learning rate × steps × λ."""
+    taken = []
+    for experiment in (quick_of("table-b1"), paper_of("table-b1")):
+        way = options(experiment.matchings["L1 0.1"])
+        assert isinstance(experiment.data, Data)
+        steps = batches_in(experiment.data.n or 60_000, way["batch"]) * way["epochs"]
+        assert "rest" not in way, "its length is a part of the penalty"
+        taken.append(way["lr"] * way["l1"] * steps)
+    assert taken[0] == pytest.approx(taken[1], rel=0.01)
+
+
+def test_audits_of_table_c1_are_at_three_cuts() -> None:
+    (audit,) = quick_of("table-c1").audit
+    assert audit.cuts == ("maxpool", "layer2", "layer4")
+
+
+@pytest.mark.parametrize("name", ["section-d4", "fig-g1"])
+def test_where_there_is_one_network_draws_of_noise_are_the_units(name: str) -> None:
+    """Ten clusters of one draw, all named rightly, would have an interval from 0.72 to 1."""
+    assert {len(part.seeds) for part in quick_of(name).noise} == {3}
 
 
 @each_item

@@ -160,6 +160,22 @@ def test_of_several_reasons_to_doubt_the_one_with_the_most_weight_is_told(found:
     assert "Strongest reason to doubt: table-1: “It is far”" in markdown(dataclasses.replace(found, reports=(both,)))
 
 
+def test_a_claim_that_misses_by_little_is_no_strong_doubt_because_its_interval_has_no_width(
+    found: Reproduction,
+) -> None:
+    """What is missed counts, and not what lies within the slack; one value for all seeds has an interval of width 0."""
+    values = {"same": (0.899, 0.899, 0.899), "far": (0.29, 0.3, 0.31)}
+    rows = [{"figure": "top1", "value": v, "cell": cell, "receiver_seed": k}
+            for cell, seeds in values.items() for k, v in enumerate(seeds)]  # fmt: skip
+    claims = [decide(Claim(f"It is {cell}", "", Select("top1", cell=cell), "at least", bound=0.9), Results(rows), {})
+              for cell in ("same", "far")]  # fmt: skip
+    (first, _) = found.reports
+    assert first.reading
+    both = dataclasses.replace(first, reading=dataclasses.replace(first.reading, claims=tuple(claims)))
+    assert [claim.status for claim in both.claims] == ["not reproduced"] * 2
+    assert "Strongest reason to doubt: table-1: “It is far”" in markdown(dataclasses.replace(found, reports=(both,)))
+
+
 def test_a_failed_job_is_told_beside_what_could_be_read(found: Reproduction) -> None:
     (first, second) = found.reports
     some = dataclasses.replace(found, reports=(dataclasses.replace(first, trouble="two is not liked"), second))

@@ -12,6 +12,9 @@ from seamripper.papers.claims import Claim, Clause
 from seamripper.papers.results import Labels, Results
 from seamripper.papers.rules import Names, cell_name, looks_of
 
+_NARROW = 0.01
+"""A narrower interval, which may have no width at all, counts as one of this half-width where claims are weighed."""
+
 
 @dataclass(frozen=True)
 class DecidedCell:
@@ -44,10 +47,11 @@ class DecidedCell:
 
     @property
     def weight(self) -> float:
-        """How far the gap is from 0, in half-widths of its interval; of one without a width, very far."""
+        """By how much it misses what its check asks for, in half-widths of its interval."""
         ends = [end for end in (self.gap.low, self.gap.high) if math.isfinite(end)]
         reach = max((abs(end - self.gap.value) for end in ends), default=math.inf)
-        return abs(self.gap.value) / max(reach, 1e-9)
+        missed = CHECKS[self.clause.check].shortfall(self.gap.value, self.clause.slack)
+        return max(0.0, missed) / max(reach, _NARROW)
 
     @property
     def learning(self) -> bool:

@@ -30,6 +30,8 @@ class CheckRule:
     """A check of the difference between a value and what stands against it; `bound` is the slack that it allows."""
 
     decide: Callable[[Estimate, float], Status]
+    shortfall: Callable[[float, float], float]
+    """By how much a difference misses what the check asks for, given the bound; below 0 where it does not."""
     phrase: str
     """In a rule; {against} is what it is compared with, and {bound} the bound."""
     planted: tuple[float, float]
@@ -66,32 +68,59 @@ CHECKS: Mapping[str, CheckRule] = {
     # With a bound, a claim about a difference that matters fails, too, where none that large is left in the interval.
     "above": CheckRule(
         lambda gap, least: _status(holds=gap.low > 0, fails=gap.high <= 0 or gap.high < least),
+        lambda gap, least: least - gap,
         "is above {against}",
         (1, -1),
         "is above {against}, which fails if it is surely less than {bound} above",
     ),
     "below": CheckRule(
         lambda gap, least: _status(holds=gap.high < 0, fails=gap.low >= 0 or gap.low > -least),
+        lambda gap, least: least + gap,
         "is below {against}",
         (-1, 1),
         "is below {against}, which fails if it is surely less than {bound} below",
     ),
     "at least": CheckRule(
-        lambda gap, slack: _status(holds=gap.low >= -slack, fails=gap.high < -slack), "is at least {against}", (1, -1)
+        lambda gap, slack: _status(holds=gap.low >= -slack, fails=gap.high < -slack),
+        lambda gap, slack: -slack - gap,
+        "is at least {against}",
+        (1, -1),
     ),
     "at most": CheckRule(
-        lambda gap, slack: _status(holds=gap.high <= slack, fails=gap.low > slack), "is at most {against}", (-1, 1)
+        lambda gap, slack: _status(holds=gap.high <= slack, fails=gap.low > slack),
+        lambda gap, slack: gap - slack,
+        "is at most {against}",
+        (-1, 1),
     ),
     "no worse": CheckRule(
         lambda gap, slack: _status(holds=gap.low >= -slack, fails=gap.high < -slack),
+        lambda gap, slack: -slack - gap,
         "is not below {against}",
         (1, -1),
         "is at most {bound} below {against}",
     ),
-    "similar": CheckRule(_similar, "equals {against}", (0, 1), "is within {bound} of {against}"),
+    "similar": CheckRule(
+        _similar,
+        lambda gap, bound: abs(gap) - bound,
+        "equals {against}",
+        (0, 1),
+        "is within {bound} of {against}",
+    ),
     # Without a bound, only figures that are the same for every seed do not differ: the check could hardly fail.
-    "differs": CheckRule(_differs, "differs from {against}", (1, 0), "differs from {against} by more than {bound}"),
-    "varies": CheckRule(_varies, "ranges over {against} or more from seed to seed", (1, 0), of_seeds=True),
+    "differs": CheckRule(
+        _differs,
+        lambda gap, bound: bound - abs(gap),
+        "differs from {against}",
+        (1, 0),
+        "differs from {against} by more than {bound}",
+    ),
+    "varies": CheckRule(
+        _varies,
+        lambda gap, bound: 0.0,
+        "ranges over {against} or more from seed to seed",
+        (1, 0),
+        of_seeds=True,
+    ),
 }  # fmt: skip
 
 

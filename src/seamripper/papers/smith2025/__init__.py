@@ -23,6 +23,7 @@ from seamripper.papers.smith2025 import (
     table_d3,
     table_g1,
 )
+from seamripper.papers.smith2025.findings import FINDINGS
 from seamripper.papers.smith2025.setting import SIZES
 
 _ITEMS = (
@@ -35,4 +36,5 @@ PAPER = Paper(
     tuple(module.ITEM for module in _ITEMS),
     SIZES,
     Path(__file__).with_name("measured.json"),
+    FINDINGS,
 )

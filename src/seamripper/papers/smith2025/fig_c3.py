@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seamripper.experiment import Experiment
 from seamripper.papers import ALONE, Claim, Item, PaperPlot, Profile
-from seamripper.papers.smith2025.setting import VGG_CUTS, VGG_FROZEN, VGG_NAMES, SmithParts, of_stitch
+from seamripper.papers.smith2025.setting import VGG_CUTS, VGG_FROZEN, VGG_HAS_LEARNT, VGG_NAMES, SmithParts, of_stitch
 
 _SENDERS = ("correlated", "digit", "colour", "colour-only", "mix", "greyscale")
 _INTO = of_stitch(sender=_SENDERS, receiver="digit", receiver_cut=VGG_CUTS, freeze="all")
@@ -23,7 +23,8 @@ def _experiment(own: Profile) -> Experiment:
 
 
 _CLAIM = Claim("Most VGG19 models show about equivalent or better performance at all stitch points", "Fig. C.3",
-    _INTO, "no worse", ALONE, bound=0.02, over="most", within=("every", "receiver_cut"))  # fmt: skip
+    _INTO, "no worse", ALONE, bound=0.02, over="most", within=("every", "receiver_cut"),
+    gates=(VGG_HAS_LEARNT,))  # fmt: skip
 _SHOWS = PaperPlot(
     "Fig. C.3: VGG19 senders into Digit, on Correlated",
     (_INTO,),

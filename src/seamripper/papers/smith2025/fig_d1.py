@@ -6,7 +6,15 @@ from typing import Any
 
 from seamripper.experiment import Experiment
 from seamripper.papers import TRAINED, Claim, Clause, Item, PaperPlot, PaperTable, Profile, Select
-from seamripper.papers.smith2025.setting import RANKS_APART, TITLES, VGG_CUTS, VGG_FROZEN, VGG_NAMES, SmithParts
+from seamripper.papers.smith2025.setting import (
+    RANKS_APART,
+    TITLES,
+    VGG_CUTS,
+    VGG_FROZEN,
+    VGG_HAS_LEARNT,
+    VGG_NAMES,
+    SmithParts,
+)
 
 _RECEIVERS = {"correlated": 1.00, "digit": 0.98, "colour": 1.00, "colour-only": 1.00}
 """Table D.1: accuracy of the uncut networks."""
@@ -41,14 +49,15 @@ def _noise(figure: str = "top1", /, **labels: Any) -> Select:
 CLAIMS = (
     Claim("Noise improves on Digit and keeps Correlated's accuracy, as in ResNet", "Fig. D.1a",
         _noise(receiver="digit"), "above", TRAINED,
-        also=(Clause(_noise(receiver="correlated"), "no worse", TRAINED, bound=0.01),)),
+        also=(Clause(_noise(receiver="correlated"), "no worse", TRAINED, bound=0.01),),
+        gates=(VGG_HAS_LEARNT,)),
     Claim("Colour and Colour-Only show very varied results with noise", "Fig. D.1a",
         _noise(receiver=_VARIED, seed=0), "varies", bound=0.2, within=("some", "receiver_cut")),
     Claim("One network's stitches go from 40 to 80 % by where they start", "Fig. D.1a",
         _noise(receiver=_VARIED, receiver_seed=0), "varies", bound=0.2, over="some"),
     Claim("Noise has another rank in Digit than Digit's own data", "Fig. D.1b",
         _noise("rank", receiver="digit", receiver_cut=VGG_CUTS[:4]), "differs", Select("rank_native", kind="stitch"),
-        bound=RANKS_APART, remark="The four cuts are those before a convolution."),
+        bound=RANKS_APART, gates=(VGG_HAS_LEARNT,), remark="The four cuts are those before a convolution."),
 )  # fmt: skip
 
 SHOWS = (

@@ -6,7 +6,15 @@ from typing import Any
 
 from seamripper.experiment import Experiment
 from seamripper.papers import ALONE, Claim, Item, PaperPlot, Profile, Select, Units
-from seamripper.papers.smith2025.setting import UNTRAINED, VGG_CUTS, VGG_FROZEN, VGG_NAMES, SmithParts, of_stitch
+from seamripper.papers.smith2025.setting import (
+    UNTRAINED,
+    VGG_CUTS,
+    VGG_FROZEN,
+    VGG_HAS_LEARNT,
+    VGG_NAMES,
+    SmithParts,
+    of_stitch,
+)
 
 _RANDOMS = Units(UNTRAINED, "three untrained senders")
 
@@ -32,14 +40,14 @@ def _on(name: str, **labels: Any) -> Select:
 
 CLAIMS = (
     Claim("On Digit, a VGG19 stitched into itself is very similar to its baseline at each layer", "Fig. G.3",
-        _on("digit", sender="digit"), "similar", ALONE, bound=0.02),
+        _on("digit", sender="digit"), "similar", ALONE, bound=0.02, gates=(VGG_HAS_LEARNT,)),
     Claim("On Digit, an untrained sender degrades with the depth of the stitch", "Fig. G.3",
         _on("digit", sender=_RANDOMS, receiver_cut=VGG_CUTS[0]), "above",
-        Select(receiver_cut=VGG_CUTS[-1]).with_name("that at the last cut")),
+        Select(receiver_cut=VGG_CUTS[-1]).with_name("that at the last cut"), gates=(VGG_HAS_LEARNT,)),
     Claim("On Correlated, Digit stitched into itself improves on the baseline", "Fig. G.4",
-        _on("correlated", sender="digit"), "above", ALONE),
+        _on("correlated", sender="digit"), "above", ALONE, gates=(VGG_HAS_LEARNT,)),
     Claim("On Correlated, the untrained sender outperforms Digit stitched into itself", "Fig. G.4",
-        _on("correlated", sender=_RANDOMS), "above", Select(sender="digit")),
+        _on("correlated", sender=_RANDOMS), "above", Select(sender="digit"), gates=(VGG_HAS_LEARNT,)),
 )  # fmt: skip
 
 SHOWS = tuple(

@@ -26,7 +26,11 @@ _BACK = {"sender": "recordings", "receiver": "photos"}
 def _experiment(own: Profile) -> Experiment:
     smith = SmithParts(own)
     recordings = smith.network(
-        with_options(own.photo_network, classes=8), "speech", own.speech_training, n=None, seeds=own.cheap_seeds
+        with_options(own.photo_network, classes=8),
+        "speech",
+        own.speech_training,
+        n=own.speech_images,
+        seeds=own.cheap_seeds,
     )
     data = {
         "photos": Data(name="cifar10?classes=8", n=own.fit, n_test=own.test),

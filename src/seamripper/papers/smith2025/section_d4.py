@@ -11,7 +11,7 @@ from seamripper.papers.smith2025.setting import IMAGENET, NAMES, SmithParts, lea
 _CLASSES = (10, 5, 2)
 _TEST = 500
 """Scored, of all classes together."""
-_CUTS = {name: (IMAGENET[name][1][3], IMAGENET[name][1][5]) for name in ("resnet50", "efficientnet_lite0")}
+_CUTS = {name: (IMAGENET[name][1][3], IMAGENET[name][1][5]) for name in ("resnet50",)}
 _PLACES = {cut: place for cuts in _CUTS.values() for cut, place in zip(cuts, ("Block 4", "Linear"), strict=True)}
 _RUNS = {
     ("theirs", "weights"): "BN adapts",
@@ -22,7 +22,7 @@ _RUNS = {
 
 
 def _runs(name: str) -> list[tuple[str, str]]:
-    return [(word, freeze) for word, freeze in _RUNS if name == "resnet50" or word == "theirs"]
+    return list(_RUNS)
 
 
 def _experiment(own: Profile) -> Experiment:
@@ -34,7 +34,8 @@ def _experiment(own: Profile) -> Experiment:
                 part: dict[str, Any] = {"matchings": (word,), "freeze": (freeze,), "classes": (classes,)}
                 each = own.few_samples // classes if own.few_samples else 500
                 part |= {"per_class": each, "per_class_test": _TEST // classes, "input": own.few_input}
-                noise.append(smith.noises((name,), cuts=cuts, rank=False, **part))
+                # One network has no seeds: the draw of noise is the unit, so that clusters alone do not make the n.
+                noise.append(smith.noises((name,), cuts=cuts, rank=False, seeds=own.draws, **part))
     return Experiment(
         name="section-d4",
         about="misaligned class counts (Smith et al. 2025, D.4)",
@@ -62,9 +63,6 @@ CLAIMS = (
     Claim("With two classes, 100 % is reached within one epoch", "", _EPOCH, "at least", bound=0.99, at_rest=True),
     Claim("The fewer classes, the easier", "", _EPOCH, "no worse", Select(classes=10), at_rest=True,
         remark="One class for all would give 0.5 and 0.1."),
-    Claim("Beyond the paper: noise of 10, 5 and 2 classes stitches into an EfficientNet-Lite0, strictly frozen", "",
-        _at("efficientnet_lite0", classes=_CLASSES, matching="theirs", freeze="all"), "at least", bound=0.9,
-        beyond=True, remark=_FEW.remark),
 )  # fmt: skip
 
 _ROWS = tuple(

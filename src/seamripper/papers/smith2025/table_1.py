@@ -22,10 +22,11 @@ def _experiment(own: Profile) -> Experiment:
     noise = []
     for name, (_, cuts) in IMAGENET.items():
         for k in own.imagenet_places[name]:
-            # Behind the last map there is no BN whose statistics could adapt.
-            part: dict[str, Any] = {"cuts": (cuts[k],), "freeze": ("all",) if k > 3 else ("all", "weights")}
-            part |= {"per_class": own.imagenet_per_class[k], "per_class_test": 1, "input": own.imagenet_inputs[k]}
-            word = "theirs, early" if k < 3 else "theirs"
+            # Behind the last map there is no BN whose statistics could adapt; at the first two, no claim is frozen.
+            freeze = ("all",) if k > 3 else ("all", "weights") if k > 1 else ("weights",)
+            part: dict[str, Any] = {"cuts": (cuts[k],), "freeze": freeze}
+            part |= {"per_class": own.imagenet_per_class[k], "per_class_test": 1, "input": own.imagenet_input}
+            word = "theirs, first" if k < 2 else "theirs, early" if k < 3 else "theirs"
             noise.append(smith.noises((name,), matchings=(word,), rank=False, **part))
     return Experiment(
         name="table-1",
@@ -33,6 +34,7 @@ def _experiment(own: Profile) -> Experiment:
         models={name: Network(load=f"imagenet:{name}") for name in IMAGENET},
         matchings={
             "theirs": own.imagenet_stitch,
+            "theirs, first": own.imagenet_first,
             "theirs, early": own.imagenet_early,
         },
         noise=tuple(noise),

@@ -38,7 +38,10 @@ def _experiment(own: Profile) -> Experiment:
         data=smith.samples("correlated"),
         models=models,
         matchings={"theirs": own.lenet_stitch},
-        stitch=(smith.stitches((*_TABLE, *UNTRAINED), ("greyscale",), cuts=LENET_CUTS),),
+        stitch=(
+            smith.stitches(tuple(_TABLE), ("greyscale",), cuts=LENET_CUTS),
+            smith.stitches(UNTRAINED, ("greyscale/0",), cuts=LENET_CUTS),
+        ),
     )
 
 
