@@ -118,7 +118,7 @@ SIZES = {
     "photo_training": Size("trained with {}", "?epochs=6&lr=0.05&schedule=cosine", "?epochs=20&lr=0.01"),
     "speech_training": Size("with {} on recordings", "?epochs=20&lr=0.05&schedule=cosine", "?epochs=20&lr=0.01"),
     # So few that the network is about as good as that of photographs: the paper's are as good as each other.
-    "speech_images": Size("the network of recordings trained on {} of them", 400, None),
+    "speech_images": Size("the network of recordings trained on {} of them", 150, None),
     "speech_test": Size("scored on {} recordings", 700, None),
     "photo_stitch": Size("stitches trained with {}", _sgd(0.02, 24, 128, 1e-4, rest=32),
         _sgd(0.0001, 20, 128, 1e-4)),
