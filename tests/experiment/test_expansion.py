@@ -1105,3 +1105,31 @@ def test_the_whole_recipe_and_matching_are_in_the_content() -> None:
     found = of_kind(graph_of(study(models=encoder)), "train")[0].content["training"]
     assert found == Training.make("autoencoder").as_record()
     assert found != Training.make("smith").as_record()
+
+
+def test_a_learning_rate_by_cut_takes_the_place_of_the_matching_s() -> None:
+    words = ("task?lr=0.02&epochs=1", "task?lr=0.01&epochs=2")
+    joined: dict[str, Any] = {"cuts": ("layer1", "layer1 -> layer2"), "matchings": words}
+    part = StitchPart(senders=("net/0",), receivers=("net/1",), pairing="all", rates={"layer2": 0.05}, **joined)
+    study = Experiment(name="rates", data=Data(**DATA), models={"net": Network(**NETWORK)}, stitch=(part,))
+    told = {
+        (job.content["receiver_cut"], job.labels["matching"]): job.content["matching"]["training"]["lr"]
+        for job in of_kind(graph_of(study), "stitch")
+    }
+    assert told == {("layer1", words[0]): 0.02, ("layer1", words[1]): 0.01} | {("layer2", w): 0.05 for w in words}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"rates": {"layer3": 0.1}}, "There is a rate for 'layer3', which is no cut here: did you mean 'layer1'"),
+        ({"rates": {"layer1": 0.1}, "matchings": ("direct",)}, "'direct' is not trained"),
+        ({"rates": {"layer1": 0.1}, "matchings": ("task?rates=0.1,0.2",)}, "'task' chooses its own"),
+    ],
+)
+def test_a_rate_that_can_change_nothing_is_refused(more: dict[str, Any], message: str) -> None:
+    plain = {"senders": ("net/0",), "receivers": ("net/1",), "pairing": "all", "cuts": ("layer1",)}
+    part = StitchPart(**{**plain, **more})
+    study = Experiment(name="rates", data=Data(**DATA), models={"net": Network(**NETWORK)}, stitch=(part,))
+    with pytest.raises(ExperimentError, match=message):
+        graph_of(study)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from seamripper._words import did_you_mean
 from seamripper.errors import ExperimentError, SeamripperError
 from seamripper.experiment.identity import MATCHINGS, STITCHES, Identities
 from seamripper.experiment.job import Job
@@ -172,11 +173,13 @@ class Expansion:
         ways = self.ways(part, what)
         for sender, receiver in self.pairs(part):
             places = merge_where(fit, test, sender, receiver)
-            for a, b in self.cuts(part.cuts, (sender, receiver), fit.shape):
+            cuts = self.cuts(part.cuts, (sender, receiver), fit.shape)
+            require_rates(part, [b for _, b in cuts])
+            for a, b in cuts:
                 for way, words, files in ways:
                     content = {
                         **pair_content(sender, receiver, a, b, fit, test),
-                        **way,
+                        **at_rate(part.rates.get(b), way),
                         "threads": self.experiment.threads,
                     }
                     labels = {**pair_labels(sender, receiver, a, b), **words, "data": data.name}
@@ -202,6 +205,27 @@ class Expansion:
 
         self.identities.remember(["measures", words], look)
         return words, files
+
+
+def require_rates(part: Joining, cuts: Sequence[str]) -> None:
+    """Refuse a learning rate for a cut at which nothing is stitched."""
+    for cut in part.rates:
+        if cut not in cuts:
+            raise ExperimentError(f"There is a rate for {cut!r}, which is no cut here: {did_you_mean(cut, cuts)}")
+
+
+def at_rate(rate: float | None, way: dict[str, Any]) -> dict[str, Any]:
+    """A way of a content with this learning rate in place of its own, if there is one."""
+    if rate is None:
+        return way
+    matching = way["matching"]
+    if "training" not in matching or matching.get("rates"):
+        why = "is not trained" if "training" not in matching else "chooses its own"
+        raise ExperimentError(
+            f"Expected `rates` beside matchings that are trained with one learning rate, but {matching['name']!r} "
+            f"{why}: put it into a part of its own."
+        )
+    return {**way, "matching": {**matching, "training": {**matching["training"], "lr": rate}}}
 
 
 def pair_labels(sender: Net, receiver: Net, a: str | None = None, b: str | None = None) -> dict[str, Any]:

@@ -138,7 +138,8 @@ class Joining(Table):
     """How stitches are found: at every cut, by every matching, with every stitch and seed.
 
     A cut is a name for both models, or `layer1 -> layer2` for the sender's and the receiver's. Matchings and stitches
-    are words, `task?epochs=3` and `conv?kernel=3`; a matching may be one of the study's own `matchings`.
+    are words, `task?epochs=3` and `conv?kernel=3`; a matching may be one of the study's own `matchings`. `rates` are
+    learning rates by the receiver's cut, where it is not to be that of the matching.
     """
 
     cuts: Some
@@ -146,6 +147,7 @@ class Joining(Table):
     stitches: Some = ("auto",)
     freeze: Annotated[tuple[Literal["all", "weights"], ...], Field(min_length=1)] = ("all",)
     seeds: Seeds = (0,)
+    rates: dict[Word, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
 
     @property
     def ways(self) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from seamripper.errors import ExperimentError
+from seamripper.experiment.expansion import at_rate, require_rates
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import (
     Output,
@@ -66,6 +67,7 @@ class NoisePart(Joining, Part):
         for word in self.matchings:
             require_no_images(word, expansion.matching(word)[0])
         ways = expansion.ways(self, "a [[noise]]")
+        require_rates(self, self.cuts)
         for receiver in (net for word in self.receivers for net in expansion.nets(word)):
             shape, known = self._made_for(expansion, receiver)
             expansion.identities.require_cuts(receiver.cuts_decided_by, receiver.spec, self.cuts, shape)
@@ -83,7 +85,7 @@ class NoisePart(Joining, Part):
                     "input": shape,
                     "per_class": self.per_class,
                     "per_class_test": self.per_class_test,
-                    **way,
+                    **at_rate(self.rates.get(cut), way),
                     "rank": self.rank,
                     "threads": expansion.experiment.threads,
                 }

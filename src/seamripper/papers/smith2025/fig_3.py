@@ -25,11 +25,11 @@ def _experiment(own: Profile) -> Experiment:
     for name in _NAMES:
         data = smith.samples(name)
         few = data.model_copy(update={"n": own.offset_fit, "n_test": own.offset_test})
-        parts.append(smith.stitches((name,), (name,), matchings=_ADAPTING[:1], data=data, freeze=("weights",)))
+        parts.append(smith.rated_stitches((name,), (name,), matchings=_ADAPTING[:1], data=data, freeze=("weights",)))
         parts.append(smith.stitches((name,), (name,), matchings=_FROZEN[:1], data=few))
         if name in own.offset_places:
             way = {"data": data, "freeze": ("weights",), "cuts": own.offset_places[name]}
-            parts.append(smith.stitches((name,), (name,), matchings=_ADAPTING[1:], **way))
+            parts.append(smith.rated_stitches((name,), (name,), matchings=_ADAPTING[1:], **way))
         if name in own.offset_names:
             parts.append(smith.stitches((name,), (name,), matchings=_FROZEN[1:], data=few, cuts=own.offset_cuts))
     return Experiment(

@@ -32,7 +32,7 @@ def _experiment(own: Profile) -> Experiment:
     smith = SmithParts(own)
 
     def part(receiver: str, data: str, *senders: str, **more: Any) -> Any:
-        return smith.stitches(senders, (receiver,), data=smith.samples(data), freeze=_FREEZE, **more)
+        return smith.rated_stitches(senders, (receiver,), data=smith.samples(data), freeze=_FREEZE, **more)
 
     trained = ("digit/0", *(f"{name}/0" for name in _BETTER))
     random = smith.untrained_networks(f"zoo:resnet18?width={own.width:g}")

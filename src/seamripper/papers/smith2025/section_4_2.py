@@ -18,7 +18,7 @@ def _experiment(own: Profile) -> Experiment:
         data=smith.samples("colour-only"),
         models=smith.resnets(*_RECEIVERS, seeds=own.cheap_seeds),
         matchings={"theirs": own.stitch, "from noise": own.noise},
-        stitch=(smith.stitches(("colour-only",), ("greyscale",), freeze=BOTH, rank=True),),
+        stitch=(smith.rated_stitches(("colour-only",), ("greyscale",), freeze=BOTH, rank=True),),
         noise=(smith.noises(_RECEIVERS[:1], freeze=BOTH), smith.noises(_RECEIVERS[1:], freeze=("weights",))),
     )
 

@@ -55,8 +55,8 @@ def _experiment(own: Profile) -> Experiment:
         models=smith.resnets(*_SENDERS, seeds=own.cheap_seeds),
         matchings={"theirs": own.stitch, "from noise": own.noise},
         stitch=(
-            smith.stitches(_SENDERS, ("digit",), freeze=BOTH, rank=True),
-            smith.stitches(("digit",), _BACK, cuts=own.back_cuts, freeze=BOTH, rank=True),
+            smith.rated_stitches(_SENDERS, ("digit",), freeze=BOTH, rank=True),
+            smith.rated_stitches(("digit",), _BACK, cuts=own.back_cuts, freeze=BOTH, rank=True),
         ),
         noise=(smith.noises(("digit",), freeze=BOTH),),
         # The stitches of an audit start as the others do, at random.
