@@ -71,7 +71,9 @@ def _against(measure: str) -> Select:
 _RESNET, _VIT = good_enough("resnet"), good_enough("vit")
 CLAIMS = (
     Claim("Within a network, direct matching (func.) finds every layer most similar to itself", "100 %; Table 1",
-        share("DM (func.)", "within", KINDS), "at least", bound=0.95, gates=(*_RESNET, *_VIT)),
+        share("DM (func.)", "within", KINDS), "at least", bound=0.95, gates=(*_RESNET, *_VIT),
+        remark="Where a layer stitches into most others without loss, as in ViTs of this size, what the network does "
+        "cannot tell layers apart."),
     Claim("So do PWCCA, OPD, LCKA and direct matching (struct.)", "100 %; Table 1",
         share("LCKA", "within", KINDS), "at least", bound=1.0,
         also=tuple(Clause(share(m, "within", KINDS), "at least", bound=1.0) for m in ("PWCCA", "OPD", "DM (struct.)")),

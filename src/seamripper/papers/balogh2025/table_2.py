@@ -75,7 +75,7 @@ CLAIMS = (
     Claim("LCKA performs poorly in the sensitivity test", "τ 0.57 and 0.49 on CIFAR-10, DM (func.) 0.79 and 0.74",
         correlation("sensitivity", "LCKA", ("resnet", "vit")), "below",
         Select(measure="DM (func.)").with_name("that of DM (func.)"), gates=_GATES, remark=_MONOTONE),
-    Claim("OPD shows inconsistent results", "Tables 2 and 3: below DM (func.) on ResNet",
+    Claim("OPD shows inconsistent results", "below DM (func.) on ResNet; Table 2",
         correlation("sensitivity", "OPD", "resnet"), "below",
         Select(measure="DM (func.)").with_name("that of DM (func.)"), gates=good_enough("resnet"),
         remark="The same number as LCKA's, for the same reason."),
