@@ -95,6 +95,10 @@ CLAIMS = (
         share("OPD", "between", "resnet", "positions"), "above",
         Select(rule="authors").with_name("that by the authors' rule"), beyond=True, answers=("yes", "no"),
         gates=_RESNET),
+    Claim("Does direct matching (struct.) find more layers if, for each of the receiver's, it looks for the sender's?",
+        "", share("DM (struct.)", "between", "resnet", of="receiver"), "above",
+        Select(of="sender").with_name("the other way round"), beyond=True, answers=("yes", "no"), gates=_RESNET,
+        remark="A residual is relative to the receiver's layer, so that only then all of them have one divisor."),
 )  # fmt: skip
 
 
