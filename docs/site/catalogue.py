@@ -64,6 +64,7 @@ def _stitch_facts(stitch: Any) -> Facts:
 def _control_facts(control: Any) -> Facts:
     return {
         "what is known of it": control.known,
+        "where its activations come from": control.origin,
         "depends on the sender": control.of_sender,
         "another one for every seed": control.draws,
     }

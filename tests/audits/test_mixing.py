@@ -59,7 +59,7 @@ def test_a_sender_that_follows_another_cue_is_found_without_a_conflict_set() -> 
     assert other.answer == "no"
     assert other.p is not None
     assert other.p < 0.05
-    assert other.effect.low > TOLERANCE["other_seed"]
+    assert other.effect.low > TOLERANCE
     assert other.figures["decided_by"] == "segment"
     assert "It follows something else." in other.sentence
     assert "the spread between such networks is not known" in other.sentence

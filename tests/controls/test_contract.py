@@ -11,9 +11,10 @@ from typing import ClassVar, get_args
 import pytest
 import torch
 
-from seamripper._fingerprint import model_fingerprint
+from seamripper._fingerprint import model_fingerprint, tensors_of
 from seamripper.audits.base import DEFAULT_CONTROLS
-from seamripper.controls import Case, Control, Counterpart, Known, Outcome, controls
+from seamripper.controls import Case, Control, Counterpart, Known, Origin, Outcome, controls
+from seamripper.data.paired import Paired
 from seamripper.errors import AuditError
 from seamripper.matching import Task, Training
 
@@ -25,6 +26,7 @@ def untold(cls: type[Control]) -> list[str]:
         "a name": bool(getattr(cls, "name", "")),
         "one line about it": 10 < len(getattr(cls, "about", "")) < 100 and "\n" not in cls.about,
         "what is known": getattr(cls, "known", None) in get_args(Known),
+        "where its activations come from": cls.origin in get_args(Origin),
         "a first sentence": doc.partition("\n")[0].endswith((".", ":")) and "dataclass" not in doc,
         "frozen": is_dataclass(cls) and cls.__dataclass_params__.frozen,
     }
@@ -84,6 +86,23 @@ def test_a_control_says_what_it_is(name: str) -> None:
 @pytest.mark.parametrize("name", controls)
 def test_a_control_keeps_to_the_contract(name: str, quick: Case) -> None:
     assert breaches(controls.make(name), quick) == []
+
+
+def origins(control: Control, case: Case) -> tuple[set[str], bool]:
+    """Where a control's activations come from, by its counterparts, and whether these have the receiver's weights."""
+    each = list(control.counterparts(case))
+    networks = {bool(tensors_of(counterpart.sender.model.module)) for counterpart in each}
+    same = {Paired.of(part).same for counterpart in each for part in (counterpart.fit, counterpart.test)}
+    made = {True: {"network" if same == {True} else "mispaired"}, False: {"input" if same == {True} else "noise"}}
+    own = all(counterpart.sender.fingerprint == case.receiver.fingerprint for counterpart in each if networks == {True})
+    return set().union(*(made[network] for network in networks)), own and networks == {True}
+
+
+@pytest.mark.parametrize("name", controls)
+def test_a_control_declares_what_its_counterparts_are(name: str, quick: Case) -> None:
+    """The audits read it from the declaration, before anything is stitched."""
+    control = controls.make(name)
+    assert origins(control, quick) == ({control.origin}, control.own_weights)
 
 
 @pytest.mark.parametrize("name", controls)

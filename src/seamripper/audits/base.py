@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -167,6 +167,15 @@ class Evidence:
         """The outcomes of all controls of one kind: what is known of them."""
         return tuple(o for name, control in self.controls.items() if control.known == kind for o in self.of(name))
 
+    def networks(self, kind: Known) -> Iterator[tuple[str, tuple[Outcome, ...]]]:
+        """The controls of one kind that can be shown changed and mixed inputs, by name, with their outcomes.
+
+        Those that do not repeat the receiver's accidents come first.
+        """
+        chosen = [c for c in self.controls.values() if c.known == kind and c.origin == "network"]
+        for control in sorted(chosen, key=lambda control: control.own_weights):
+            yield control.name, self.of(control.name)
+
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
         """All outcomes so far, the sender's first."""
@@ -227,12 +236,12 @@ def chosen_audits(choices: Iterable[Audit | str] | Audit | str) -> tuple[Audit, 
 
 def same_information(evidence: Evidence, audit: str) -> tuple[Outcome, ...]:
     """The control with the same information: networks of other seeds if there are any, else the receiver itself."""
-    outcomes = evidence.of("other_seed") or evidence.of("self")
-    if not outcomes:
-        raise InapplicableError(
-            f"The audit {audit!r} compares with the control 'self' or 'other_seed': choose one of them."
-        )
-    return outcomes
+    for _, outcomes in evidence.networks("same"):
+        if outcomes:
+            return outcomes
+    raise InapplicableError(
+        f"The audit {audit!r} compares with the control 'self' or 'other_seed': choose one of them."
+    )
 
 
 def match_of(outcome: Outcome) -> Match:

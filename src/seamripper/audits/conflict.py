@@ -205,13 +205,12 @@ class Conflict(Audit):
         """
         case = evidence.case
         base = self.base_samples(case.test.receiver)
-        for name in ("self", "other_seed", "random_sender"):
-            # Matched now, as what their fronts show then is worth keeping.
-            evidence.of(name)
+        # Matched now, as what their fronts show then is worth keeping.
+        _ = [*evidence.networks("same"), *evidence.networks("nothing")]
         natives = {}
         for name, changed in sets.items():
             natives[name] = _Native.of(evidence, changed, None if name == "conflict set" else base)
-            if name == "conflict set" and control == "other_seed":
+            if name == "conflict set" and not evidence.controls[control].own_weights:
                 natives[name] = natives[name].beside_tests(case)
             case.tally.add(self.name, f"{name}, receiver", case.watch)
         # The others cannot decide, whatever the sender does.
@@ -226,11 +225,14 @@ class Conflict(Audit):
         return readings
 
     def _read_set(self, evidence: Evidence, name: str, changed: Samples, native: _Native, control: str) -> SetReading:
-        observed, nothing, asked = evidence.observed, evidence.of("random_sender"), native.asked
+        observed, nothing, asked = evidence.observed, dict(evidence.networks("nothing")), native.asked
+        networks = [*observed, *(outcome for outcomes in nothing.values() for outcome in outcomes)]
         with evidence.case.fronts.keeping_nothing():
-            given = asked.answers_together([match_of(outcome) for outcome in (*observed, *nothing)], changed)
-        agreements = [asked.agreement(answers, native.answers) for answers in given]
-        sender, blind, same = agreements[: len(observed)], agreements[len(observed) :], native.same[control]
+            given = asked.answers_together([match_of(outcome) for outcome in networks], changed)
+        agreements = iter([asked.agreement(answers, native.answers) for answers in given])
+        sender, same = [next(agreements) for _ in observed], native.same[control]
+        untrained = {name: [next(agreements) for _ in outcomes] for name, outcomes in nothing.items()}
+        blind = [agreement for seeds in untrained.values() for agreement in seeds]
         sent = given[: len(observed)] if asked.labelled else []
         right = [asked.agreement(answers, asked.right).estimate for answers in sent]
         kept, position = kept_and_position(sender, blind, same, seed=self.seed)
@@ -244,7 +246,7 @@ class Conflict(Audit):
             position=position,
             agreement=mean_over(_shares(sender)).as_share,
             accuracy=mean_over(right).as_share if right else Estimate(math.nan, note="no labels"),
-            controls=native.controls(control, blind),
+            controls=native.controls(control, untrained),
         )
         if not self.relative or name == "conflict set":
             return reading
@@ -265,11 +267,11 @@ class _Native:
 
     @classmethod
     def of(cls, evidence: Evidence, changed: Samples, before: Samples | None) -> _Native:
-        """Both controls are shown the set; the sender is judged against one of them."""
+        """All of these controls are shown the set; the sender is judged against one of them."""
         receiver = evidence.case.receiver
         asked = Asked.of(receiver, changed, before)
         reference = asked.right if before is None else asked.answers_together([receiver], before)[0]
-        outcomes = {name: evidence.of(name) for name in ("self", "other_seed")}
+        outcomes = dict(evidence.networks("same"))
         matches = [match_of(outcome) for each in outcomes.values() for outcome in each]
         with evidence.case.fronts.keeping_nothing():
             # Nothing is shown twice to the same front.
@@ -310,16 +312,16 @@ class _Native:
         """How much the set can show."""
         return max(0.0, self.stability) * max(0.0, mean_kappa(self.same[control]))
 
-    def controls(self, control: str, blind: Sequence[Agreement]) -> dict[str, tuple[Estimate, ...]]:
-        """The agreements of the control that decides, of untrained senders, and of the other control."""
+    def controls(self, control: str, untrained: Mapping[str, list[Agreement]]) -> dict[str, tuple[Estimate, ...]]:
+        """The agreements of the control that decides, of untrained senders, and of the other controls."""
         others = {name: seeds for name, seeds in self.same.items() if name != control}
-        every: dict[str, Sequence[Agreement]] = {control: self.same[control], "random_sender": blind, **others}
+        every = {control: self.same[control], **untrained, **others}
         return {name: _shares(seeds) for name, seeds in every.items() if seeds}
 
     def blank_reading(self, name: str, control: str) -> SetReading:
         """The reading of a set that the sender was not shown."""
         unknown = Estimate(math.nan, n=len(self.answers), unit="samples")
-        kappa, controls = mean_kappa(self.same[control]), self.controls(control, ())
+        kappa, controls = mean_kappa(self.same[control]), self.controls(control, {})
         return SetReading(name, self.stability, kappa, unknown, math.nan, unknown, unknown, unknown, controls)
 
 

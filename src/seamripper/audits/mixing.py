@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seamripper._words import word_list
 from seamripper.audits.base import Audit, Evidence, Verdict, match_of, same_information
 from seamripper.audits.departure import FEWEST, Choices, Floats
 from seamripper.audits.interventions.draws import partners
@@ -64,15 +65,17 @@ class Mixing(Audit):
         case = evidence.case
         if not case.looks:
             raise InapplicableError("The sender does not see the inputs, so mixtures of them say nothing about it.")
-        control, nothing = same_information(evidence, self.name), evidence.of("random_sender")[:1]
-        sides = {"sender": evidence.observed, control[0].control: control, "random_sender": nothing}
+        same = same_information(evidence, self.name)
+        control = evidence.controls[same[0].control]
+        nothing = {name: outcomes[:1] for name, outcomes in evidence.networks("nothing") if outcomes}
+        sides = {"sender": evidence.observed, control.name: same, **nothing}
         stitched = [match_of(outcome) for outcomes in sides.values() for outcome in outcomes]
         pairs, sure = self._pairs(case.receiver, case.test.receiver)
         with case.fronts.keeping_nothing():
             # No front is shown a mixture twice.
             looks, skipped = self._looks(case, evidence.mixtures, _Networks(case.receiver, sure, stitched), pairs)
         counts = {"receiver": 1, **{name: len(outcomes) for name, outcomes in sides.items()}}
-        reading = MixingReading.of(looks, counts, control[0].control, partners=pairs.partners, seed=self.seed)
+        reading = MixingReading.of(looks, counts, control, partners=pairs.partners, seed=self.seed)
         told = self._telling_pairs(reading, pairs, [case.receiver, stitched[0]])
         return self._verdict(reading, pairs, told, skipped)
 
@@ -197,10 +200,10 @@ class Mixing(Audit):
         answer, decided = reading.answer, reading.decided
         figures = {
             "decided_by": reading.labels[decided],
-            "control": reading.control,
-            "networks": len(reading.leanings[reading.control]),
+            "control": reading.control.name,
+            "networks": len(reading.leanings[reading.control.name]),
             "spread": reading.excess.spread,
-            "known_different": reading.known_different,
+            "known_different": word_list(reading.untrained, quote="") or "planted",
             "power": bool(reading.departs.any()),
             "tested": [label for label, tested in zip(reading.labels, reading.tested, strict=True) if tested],
             "n": len(pairs),
@@ -210,13 +213,13 @@ class Mixing(Audit):
             "frequencies": reading.bands,
             "skipped": dict(skipped),
         }
-        controls = {name: reading.departures(name, decided) for name in (reading.control, "random_sender")}
+        controls = {name: reading.departures(name, decided) for name in (reading.control.name, *reading.untrained)}
         return self.verdict(
             answer,
             sentence(reading),
             observed=reading.departure("sender", decided),
             effect=reading.estimate(reading.excess, decided),
-            controls={name: estimates for name, estimates in controls.items() if estimates},
+            controls=controls,
             figures=figures,
             p=reading.excess.p,
         )

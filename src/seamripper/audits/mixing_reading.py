@@ -16,12 +16,14 @@ from seamripper.audits.base import Answer
 from seamripper.audits.departure import FEWEST, Choices, Excess, Floats, Rows, departures, excess
 from seamripper.audits.mixtures.base import Mixture
 from seamripper.audits.mixtures.frequencies import Frequencies
+from seamripper.controls import Control
 from seamripper.data.samples import Samples
 from seamripper.errors import InapplicableError
 from seamripper.estimate import Estimate, proportion
 
-TOLERANCE = {"other_seed": 0.05, "self": 0.15}
-"""By how much more than this control a network that holds the same information may depart.
+TOLERANCE, OWN_TOLERANCE = 0.05, 0.15
+"""By how much more than its control a network that holds the same information may depart; the second where the control
+has the receiver's own weights.
 
 `benchmarks/same_information.py` says on which cells these were chosen. The receiver stitched to itself departs less
 than any other network, and how much networks of other seeds would differ is not known then."""
@@ -86,32 +88,35 @@ class MixingReading:
     receiver: Choices
     leanings: Mapping[str, Floats]
     """How the receiver, the sender and the controls lean, (networks, pairs, looks) each."""
-    control: str
+    control: Control
     excess: Excess
     different: Excess
-    known_different: str
-    """Which sender that is: "random_sender" or "planted"."""
+    untrained: tuple[str, ...]
+    """The controls that such senders are of; none if departures were planted."""
 
     @classmethod
     def of(
-        cls, looks: Sequence[Look], sides: Mapping[str, int], control: str, *, partners: Rows, seed: int
+        cls, looks: Sequence[Look], sides: Mapping[str, int], control: Control, *, partners: Rows, seed: int
     ) -> MixingReading:
-        """The reading of the looks; `sides` says how many of the looks' networks belong to whom, in their order."""
+        """The reading of the looks; `sides` says how many of the looks' networks belong to whom, in their order.
+
+        Behind the receiver, the sender and the control come those that have learnt nothing.
+        """
         receiver = np.stack([look.receiver for look in looks], axis=1)
         ends = np.cumsum(list(sides.values()))[:-1]
         every = np.stack([look.leanings for look in looks], axis=2)
         leanings = dict(zip(sides, np.split(every, ends), strict=True))
-        same, nothing = leanings[control], leanings["random_sender"]
-        over = partial(excess, receiver, control=same, partners=partners, tolerance=TOLERANCE[control], seed=seed)
+        same, untrained = leanings[control.name], tuple(sides)[3:]
+        tolerance = OWN_TOLERANCE if control.own_weights else TOLERANCE
+        over = partial(excess, receiver, control=same, partners=partners, tolerance=tolerance, seed=seed)
         ours = over(leanings["sender"])
         if ours is None:
             raise InapplicableError(f"Under no mixture is the receiver sure on {FEWEST} pairs or more.")
-        theirs = over(nothing) if len(nothing) else None
-        known = "planted" if theirs is None else "random_sender"
-        theirs = over(reversal(same)) if theirs is None else theirs
+        different = [leanings[name] for name in untrained] or [reversal(same)]
+        theirs = over(np.concatenate(different))
         assert theirs is not None
         mixtures, strengths = (tuple(getattr(look, name) for look in looks) for name in ("mixture", "strength"))
-        return cls(mixtures, strengths, receiver, leanings, control, ours, theirs, known)
+        return cls(mixtures, strengths, receiver, leanings, control, ours, theirs, untrained)
 
     @property
     def labels(self) -> list[str]:
@@ -121,7 +126,7 @@ class MixingReading:
     @property
     def tolerance(self) -> float:
         """By how much more than this control a network that holds the same information may depart."""
-        return TOLERANCE[self.control]
+        return self.excess.tolerance
 
     @property
     def departs(self) -> NDArray[np.bool_]:
@@ -227,12 +232,12 @@ def sentence(reading: MixingReading) -> str:
     """The verdict in words."""
     decided, excess = reading.decided, reading.excess
     ours = reading.departure("sender", decided)
-    theirs = reading.departure(reading.control, decided)
+    theirs = reading.departure(reading.control.name, decided)
     part = reading.mixtures[decided].words
     words = (
         f"Where one input takes {part} from another and the receiver is sure of one of the two answers, the stitched "
-        f"network gives the other answer {ours} of its belief in the two, the control {reading.control!r} {theirs}: an "
-        f"excess of {reading.estimate(excess, decided)}"
+        f"network gives the other answer {ours} of its belief in the two, the control {reading.control.name!r} "
+        f"{theirs}: an excess of {reading.estimate(excess, decided)}"
     )
     if reading.answer == "no":
         looks = f"the largest of {int(excess.counts.sum())} kinds of mixtures, p {_p(excess.p)}"
@@ -250,7 +255,7 @@ def sentence(reading: MixingReading) -> str:
 
 
 def _known_different(reading: MixingReading, look: int, *, low: bool = False) -> str:
-    who = "a sender that has learnt nothing" if reading.known_different == "random_sender" else "a planted sender"
+    who = "a sender that has learnt nothing" if reading.untrained else "a planted sender"
     if low:
         return f"{who} does not depart surely under any of them"
     return f"{who[0].upper()}{who[1:]} has an excess of {reading.estimate(reading.different, look)}"
@@ -258,8 +263,8 @@ def _known_different(reading: MixingReading, look: int, *, low: bool = False) ->
 
 def _weakness(reading: MixingReading) -> str:
     """What the control cannot show."""
-    networks = len(reading.leanings[reading.control])
-    if reading.control == "self":
+    networks = len(reading.leanings[reading.control.name])
+    if reading.control.own_weights:
         return (
             " The control is the receiver stitched to itself, which is weaker evidence than networks trained from "
             "other seeds: pass them as `others`."

@@ -17,7 +17,6 @@ from seamripper.estimate import BySeed, Estimate, difference, over_seeds
 from seamripper.matching.match import Match
 from seamripper.measures.numerical_rank import THRESHOLD
 
-_NOISE = "clustered_noise"
 _RanksBySeed: TypeAlias = Sequence[tuple[int, Ranks]]
 
 
@@ -75,7 +74,8 @@ class Rank(Audit):
 def _control_ranks(evidence: Evidence, name: str, reader: RankReader) -> _RanksBySeed:
     """The ranks of a control with the same information, or of noise; none for any other control."""
     control = evidence.controls[name]
-    outcomes = evidence.of(name) if control.known == "same" or name == _NOISE else ()
+    noise = control.known == "nothing" and control.origin == "noise"
+    outcomes = evidence.of(name) if control.known == "same" or noise else ()
     if not any(outcome.match for outcome in outcomes):
         return []
     # An outcome does not keep its samples, and noise is shown others than the case's: they are made again.

@@ -1,6 +1,6 @@
 """Controls: the same comparison with a counterpart whose answer is known. One file each."""
 
-from seamripper.controls.base import Case, Control, Counterpart, Known, Outcome, controls
+from seamripper.controls.base import Case, Control, Counterpart, Known, Origin, Outcome, controls
 from seamripper.controls.probe import Probed, halves, probe, readable
 from seamripper.controls.stand_in import AsTheyAre, stand_in
 
@@ -10,6 +10,7 @@ __all__ = [
     "Control",
     "Counterpart",
     "Known",
+    "Origin",
     "Outcome",
     "Probed",
     "controls",

@@ -33,6 +33,9 @@ from seamripper.stitches import Stitch, auto, stitches
 Known = Literal["same", "nothing", "broken", "probe"]
 """What is known of a counterpart: it holds the same information as the receiver; it has learnt nothing of it; its
 samples are paired at random, so that it must fail; or it is not stitched at all, but only probed by a linear map."""
+Origin = Literal["network", "mispaired", "noise", "input"]
+"""Where a counterpart's activations come from: a network that sees the receiver's inputs, one that is shown other
+samples than the receiver, noise, or the inputs themselves. Only a network can be shown changed and mixed inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +233,9 @@ class Control(Choice):
     about: ClassVar[str]
     """One line for a list."""
     known: ClassVar[Known]
+    origin: ClassVar[Origin] = "network"
+    own_weights: ClassVar[bool] = False
+    """Whether its counterparts have the receiver's own weights, and so repeat its accidents."""
     of_sender: ClassVar[bool] = True
     """Whether its counterparts depend on the sender; if not, they are the same for every sender."""
     draws: ClassVar[bool] = False

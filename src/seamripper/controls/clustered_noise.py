@@ -42,6 +42,7 @@ class ClusteredNoise(Control):
     formula = "clamp(c + radius · N(0, 1), 0, 1),  c ~ U[0, 1] for each class"
     about = "noise at the cut, one cluster per class: it knows the label and nothing about the input"
     known = "nothing"
+    origin = "noise"
     draws = True
     least = {"radius": 0, "classes": 1, "n": 2}
 

@@ -60,6 +60,7 @@ class Input(Control):
     formula = "tail(stitch(resize(x)))"
     about = "the input itself, resized to the cut: how much the stitch alone can do"
     known = "nothing"
+    origin = "input"
 
     def stitches(self, case: Case) -> int:
         """One per seed."""

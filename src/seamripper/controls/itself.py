@@ -17,6 +17,7 @@ class Itself(Control):
     formula = "tail(stitch(head(x))),  head and tail of the receiver"
     about = "the receiver's own front: certainly the same information"
     known = "same"
+    own_weights = True
     of_sender = False
 
     def stitches(self, case: Case) -> int:

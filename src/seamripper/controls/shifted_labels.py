@@ -29,6 +29,8 @@ class ShiftedLabels(Control):
     formula = "tail(stitch(head(x′))),  x of class i + k,  x′ of class i"
     about = "the receiver's own front, shown a sample of class i in place of one of class i + k"
     known = "nothing"
+    origin = "mispaired"
+    own_weights = True
     of_sender = False
     least = {"k": 1}
 

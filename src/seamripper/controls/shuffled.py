@@ -29,6 +29,7 @@ class Shuffled(Control):
     formula = "fitted on (x_π(i), yᵢ),  scored on (xᵢ, yᵢ)"
     about = "the sender fitted on samples paired at random: it must fail"
     known = "broken"
+    origin = "mispaired"
 
     def stitches(self, case: Case) -> int:
         """One per seed."""
