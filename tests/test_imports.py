@@ -21,7 +21,7 @@ SOURCE = Path(seamripper.__file__).parent
 BASE = (
     *("_devices", "_doors", "_words", "_options", "_own_code", "_request", "registry"),
     *("_arrays", "_files", "_fingerprint", "_frames", "_progress", "cards", "figures", "_notebook", "estimate"),
-    "paired_estimate",
+    *("paired_estimate", "_ranks"),
 )
 ORDER = (
     ("errors",),

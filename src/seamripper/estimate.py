@@ -1,6 +1,6 @@
 """Estimate: a value with its 95 % interval, and the statistics that give one.
 
-Every interval is computed here, but for those of two networks on the same samples: see `paired_estimate`.
+The rules for intervals are here, except those for two networks on the same samples: see `paired_estimate`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NORMAL = 1.959963984540054
 """The normal quantile of 0.975. NumPy and SciPy are imported where they are used: reading records needs neither."""
+_SINGLE = 1.96
 TELLING = 0.05
 """Accuracies whose difference is not known to within this are not compared in words."""
 _KEYS = ("value", "interval", "n", "unit", "note", "lower_bound", "null")
@@ -236,6 +237,23 @@ def bootstrap(value: float, resamples: NDArray[np.float64], n: int) -> Estimate:
 
     low, high = np.quantile(resamples, [0.025, 0.975])
     return Estimate(value, min(float(low), value), max(float(high), value), n, "samples")
+
+
+def reach_of_all(deviations: NDArray[np.float64], observed: float) -> tuple[float, float]:
+    """How many errors intervals that hold for several values at once reach, and the p of the largest one `observed`.
+
+    `deviations` has a row for each resample: how far each value deviates there, in errors. What counts is the largest
+    of a row (max-T: Westfall & Young 1993). No interval is narrower than that of a single value.
+
+    >>> import numpy as np
+    >>> reach_of_all(np.arange(999.0)[:, None] * [0.005, 0.01], 9.9)
+    (9.48..., 0.01)
+    """
+    import numpy as np
+
+    largest = deviations.max(1)
+    reach = max(_SINGLE, float(np.quantile(largest, 0.95)))
+    return reach, float((1 + (largest >= observed).sum()) / (1 + len(largest)))
 
 
 def fold_interval(value: float, parts: Sequence[float], *, left_out: bool, within: Ends) -> Ends:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from seamripper._ranks import auroc, weighted_aurocs
 from seamripper.benchmark.statistics import (
     KENDALL,
     SPEARMAN,
     PairScores,
     Statistic,
-    auroc,
     correlation,
     correlations,
     ding,
@@ -81,9 +81,19 @@ def test_orders_are_all_there_are_of_few_and_random_of_many() -> None:
 
 
 def test_auroc_counts_ties_half() -> None:
-    assert auroc([1.0, 2.0], [0.0, -1.0]) == 1.0
-    assert auroc([0.0], [1.0, 2.0]) == 0.0
+    assert auroc([0.0, -1.0], [1.0, 2.0]) == 1.0
+    assert auroc([1.0, 2.0], [0.0]) == 0.0
     assert auroc([1.0, 1.0], [1.0]) == 0.5
+
+
+def test_weights_of_aurocs_are_repetitions() -> None:
+    generator = np.random.default_rng(5)
+    values = np.round(generator.normal(size=12), 1)
+    low, high = generator.integers(0, 3, (2, 30, 12))
+    for value, few, many in zip(weighted_aurocs(values, low, high), low, high, strict=True):
+        assert value == auroc(np.repeat(values, few), np.repeat(values, many))
+    assert np.isnan(weighted_aurocs(values, low, 0 * high)).all()
+    assert np.isnan(weighted_aurocs(values[:0], low[:, :0], high[:, :0])).all()
 
 
 def test_p_is_of_permutations_and_none_without_any() -> None:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from seamripper.estimate import reach_of_all
+
 Choices = NDArray[np.int8]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 RESAMPLES = 1000
 FEWEST = 30
 """A look counts if the receiver is sure on this many pairs."""
-_LEVEL, _Z = 0.05, 1.96
-"""An interval is never narrower than that of a single look."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +77,9 @@ def excess(
     """The sender's excess over its control; None if no look counts.
 
     `receiver` is (pairs, looks); `sender` (stitches, pairs, looks) and `control` (networks, pairs, looks) are how their
-    members lean, which is averaged. Pairs are drawn with replacement, the same for all looks and networks. The
-    distribution of the largest deviation over all looks, in errors, gives p-value and intervals (max-T: Westfall &
-    Young 1993). `partners` (pairs) says which pair has this one's second input as its first: the pairs of an input are
-    not independent of each other, and the error counts that.
+    members lean, which is averaged. Pairs are drawn with replacement, the same for all looks and networks; how far the
+    resamples deviate gives p-value and intervals (`reach_of_all`). `partners` (pairs) says which pair has this one's
+    second input as its first: the pairs of an input are not independent of each other, and the error counts that.
     """
     sure = receiver != 0
     pairs = sure.sum(0)
@@ -97,14 +96,11 @@ def excess(
     # Where all agree a resample never differs; one pair more could still have.
     error = np.maximum(resamples.std(0), 1 / np.maximum(pairs, 1))
     deviations = np.abs(resamples - value)[:, looks] / error[looks]
-    largest = deviations.max(1)
     if partners is not None:
         error = np.maximum(error, _error_over_inputs((ours - theirs - value * sure) / np.maximum(pairs, 1), partners))
     # The sender is one more network, and the control's mean is that of all its networks.
     error = np.sqrt(error**2 + spread**2 * (1 + 1 / len(control)))
-    reach = max(_Z, float(np.quantile(largest, 1 - _LEVEL)))
-    observed = float(((value - tolerance) / error)[looks].max())
-    p = float((1 + (largest >= observed).sum()) / (1 + RESAMPLES))
+    reach, p = reach_of_all(deviations, float(((value - tolerance) / error)[looks].max()))
     return Excess(value, error, a, b, pairs, reach, p, spread, tolerance)
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from seamripper._ranks import kendall, spearman, weighted_aurocs
 from seamripper.audits.identification import Ranking
 from seamripper.estimate import Estimate, bootstrap
 
@@ -185,10 +185,7 @@ def correlation(x: Array, y: Array, which: str) -> tuple[float, float]:
     x, y = x[known], y[known]
     if len(x) < 3 or np.ptp(x) == 0:
         return math.nan, math.nan
-    if np.ptp(y) == 0:
-        return 0.0, 1.0
-    result = stats.kendalltau(x, y) if which == KENDALL else stats.spearmanr(x, y)
-    return float(result.statistic), float(result.pvalue)
+    return kendall(x, y) if which == KENDALL else spearman(x, y)
 
 
 def correlations(x: Array, y: Array, weights: Array) -> dict[str, Array]:
@@ -340,23 +337,6 @@ def ding(
 # ---- separating two kinds
 
 
-def auroc(same: Sequence[float], different: Sequence[float]) -> float:
-    """How often one of the first is larger than one of the second; a tie counts half.
-
-    >>> auroc([0.9, 0.8], [0.1, 0.8])
-    0.875
-    """
-    values = np.array([*same, *different])
-    first = np.array([1.0] * len(same) + [0.0] * len(different))
-    return float(_aurocs(values, first[None], 1 - first[None])[0])
-
-
-def _aurocs(values: Array, first: Array, second: Array) -> Array:
-    """AUROC for each row of weights: those of the pairs of the first kind, and of the second."""
-    larger = (values[:, None] > values) + 0.5 * (values[:, None] == values)
-    return _divide(((first @ larger) * second).sum(1), first.sum(1) * second.sum(1))
-
-
 @dataclass(frozen=True, eq=False)
 class PairScores:
     """Scores of pairs of networks: sender, receiver and cut of each, by number; what each network uses, and its family.
@@ -377,7 +357,7 @@ class PairScores:
         for cut in np.unique(self.cuts):
             here = (self.cuts == cut) & ~np.isnan(self.values)
             labels, counts = same[:, here], weights[:, here]
-            at_cuts.append(_aurocs(self.values[here], labels * counts, ~labels * counts))
+            at_cuts.append(weighted_aurocs(self.values[here], ~labels * counts, labels * counts))
         whole = np.array(at_cuts)
         known = ~np.isnan(whole)
         return _divide(np.where(known, whole, 0).sum(0), known.sum(0).astype(float))

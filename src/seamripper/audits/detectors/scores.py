@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from seamripper._ranks import auroc as auroc_of, weighted_aurocs
 from seamripper.errors import AuditError
 from seamripper.estimate import Estimate, bootstrap
 
@@ -113,9 +114,7 @@ class Scores:
 def auroc(native: Array, stitched: Array) -> float:
     """P(stitched > native) + P(stitched = native) / 2 for one of each drawn at random (Mann & Whitney 1947)."""
     _require_both(native, stitched)
-    ranks = rankdata(np.concatenate([native, stitched]))[len(native) :]
-    m = len(stitched)
-    return float((ranks.sum() - m * (m + 1) / 2) / (m * len(native)))
+    return auroc_of(native, stitched)
 
 
 def aupr(native: Array, stitched: Array) -> float:
@@ -232,20 +231,10 @@ def _counts_up_to(native: Array, stitched: Array) -> tuple[NDArray[np.int64], ND
 
 def _weighted_auroc(native: Array, stitched: Array, counts: NDArray[np.int64]) -> Array:
     """The AUROC with each sample counted as often as each row of `counts` says; NaN where none counts."""
-    n = len(native)
-    scores = np.concatenate([native, stitched])
-    order = np.argsort(scores, kind="stable")
-    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
-    is_native = order < n
-    blocks = []
-    for rows in np.split(counts, np.cumsum(list(_steps(len(counts), 2 * n)))[:-1]):
-        weights = rows[:, order % n].astype(np.float64)
-        natives = np.add.reduceat(weights * is_native, starts, axis=1)
-        others = np.add.reduceat(weights * ~is_native, starts, axis=1)
-        below = np.cumsum(natives, axis=1) - natives / 2
-        total = rows.sum(1, dtype=np.float64)
-        with np.errstate(invalid="ignore"):
-            blocks.append((others * below).sum(1) / total**2)
+    scores, blocks = np.concatenate([native, stitched]), []
+    for rows in np.split(counts, np.cumsum(list(_steps(len(counts), len(scores))))[:-1]):
+        nobody = np.zeros_like(rows)
+        blocks.append(weighted_aurocs(scores, np.hstack([rows, nobody]), np.hstack([nobody, rows])))
     return np.concatenate(blocks)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from seamripper._ranks import kendall, spearman
 from seamripper.audits.identification import Ranking
 from seamripper.papers.balogh2025.setting import CUTS, DISTANCES, FUNCTIONAL, INDICES, LOW_RANK
 from seamripper.papers.results import Row
@@ -156,9 +156,7 @@ def _place(row: Row) -> tuple[Any, Any, Any]:
 
 def _correlations(losses: Sequence[float], distances: Sequence[float]) -> tuple[float, float]:
     """Kendall's τ and Spearman's ρ; 0 where the distances are all the same."""
-    if len(set(distances)) < 2 or len(set(losses)) < 2:
-        return 0.0, 0.0
-    return float(stats.kendalltau(losses, distances).statistic), float(stats.spearmanr(losses, distances).statistic)
+    return kendall(losses, distances)[0], spearman(losses, distances)[0]
 
 
 def _correlation_rows(

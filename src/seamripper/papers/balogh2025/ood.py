@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from seamripper._ranks import spearman
 from seamripper.experiment import Experiment
 from seamripper.papers.balogh2025.derived import cuts_in
 from seamripper.papers.balogh2025.setting import CUTS, NAMES, good_enough
@@ -72,7 +72,7 @@ def _spearman(a: Mapping[Cell, float], b: Mapping[Cell, float]) -> float:
     """Spearman's ρ over the cells that both have; 0 if either is constant."""
     cells = sorted(a.keys() & b.keys())
     x, y = [a[cell] for cell in cells], [b[cell] for cell in cells]
-    return 0.0 if len(set(x)) < 2 or len(set(y)) < 2 else float(stats.spearmanr(x, y).statistic)
+    return spearman(x, y)[0]
 
 
 def mean_auroc(
