@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from click.testing import CliRunner
 
 from seamripper._options import read_options
-from seamripper.audits import audits
-from seamripper.audits.interventions import interventions
-from seamripper.audits.mixtures import mixtures
-from seamripper.benchmark import bench_tests
+from seamripper.cli import inputs, list_command
+from seamripper.cli.inputs import registry_of
 from seamripper.controls import controls
-from seamripper.data import datasets
 from seamripper.errors import MeasureError, SeamripperError
 from seamripper.matching import matchings
 from seamripper.measures import choose_measures, measures
-from seamripper.models import architectures, sources
+from seamripper.models import architectures
 from seamripper.registry import Choice, Registry
 from seamripper.stitches import stitches
 
-REGISTRIES: dict[str, Registry[Any]] = {
-    "audits": audits,
-    "benchmark": bench_tests,
-    "controls": controls,
-    "data": datasets,
-    "interventions": interventions,
-    "matching": matchings,
-    "measures": measures,
-    "mixtures": mixtures,
-    "models": sources,
-    "networks": architectures,
-    "stitches": stitches,
-}
+EVERY: dict[str, Registry[Any]] = {kind: registry_of(kind) for kind in inputs.REGISTRIES} | {"networks": architectures}
+"""All that `seamripper list` knows, and the networks of the zoo, which it lists among the models."""
+REGISTRIES = {kind: registry for kind, registry in EVERY.items() if issubclass(registry.base, Choice)}
+"""Those whose entries have options; parts, papers and engines are made otherwise."""
 OWN = '''
 from dataclasses import dataclass
 from seamripper.stitches import Stitch
@@ -357,10 +347,23 @@ def test_a_file_that_gives_no_choice(own: Path, words: str, says: str) -> None:
 # ---- a third party's package
 
 
+def plugin(kind: str) -> str:
+    """The lines of a third party that make one of our own entries once more, under the name `mine`."""
+    registry = EVERY[kind]
+    # A source without words of its own is listed by its name.
+    ours = next(entry for entry in registry.values() if not getattr(entry, "form", ""))
+    if registry.values_only:
+        return f"from seamripper.{kind}.{ours.name} import PAPER\nMine_{kind} = replace(PAPER, name='mine')\n"
+    head = f"from {ours.__module__} import {ours.__name__}\nclass Mine_{kind}({ours.__name__}):\n"
+    return f"{head}    'Somebody else has made it.'\n    name: ClassVar[str] = 'mine'\n"
+
+
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A distribution as pip leaves it, on the path, with an entry point for every kind of choice."""
     (tmp_path / "third_party.py").write_text(OWN.replace("import neighbour", ""))
+    head = "from dataclasses import replace\nfrom typing import ClassVar\n\n"
+    (tmp_path / "third_party_plugins.py").write_text(head + "\n".join(plugin(k) for k in EVERY if k != "stitches"))
     (tmp_path / "third_party_broken.py").write_text("import no_such_library\n")
     info = tmp_path / "third_party-1.0.dist-info"
     info.mkdir()
@@ -368,14 +371,16 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     third = ["mine = third_party:Mine", "affine = third_party:Imposter", "number = third_party:not_a_class"]
     third += ["half = third_party:Half", "other = third_party:Mine"]
     lines = list[str]()
-    for registry in REGISTRIES.values():
-        lines += [f"[{registry.package}]", "bad = third_party_broken:X", *(third if registry is stitches else ())]
+    for kind, registry in EVERY.items():
+        lines += [f"[{registry.package}]", "bad = third_party_broken:X"]
+        lines += third if registry is stitches else [f"mine = third_party_plugins:Mine_{kind}"]
     (info / "entry_points.txt").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(tmp_path)
-    for registry in REGISTRIES.values():
+    for registry in EVERY.values():
         registry.reload()
     yield tmp_path
-    for registry in REGISTRIES.values():
+    monkeypatch.undo()
+    for registry in EVERY.values():
         registry.reload()
 
 
@@ -385,7 +390,8 @@ def test_an_installed_package_adds_choices(installed: Path) -> None:
 
 
 def test_an_entry_point_that_fails_is_listed_and_breaks_nothing(installed: Path) -> None:
-    for registry in REGISTRIES.values():
+    for registry in EVERY.values():
+        assert set(registry) > {"mine"}
         assert "third_party_broken:X could not be imported: ModuleNotFoundError: " in registry.broken["bad"]
         with pytest.raises(registry.error, match=f"The {registry.what} 'bad' cannot be used: third_party_broken:X "):
             registry.make("bad")
@@ -397,9 +403,21 @@ def test_an_entry_point_that_fails_is_listed_and_breaks_nothing(installed: Path)
     assert stitches["affine"].__module__ == "seamripper.stitches.affine"
 
 
+@pytest.mark.parametrize("kind", inputs.REGISTRIES)
+def test_a_third_partys_entry_and_a_broken_one_are_listed(installed: Path, kind: str) -> None:
+    done = CliRunner().invoke(list_command.command, [kind, "--json"])
+    assert done.exit_code == 0, done.output
+    listed = json.loads(done.stdout)
+    assert "mine" in {word.partition(":")[0].partition("/")[0] for word in listed[kind]}
+    assert listed["broken"]["bad"].startswith("third_party_broken:X could not be imported: ModuleNotFoundError: ")
+    done = CliRunner().invoke(list_command.command, [kind])
+    assert "bad cannot be used: third_party_broken:X could not be imported" in done.stderr
+
+
 def test_without_the_package_there_is_none() -> None:
-    assert "mine" not in stitches
-    assert not stitches.broken
+    for registry in EVERY.values():
+        assert "mine" not in registry
+        assert not registry.broken
 
 
 def test_members_of_a_group_are_made_only_if_it_is_asked_for() -> None:

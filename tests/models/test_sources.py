@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 import seamripper as sr
 from seamripper.errors import CheckpointError, ModelError
 from seamripper.experiment import table
+from seamripper.experiment.identity import Identities
 from seamripper.models import Architecture, ModelSource, architectures, recipe_of, save_checkpoint, source_of, sources
 
 PACKAGE = '''
@@ -168,6 +169,22 @@ def test_third_partys_models_in_a_study(installed: Path) -> None:
     with sr.Store(installed / "store") as store:
         values = {row["figure"]: row["value"] for row in table(store)[1]}
     assert values["agreement"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [
+        *(("zoo:net", False), ("timm:net", False), ("torchvision:net", False), ("imagenet:net", False)),
+        *(("musicnn:net", False), ("hf:net", True), ("hf:nowhere", False), ("mine:net", True), ("mine:nowhere", False)),
+        *(("bad:net", True), ("bad:nowhere", False), ("checkpoint:nowhere", True), ("folder:nowhere", True)),
+    ],
+)
+def test_a_source_declares_whether_a_path_follows_its_colon(installed: Path, word: str, path: bool) -> None:
+    """A study may be run from anywhere: its paths are made absolute, and its names are left as they are."""
+    (installed / "net").mkdir(exist_ok=True)
+    scheme, _, name = word.partition(":")
+    located = f"{scheme}:{(installed / name).resolve()}" if path else word
+    assert Identities({}, folder=str(installed)).absolute_name(f"{word}?k=1") == f"{located}?k=1"
 
 
 def test_a_checkpoint_cannot_name_a_file_of_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,11 @@ finished in a moment. What is remembered of a file holds while its size and its 
 from __future__ import annotations
 
 import ast
-import functools
 import hashlib
 import importlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from seamripper.registry import Registry
 
 T = TypeVar("T")
+MODELS = "seamripper.models:sources"
 MATCHINGS, STITCHES = "seamripper.matching:matchings", "seamripper.stitches:stitches"
 CONTROLS, AUDITS = "seamripper.controls:controls", "seamripper.audits:audits"
 INTERVENTIONS = "seamripper.audits.interventions:interventions"
@@ -74,15 +73,9 @@ class Identities:
         return f"{self._path(head)}{tail}" if head.endswith(".safetensors") else f"{head}{tail}"
 
     def _is_path(self, scheme: str, path: str) -> bool:
-        """Whether a path stands after the colon: `hf:` and third parties' models take paths or names."""
-        if scheme in ("zoo", "torchvision", "timm", "imagenet"):
-            return False
-        return self._path(path).exists() if scheme == "hf" or scheme in self._their_sources else True
-
-    @functools.cached_property
-    def _their_sources(self) -> set[str]:
-        """Third parties' sources of models, by their entry points alone: to import one takes torch."""
-        return entry_points(group="seamripper.models").names
+        """Whether a path stands after the colon, as a source of models declares; after other words, always."""
+        takes = self._once(["takes a path", scheme], lambda: _takes_path(scheme))
+        return takes == "always" or (takes == "perhaps" and self._path(path).exists())
 
     def network(self, network: Network) -> dict[str, Any]:
         """The architecture, written the one way, and the whole training of a network that is trained here."""
@@ -246,10 +239,23 @@ class Identities:
         return answer
 
 
-def _make(place: str, word: str, also: Sequence[str] = ()) -> Any:
-    """The choice that a word means to the registry at a place."""
+def _takes_path(scheme: str) -> str:
+    """Whether a path follows this word and a colon: always, never, or perhaps."""
+    registry = _registry(MODELS)
+    if scheme in registry:
+        return str(registry[scheme].takes_path)
+    return "perhaps" if scheme in registry.broken else "always"
+
+
+def _registry(place: str) -> Registry[Any]:
     module, _, name = place.partition(":")
     registry: Registry[Any] = getattr(importlib.import_module(module), name)
+    return registry
+
+
+def _make(place: str, word: str, also: Sequence[str] = ()) -> Any:
+    """The choice that a word means to the registry at a place."""
+    registry = _registry(place)
     head = word.partition("?")[0]
     if ".py:" not in head and head not in registry and head not in registry.broken:
         near = did_you_mean(head, [*also, *registry.words()])

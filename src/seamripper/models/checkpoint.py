@@ -89,6 +89,7 @@ class Checkpoint(OpenSource):
     """A checkpoint that `train` wrote, by the name of its file alone."""
 
     name, about, form = "checkpoint", "a checkpoint that `seamripper train` wrote", "FILE.safetensors"
+    takes_path = "always"
 
     def __post_init__(self) -> None:
         super().__post_init__()

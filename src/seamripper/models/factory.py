@@ -21,6 +21,7 @@ class Factory(OpenSource):
     """What FUNCTION of FILE.py returns when it is called with the options as keywords, under `seed`."""
 
     name, about, form = "factory", "what your function returns", "FILE.py:FUNCTION"
+    takes_path = "always"
 
     def build(self) -> Model:
         """The model, which the function may have trained."""

@@ -76,6 +76,7 @@ class ImageNet(OpenSource):
     """A network of the zoo with its published weights; of options it takes `input` alone."""
 
     name, about = "imagenet", "a network of the zoo, trained on ImageNet"
+    takes_path = "never"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -71,7 +71,7 @@ def import_timm() -> ModuleType:
 class Library(OpenSource):
     """Models of a library, untrained or with their published weights; options are passed on to it."""
 
-    buildable = True
+    buildable, takes_path = True, "never"
     pretrained: bool = False
 
     @contextlib.contextmanager

@@ -121,6 +121,7 @@ class Musicnn(OpenSource):
     """The network that musicnn calls `vgg`, with its weights for one of two corpora."""
 
     name, about = "musicnn", "music tagging, trained on MSD or MTT (Pons & Serra 2019); waves of 3 s at 16 kHz"
+    takes_path = "never"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from seamripper._options import changed_options, default_options, split_options
 from seamripper._words import did_you_mean, word_list
@@ -29,6 +29,8 @@ class ModelSource(Choice):
     """One line for a list."""
     form: ClassVar[str] = ""
     """How its models are asked for, where not as NAME:MODEL."""
+    takes_path: ClassVar[Literal["always", "never", "perhaps"]] = "perhaps"
+    """Whether a path follows the colon; perhaps: a path where there is one, else a name."""
     buildable: ClassVar[bool] = False
     """Whether the word alone has an installed package build a network: then a file of results may name it."""
 

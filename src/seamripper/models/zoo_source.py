@@ -15,6 +15,7 @@ class Zoo(OpenSource):
     """A network of the zoo; its options are the network's."""
 
     name, about, buildable = "zoo", "a network of our own, untrained", True
+    takes_path = "never"
 
     def build(self) -> Model:
         """The network, untrained."""
