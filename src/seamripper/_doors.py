@@ -60,9 +60,9 @@ def require_whole(
     return number
 
 
-def require_path(value: object, name: str, *, error: type[SeamripperError], advice: str = "") -> str:
+def require_path(value: object, name: str, *, error: type[SeamripperError]) -> str:
     """The path as a string; what is neither a string nor a path, and a string that no file can go by, is refused."""
-    require(value, (str, os.PathLike), name, error=error, advice=advice)
+    require(value, (str, os.PathLike), name, error=error)
     path = os.fspath(value)  # type: ignore[call-overload]
     if not isinstance(path, str) or not path or "\0" in path:
         raise error(f"Expected {name} to be the name of a file or folder, but got {in_words(value)}.")

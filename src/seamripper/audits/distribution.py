@@ -145,13 +145,13 @@ class Distribution(DistributionOptions, Audit):
         kind = FastDetector if self.detector == "fast" else EnergyDetector
         return kind(self, receiver, reference, watch)
 
-    def at_cut(self, receiver: Split, fit: Samples, test: Samples, *, watch: Watcher = nobody) -> DetectorAtCut:
+    def at_cut(self, receiver: Split, fit: Samples, test: Samples) -> DetectorAtCut:
         """A detector for the receiver's cut, made from its activations of `fit`, to score stitches on `test`.
 
         Of both it takes as many as `reference` and `n` say.
         """
         pair, reference = self._draw_samples(fit, Paired.of(test))
-        detector = self._detector(receiver, reference, watch)
+        detector = self._detector(receiver, reference, nobody)
         given, outliers = self.auxiliary, None
         if not isinstance(given, Samples):
             # Of other inputs than those that an energy detector is made from, or of another split.

@@ -254,7 +254,7 @@ class Ranking:
         rows, columns = (sum(i == j for i, j in enumerate(winners)) for winners in (self.rows, self.columns))
         return rows, columns
 
-    def p(self, *, seed: int = 0) -> float:
+    def p(self) -> float:
         """How often a random matching of the layers is the best in as many rows and columns as the true one.
 
         One-sided. Exact for up to seven layers, by 10,000 draws for more: (1 + as good) / (1 + draws).
@@ -273,8 +273,7 @@ class Ranking:
         if k <= _EXACT:
             orders = np.array(list(itertools.permutations(range(k))))
             return float((votes[np.arange(k), orders].sum(1) >= observed).mean())
-        generator = np.random.default_rng(seed)
-        orders = generator.permuted(np.tile(np.arange(k), (_DRAWS, 1)), axis=1)
+        orders = np.random.default_rng(0).permuted(np.tile(np.arange(k), (_DRAWS, 1)), axis=1)
         as_good = int((votes[np.arange(k), orders].sum(1) >= observed).sum())
         return (1 + as_good) / (1 + _DRAWS)
 

@@ -69,13 +69,13 @@ def _table() -> NDArray[np.float64]:
     return np.column_stack([digits.data, digits.target])
 
 
-def enlarge(images: NDArray[np.float64], *, side: int = 28) -> NDArray[np.uint8]:
-    """Images (n, 8, 8) of 0 … 16 → (n, side, side) of 0 … 255, each pixel from the nearest.
+def enlarge(images: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Images (n, 8, 8) of 0 … 16 → (n, 28, 28) of 0 … 255, each pixel from the nearest.
 
-    >>> enlarge(np.array([[[0.0, 16.0], [8.0, 1.0]]]), side=4)[0].tolist()
+    >>> enlarge(np.array([[[0.0, 16.0], [8.0, 1.0]]]))[0, ::7, ::7].tolist()
     [[0, 0, 255, 255], [0, 0, 255, 255], [128, 128, 16, 16], [128, 128, 16, 16]]
     """
-    near = np.arange(side) * images.shape[1] // side
+    near = np.arange(28) * images.shape[1] // 28
     bytes_ = ((images.astype(np.int64) * 255 + 8) // 16).astype(np.uint8)
     return np.ascontiguousarray(bytes_[:, near][:, :, near])
 

@@ -251,15 +251,8 @@ class _Mean:
         return f"{self.value:.3g}{self.note}"
 
 
-def curves(
-    title: str,
-    values: Mapping[str, Sequence[float]],
-    *,
-    x: str = "step",
-    y: str = "loss",
-    colours: Mapping[str, str] | None = None,
-) -> Lines:
-    """Curves over steps: of long ones, means over equal stretches of steps; on a log scale if the values need it."""
+def curves(title: str, values: Mapping[str, Sequence[float]], *, colours: Mapping[str, str] | None = None) -> Lines:
+    """Losses over steps: of long curves, means over equal stretches of steps; on a log scale if the values need it."""
     longest = max(map(len, values.values()))
     size = -(-longest // _STRETCHES)
     places = tuple(str(start + 1) for start in range(0, longest, size))
@@ -270,7 +263,7 @@ def curves(
         series.append(Series(name, tuple(points), colour=(colours or {}).get(name, "")))
     known = [point.value for line in series for point in line.points if math.isfinite(point.value)]
     log = bool(known) and min(known) > 0 and max(known) > 30 * min(known)
-    return Lines(title, places, tuple(series), y, x, log=log)
+    return Lines(title, places, tuple(series), "loss", "step", log=log)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -261,7 +261,6 @@ def stitched_answers(
     samples: Samples | Paired,
     *,
     batch: int = _BATCH,
-    watch: Watcher = nobody,
     keep: Callable[[Tensor], Tensor] = torch.clone,
 ) -> Tensor:
     """What the stitched network answers to samples, (n, classes) or (n, tokens, vocabulary); `keep` reduces a batch."""
@@ -269,11 +268,10 @@ def stitched_answers(
     views = views_of(trim_pair(Paired.of(samples)), match.sender, match.receiver)
     batch = views.fitting(batch)
     with torch.no_grad():
-        for step, (given, inputs) in enumerate(views.batches(batch), 1):
+        for step, (given, inputs) in enumerate(views.batches(batch)):
             answers = match.answer(inputs, given)
-            require_finite(answers, "the end of the stitched network", samples.ids[(step - 1) * batch :])
+            require_finite(answers, "the end of the stitched network", samples.ids[step * batch :])
             parts.append(widen(to_memory(keep(answers))))
-            watch(Progress("scoring", step, batches_in(len(samples), batch)))
     return torch.cat(parts)
 
 
