@@ -7,6 +7,7 @@ import errno
 import glob
 import hashlib
 import json
+import math
 import os
 import struct
 from collections.abc import Iterator, Mapping
@@ -64,6 +65,21 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         _discard(temporary)
         raise
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: what has a record is that record, tuples are lists, and what is not finite is null.
+
+    >>> plain({1: (2.0, math.nan)})
+    {'1': [2.0, None]}
+    """
+    if hasattr(value, "as_record"):
+        return value.as_record()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _discard(temporary: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from seamripper._doors import require_path
-from seamripper._files import atomic
+from seamripper._files import atomic, plain
 from seamripper._frames import Row, Tabular
 from seamripper._notebook import card as html_card, facts, line
 from seamripper._words import did_you_mean, word_list
@@ -249,17 +248,8 @@ def version_words(versions: Mapping[str, str]) -> str:
 def _write(path: str | os.PathLike[str], record: Mapping[str, Any]) -> Path:
     path = Path(require_path(path, "path", error=FileError))
     with atomic(path) as file:
-        file.write(json.dumps(_plain(record), allow_nan=False, indent=1).encode())
+        file.write(json.dumps(plain(record), allow_nan=False, indent=1).encode())
     return path
-
-
-def _plain(value: Any) -> Any:
-    """JSON knows no NaN and no infinity: such a number becomes null."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 _KEYS: dict[str, tuple[str, ...]] = {

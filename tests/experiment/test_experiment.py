@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from seamripper._files import plain
 from seamripper.errors import ExperimentError
 from seamripper.experiment import (
     AuditPart,
@@ -21,7 +22,6 @@ from seamripper.experiment import (
 from seamripper.experiment.expansion import Expansion
 from seamripper.experiment.experiment import Resources
 from seamripper.experiment.identity import Identities
-from seamripper.experiment.result import plain
 from seamripper.matching import Direct, Regression, Task, Training
 
 PAIR: dict[str, Any] = {"senders": ("digit",), "receivers": ("colour",)}

@@ -522,7 +522,7 @@ def test_controls_alone_are_those_of_a_stitch_without_the_stitch() -> None:
 
 
 def test_controls_that_ran_alone_are_what_a_case_gives(done: Study) -> None:
-    from seamripper.audits.base import as_json
+    from seamripper._files import plain
     from seamripper.controls import Case, controls
 
     fit, test = (sr.load_data("digits/digit", split, n=n) for split, n in (("train", 200), ("test", 150)))
@@ -531,7 +531,7 @@ def test_controls_that_ran_alone_are_what_a_case_gives(done: Study) -> None:
     for name in ("random_sender", "shuffled"):
         (alone,) = controls.make(name).outcomes(case)
         (ours,) = done.of("control", control=name).record["outcomes"]
-        assert ours["result"] == as_json(alone.result.as_record())
+        assert ours["result"] == plain(alone.result.as_record())
 
 
 @pytest.mark.parametrize(

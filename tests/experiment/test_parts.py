@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import seamripper as sr
-from seamripper.audits.base import as_json
+from seamripper._files import plain
 from seamripper.controls import Case, controls
 from seamripper.errors import DamagedError, ExperimentError
 from seamripper.experiment import Experiment, parts
@@ -236,7 +236,7 @@ def test_a_control_is_that_of_the_case(bench: Bench) -> None:
         (alone,) = controls.make(name).outcomes(case)
         _, found = bench.of("control", control=name, matching="direct")
         (ours,) = found.record["outcomes"]
-        assert ours["result"] == as_json(alone.result.as_record())
+        assert ours["result"] == plain(alone.result.as_record())
         assert ours["label"] == alone.label
         rows = list(parts["control"].rows(found.record))
         assert {row["counterpart"] for row in rows} == {alone.label}
@@ -351,7 +351,7 @@ def test_an_audit_is_that_of_audit(bench: Bench) -> None:
         audits=["margin", "conflict"],
     )
     _, found = bench.of("audit")
-    theirs = as_json(alone.as_record())
+    theirs = plain(alone.as_record())
     assert found.record["judgement"] == theirs["judgement"]
     assert found.record["verdicts"] == theirs["verdicts"]
     rows = list(parts["audit"].rows(found.record))

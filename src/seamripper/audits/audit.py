@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from seamripper._doors import require, require_function, require_path
-from seamripper._files import atomic
+from seamripper._files import atomic, plain
 from seamripper._frames import Row
 from seamripper._notebook import card as html_card, line, one_line, short, table
 from seamripper._progress import Progress, Watcher, nobody
 from seamripper._request import with_arguments_of
-from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, as_json, chosen_audits
+from seamripper.audits.base import DEFAULT_CONTROLS, Audit, Evidence, Verdict, chosen_audits
 from seamripper.audits.conflict import Conflict
 from seamripper.audits.cost import steps_of
 from seamripper.audits.interventions import Intervention, chosen_interventions
@@ -97,7 +97,7 @@ class Audited(WithMethods):
     def as_record(self) -> dict[str, Any]:
         """All of it as JSON has it."""
         return {
-            "judgement": as_json(vars(self.judgement)),
+            "judgement": plain(vars(self.judgement)),
             "verdicts": {name: verdict.as_record() for name, verdict in self.verdicts.items()},
             "outcomes": [outcome.as_record() for outcome in self.outcomes],
             "skipped": dict(self.skipped),

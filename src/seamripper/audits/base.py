@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from seamripper._files import plain
 from seamripper._notebook import card, facts, line, table, text_of
 from seamripper.audits.interventions.base import Intervention
 from seamripper.audits.listening import as_html
@@ -74,7 +74,7 @@ class Verdict:
             "effect": self.effect.as_record(),
             "p": self.p,
             "sentence": self.sentence,
-            "figures": as_json(self.figures),
+            "figures": plain(self.figures),
         }
 
     @property
@@ -264,14 +264,3 @@ def by_control(outcomes: Sequence[Outcome]) -> dict[str, tuple[Estimate, ...]]:
     """The accuracies of outcomes, by the name of their control."""
     names = dict.fromkeys(outcome.control for outcome in outcomes)
     return {name: figures_of([o for o in outcomes if o.control == name]) for name in names}
-
-
-def as_json(value: Any) -> Any:
-    """Figures as JSON has them: estimates as records, numbers that are not finite as null."""
-    if isinstance(value, Estimate):
-        return value.as_record()
-    if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [as_json(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

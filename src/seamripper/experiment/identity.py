@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from seamripper._files import plain
 from seamripper._words import did_you_mean, shape_text
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import canonical, decides, digest
-from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Network
 
 if TYPE_CHECKING:

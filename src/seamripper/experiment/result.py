@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -106,12 +105,3 @@ def require_json(record: Mapping[str, Any]) -> None:
         raise ExperimentError(f"a text in it holds {e.object[e.start]!r}, which is half a character") from None
     except (TypeError, ValueError) as e:
         raise ExperimentError(str(e)) from e
-
-
-def plain(value: Any) -> Any:
-    """Figures as JSON has them: tuples are lists, and what is not finite is null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seamripper._files import plain
 from seamripper.errors import StoreError
 from seamripper.experiment.job import Graph, Job, digest
 from seamripper.experiment.parts.base import Output
-from seamripper.experiment.result import Result, plain
+from seamripper.experiment.result import Result
 from seamripper.experiment.runs import new_run, provenance
 from seamripper.experiment.store import Store, make_store
 from seamripper.experiment.tensors import Tensors

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from seamripper._devices import device_of, move
 from seamripper._doors import require, require_function, require_path
-from seamripper._files import load_tensors, save_tensors, understood
+from seamripper._files import load_tensors, plain, save_tensors, understood
 from seamripper._frames import Row
 from seamripper._notebook import card as html_card, choice, facts, one_line, short
 from seamripper._progress import Watcher, nobody
@@ -158,7 +158,7 @@ class Match(WithMethods):
         """One row per figure of the matching; one that is no number is in the column `text`."""
         rows: list[Row] = []
         for name, figure in self.figures.items():
-            value = _as_json(figure)
+            value = plain(figure)
             number = isinstance(value, int | float)
             text = None if number or value is None else str(value)
             rows.append({"figure": name, "value": float(value) if number else None, "text": text})
@@ -200,7 +200,7 @@ class Match(WithMethods):
             "matching": self.matching.as_record(),
             "freeze": self.freeze,
             "status": self.status,
-            "figures": {k: _as_json(v) for k, v in self.figures.items()},
+            "figures": {k: plain(v) for k, v in self.figures.items()},
             "made_from": dict(self.made_from),
         }
 
@@ -413,11 +413,6 @@ def _hold_out(fit: Paired, held_out: Paired | None, matching: Matching, seed: in
         return fit, held_out
     held = rows_held_out(len(fit), seed) if matching.holds_out else None
     return (fit, None) if held is None else (fit.take(~held), fit.take(held))
-
-
-def _as_json(figure: Any) -> Any:
-    """JSON knows no NaN and no infinity: such a figure becomes null."""
-    return None if isinstance(figure, float) and not math.isfinite(figure) else figure
 
 
 def _read(path: str, sender: nn.Module | Model | str | None, receiver: nn.Module | Model | str | None) -> Match:

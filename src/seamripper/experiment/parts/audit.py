@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from seamripper._files import plain
 from seamripper.experiment.expansion import (
     DataSetRef,
     Expansion,
@@ -20,7 +21,7 @@ from seamripper.experiment.job import Job
 from seamripper.experiment.parts.audit_evidence import evidence_sections
 from seamripper.experiment.parts.audit_judgements import judgements_section
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row, training_cost
-from seamripper.experiment.result import StudyResults, plain
+from seamripper.experiment.result import StudyResults
 from seamripper.experiment.tables import Data, Pairs, Seeds, Some, Study, Word, Words
 from seamripper.figures import Section
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from seamripper._files import plain
 from seamripper._own_code import import_file, running
 from seamripper.errors import ExperimentError
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.result import plain, require_json
+from seamripper.experiment.result import require_json
 from seamripper.experiment.tables import Seed, Study, Value, Word
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from seamripper._files import plain
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, Null
 from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row
-from seamripper.experiment.result import Result, StudyResults, plain
+from seamripper.experiment.result import Result, StudyResults
 from seamripper.experiment.tables import Count, Pairs, Seed, Some, Study, Words
 from seamripper.figures import Grid, Section
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from seamripper._files import plain
 from seamripper.errors import ExperimentError, InapplicableError
 from seamripper.estimate import Estimate
 from seamripper.experiment.identity import CONTROLS
@@ -19,7 +20,7 @@ from seamripper.experiment.parts.base import (
     over,
     training_cost,
 )
-from seamripper.experiment.result import Result, StudyResults, plain
+from seamripper.experiment.result import Result, StudyResults
 from seamripper.experiment.tables import Joining, Pairs, Some, Study
 from seamripper.figures import KINDS, KNOWN, Section, Strip, twins
 

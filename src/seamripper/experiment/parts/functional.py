@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from seamripper._files import plain
 from seamripper.errors import DataError, ExperimentError, SeamripperError
 from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.expansion import Expansion, merge_needs, merge_where, pair_labels
 from seamripper.experiment.identity import AUDITS
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, at_rest, figure_row, groups_of, training_cost
-from seamripper.experiment.result import Result, StudyResults, plain
+from seamripper.experiment.result import Result, StudyResults
 from seamripper.experiment.tables import Pairs, Seed, Some, Study, Word, Words
 from seamripper.figures import Figure, Grid, Histogram, Section
 

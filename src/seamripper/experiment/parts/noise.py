@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from seamripper._files import plain
 from seamripper.errors import ExperimentError
 from seamripper.experiment.expansion import at_rate, require_rates
 from seamripper.experiment.job import Job
@@ -22,7 +23,6 @@ from seamripper.experiment.parts.base import (
     rank_rows,
     training_cost,
 )
-from seamripper.experiment.result import plain
 from seamripper.experiment.tables import Count, Joining, Some, Study
 
 if TYPE_CHECKING:

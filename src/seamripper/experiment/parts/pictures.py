@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from seamripper._files import plain
 from seamripper._words import shape_text
 from seamripper.errors import ExperimentError
 from seamripper.estimate import Estimate, over_seeds
@@ -22,7 +23,7 @@ from seamripper.experiment.expansion import (
 from seamripper.experiment.images import FIGURES, KNOWN, as_bytes, detail, is_image, judge_images, lightness
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, figure_row, match_for, training_cost
-from seamripper.experiment.result import Result, StudyResults, plain
+from seamripper.experiment.result import Result, StudyResults
 from seamripper.experiment.tables import Data, Pairs, Seed, Some, Study, Word
 from seamripper.figures import Picture, Pictures, Section, png
 

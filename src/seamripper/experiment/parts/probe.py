@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from seamripper._files import plain
 from seamripper.errors import ExperimentError, SeamripperError
 from seamripper.estimate import Estimate, over_seeds
 from seamripper.experiment.expansion import Expansion, merge_where
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.base import Output, Part, Row, cuts_of, figure_row, groups_of
-from seamripper.experiment.result import Result, StudyResults, plain
+from seamripper.experiment.result import Result, StudyResults
 from seamripper.experiment.tables import Count, Data, Seed, Some, Study, Word, Words
 from seamripper.figures import Lines, Section, Series
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from seamripper._files import plain
 from seamripper.estimate import Estimate
 from seamripper.experiment.job import Job
 from seamripper.experiment.parts.activations import collect_for
@@ -27,7 +28,7 @@ from seamripper.experiment.parts.base import (
     training_cost,
 )
 from seamripper.experiment.parts.control import control_jobs
-from seamripper.experiment.result import Result, StudyResults, plain
+from seamripper.experiment.result import Result, StudyResults
 from seamripper.experiment.tables import Joining, Pairs, Study, Words
 from seamripper.figures import Lines, Section, Series, curves, twins
 
