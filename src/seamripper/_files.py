@@ -82,6 +82,17 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text to a file, atomically."""
+    with atomic(path) as file:
+        file.write(text.encode())
+
+
+def write_json(path: str | os.PathLike[str], value: Any, *, indent: int | None = None) -> None:
+    """Write a value to a JSON file, atomically; NaN, which JSON does not know, is refused."""
+    write_text(path, json.dumps(value, allow_nan=False, indent=indent))
+
+
 def _discard(temporary: Path) -> None:
     # If its folder does not exist, there is nothing to remove, and the error that came before is the one to tell.
     with contextlib.suppress(OSError):

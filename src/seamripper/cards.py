@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from seamripper._doors import require_path
-from seamripper._files import atomic, plain
+from seamripper._files import plain, write_json
 from seamripper._frames import Row, Tabular
 from seamripper._notebook import card as html_card, facts, line
 from seamripper._words import did_you_mean, word_list
@@ -247,8 +247,7 @@ def version_words(versions: Mapping[str, str]) -> str:
 
 def _write(path: str | os.PathLike[str], record: Mapping[str, Any]) -> Path:
     path = Path(require_path(path, "path", error=FileError))
-    with atomic(path) as file:
-        file.write(json.dumps(plain(record), allow_nan=False, indent=1).encode())
+    write_json(path, plain(record), indent=1)
     return path
 
 

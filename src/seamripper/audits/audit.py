@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from seamripper._doors import require, require_function, require_path
-from seamripper._files import atomic, plain
+from seamripper._files import plain, write_json
 from seamripper._frames import Row
 from seamripper._notebook import card as html_card, line, one_line, short, table
 from seamripper._progress import Progress, Watcher, nobody
@@ -106,8 +105,7 @@ class Audited(WithMethods):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record to a JSON file."""
-        with atomic(path) as file:
-            file.write(json.dumps(self.as_record(), allow_nan=False).encode())
+        write_json(path, self.as_record())
 
     def plot(self) -> Figure:
         """The observed figure and the controls of the verdict that decided, as a matplotlib figure."""

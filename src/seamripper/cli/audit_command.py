@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import seamripper as sr
-from seamripper._files import atomic
+from seamripper._files import write_json
 from seamripper._progress import Watcher
 from seamripper.cli.audit_output import show_audited, show_identified
 from seamripper.cli.inputs import (
@@ -200,8 +199,7 @@ def _audit_folder(ctx: click.Context, name: str, out: Path | None, as_json: bool
     if not as_json:
         show_identified(f"Is the corresponding layer the most similar one? {name}", verdicts, skipped)
     if out is not None:
-        with atomic(out) as file:
-            file.write(json.dumps(record, allow_nan=False).encode())
+        write_json(out, record)
     if as_json:
         print_json({**record, "file": out and str(out)})
     else:

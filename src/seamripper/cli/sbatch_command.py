@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import seamripper as sr
-from seamripper._files import atomic
+from seamripper._files import write_text
 from seamripper.cli.inputs import FILE, json_option, store_option, study_argument
 from seamripper.cli.output import print_json, say
 
@@ -41,8 +41,7 @@ def command(study: Path, shards: int, store: Path | None, out: Path | None, as_j
     text = sbatch(str(study.resolve()), shards, folder=logs, store=str(folder), **slurm)
     logs.mkdir(parents=True, exist_ok=True)  # Slurm itself makes none, and its tasks would end without a word.
     path = out or study.with_suffix(".sbatch")
-    with atomic(path) as file:
-        file.write(text.encode())
+    write_text(path, text)
     if as_json:
         print_json({"file": str(path), "shards": shards, "store": str(folder)})
         return

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from seamripper._files import atomic
+from seamripper._files import write_json
 from seamripper.errors import FileError
 from seamripper.estimate import Estimate
 
@@ -61,8 +61,7 @@ class CellFiles:
             return
         seal = _digest([_KIND, made_from, score.as_record()])
         record = {"kind": _KIND, "made_from": made_from, "score": score.as_record(), "seal": seal}
-        with atomic(path) as file:
-            file.write(json.dumps(record, indent=1, allow_nan=False).encode())
+        write_json(path, record, indent=1)
 
     def _path(self, made_from: Mapping[str, Any]) -> Path | None:
         """A name with words for people, and the digest of all that the cell is made from."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from seamripper._doors import require_path
-from seamripper._files import atomic
+from seamripper._files import write_json
 from seamripper._frames import Row
 from seamripper._notebook import Html, card, line, one_line, short, spread_out, table, text_of
 from seamripper._words import did_you_mean
@@ -166,8 +166,7 @@ class Comparison(WithMethods):
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `comparison.json` into the folder, whole or not at all."""
         path = Path(require_path(folder, "folder", error=FileError)) / FILE
-        with atomic(path) as file:
-            file.write(json.dumps(self.as_record(), allow_nan=False).encode())
+        write_json(path, self.as_record())
         return path
 
     @classmethod

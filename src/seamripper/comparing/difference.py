@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from seamripper._doors import require_path
-from seamripper._files import atomic
+from seamripper._files import write_json
 from seamripper._frames import Row
 from seamripper._notebook import card, line, one_line, table
 from seamripper._words import word_list
@@ -211,8 +210,7 @@ class Difference(WithMethods):
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `diff.json` into the folder, whole or not at all."""
         path = Path(require_path(folder, "folder", error=FileError)) / FILE
-        with atomic(path) as file:
-            file.write(json.dumps(self.as_record(), allow_nan=False).encode())
+        write_json(path, self.as_record())
         return path
 
     def _repr_html_(self) -> str:

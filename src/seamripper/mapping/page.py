@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
-from seamripper._files import atomic
+from seamripper._files import write_json, write_text
 from seamripper.estimate import Estimate
 from seamripper.figures import Lines, Section, Series, Sheet
 from seamripper.mapping.index import IndexVerdict, QueryTest
@@ -35,9 +34,8 @@ def save(verdict: IndexVerdict, folder: str | os.PathLike[str]) -> Path:
     place = Path(folder)
     verdict.map.save(place / TENSORS)
     verdict.map.save_array(place / ARRAY)
-    for name, text in ((RECORD, json.dumps(verdict.as_record(), allow_nan=False)), (PAGE, page(verdict))):
-        with atomic(place / name) as file:
-            file.write(text.encode())
+    write_json(place / RECORD, verdict.as_record())
+    write_text(place / PAGE, page(verdict))
     return place / PAGE
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from seamripper._files import atomic
+from seamripper._files import write_text
 from seamripper.comparing import CutDifference, Difference
 from seamripper.comparing.difference import brief
 from seamripper.estimate import Estimate
@@ -27,8 +27,7 @@ CUT_CAPTION = (
 def save_page(difference: Difference, folder: str | os.PathLike[str]) -> Path:
     """Write the page into the folder; where it is."""
     path = Path(folder) / PAGE
-    with atomic(path) as file:
-        file.write(difference_page(difference).encode())
+    write_text(path, difference_page(difference))
     return path
 
 

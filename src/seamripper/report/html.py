@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from seamripper._files import atomic
+from seamripper._files import write_text
 from seamripper.experiment.reading import Reading
 from seamripper.figures import Answer, Sheet, describe, fragment, numbers_of, style
 from seamripper.report.story import Story, reading_of, story_of
@@ -36,8 +36,7 @@ def report(
     run = reading_of(run, experiment)
     path = run.folder / FILE if out is None else Path(out)
     text = page(run)
-    with atomic(path) as file:
-        file.write(text.encode())
+    write_text(path, text)
     return path
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from seamripper._doors import require_path
-from seamripper._files import atomic
+from seamripper._files import write_json, write_text
 from seamripper.errors import FileError
 from seamripper.estimate import Estimate
 from seamripper.figures import Lines, Section, Series, Sheet
@@ -32,9 +31,8 @@ def save(verdict: SwapVerdict, folder: str | os.PathLike[str]) -> tuple[Path, tu
     place.mkdir(parents=True, exist_ok=True)
     exports = write_all(verdict.match, verdict.network, verdict.few.batch(slice(0, _CHECKED)), place)
     record = {**verdict.as_record(), "exports": [export.as_record() for export in exports]}
-    for name, text in ((RECORD, json.dumps(record, allow_nan=False)), (PAGE, page(verdict, exports))):
-        with atomic(place / name) as file:
-            file.write(text.encode())
+    write_json(place / RECORD, record)
+    write_text(place / PAGE, page(verdict, exports))
     return place / PAGE, exports
 
 
