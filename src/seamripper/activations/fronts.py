@@ -18,7 +18,7 @@ from seamripper._fingerprint import tensors_of
 from seamripper.activations.collect import room
 from seamripper.cut.halves import Head
 from seamripper.cut.split import Split
-from seamripper.data.samples import Inputs
+from seamripper.data.samples import Inputs, first_input
 from seamripper.errors import FileError
 
 MEMORY = 1 << 30
@@ -114,7 +114,7 @@ class KeepingHead(Head):
 
     def forward(self, inputs: Inputs) -> Tensor:
         """The activations at the cut; a new tensor, as what comes behind may write into it."""
-        n = len(_first(inputs))
+        n = len(first_input(inputs))
         if not self._fronts.keeps:
             self._fronts.computed += n
             return self._compute(inputs)
@@ -135,7 +135,7 @@ class KeepingHead(Head):
                 return values
             new = dict(zip(places, to_memory(values), strict=True))
         kept = torch.stack([new[name] if name in new else rows[name] for name in names])
-        return move(kept, _first(inputs).device)
+        return move(kept, first_input(inputs).device)
 
     def knows(self, inputs: Inputs) -> bool:
         """Whether all of them are kept."""
@@ -143,7 +143,7 @@ class KeepingHead(Head):
 
     def _compute(self, inputs: Inputs) -> Tensor:
         """The head's activations, so few inputs at a time that what it computes on its way stays small."""
-        n, values = len(_first(inputs)), math.prod(_first(inputs).shape[1:])
+        n, values = len(first_input(inputs)), math.prod(first_input(inputs).shape[1:])
         size = max(_FEWEST, _VALUES // max(1, values))
         with torch.no_grad():
             if n <= size:
@@ -152,12 +152,8 @@ class KeepingHead(Head):
             return torch.cat([self.head(_take(inputs, rows)) for rows in torch.arange(n).split(size)])  # type: ignore[no-untyped-call]
 
 
-def _first(inputs: Inputs) -> Tensor:
-    return inputs if isinstance(inputs, Tensor) else next(iter(inputs.values()))
-
-
 def _take(inputs: Inputs, rows: Tensor) -> Inputs:
-    rows = move(rows, _first(inputs).device)
+    rows = move(rows, first_input(inputs).device)
     return inputs[rows] if isinstance(inputs, Tensor) else {name: value[rows] for name, value in inputs.items()}
 
 
@@ -169,7 +165,7 @@ def _row_names(inputs: Inputs) -> list[bytes]:
     (True, False)
     """
     columns = {"": inputs} if isinstance(inputs, Tensor) else inputs
-    n = len(_first(inputs))
+    n = len(first_input(inputs))
     parts = []
     for name, column in sorted(columns.items()):
         plain = to_memory(column.detach()).contiguous()

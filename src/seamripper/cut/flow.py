@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from torch import Tensor, nn
+from torch import nn
 
 from seamripper._words import did_you_mean, shape_text, word_list
 from seamripper.cut.frozen import seal
 from seamripper.cut.observe import Edge, ModuleCall, Observation, observe
 from seamripper.cut.place import LAYOUTS, Cut
 from seamripper.cut.values import probes
-from seamripper.data.samples import Inputs
+from seamripper.data.samples import Inputs, first_input
 from seamripper.errors import CutError, LeakError
 
 
@@ -237,9 +237,8 @@ def _two_runs(module: nn.Module, example: Inputs) -> tuple[Observation, Observat
         with seal({"model": module}):
             first, second = (observe(module, probe) for probe in probes(example))
     except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as e:
-        shapes = example.shape[1:] if isinstance(example, Tensor) else next(iter(example.values())).shape[1:]
         raise CutError(
-            f"The model does not run on inputs of shape {shape_text(shapes)}: {first_line(e)}. "
+            f"The model does not run on inputs of shape {shape_text(first_input(example).shape[1:])}: {first_line(e)}. "
             "Give inputs of the shape it was made for: data, an example in Python, or --input of `seamripper cuts`."
         ) from e
     if not (first.finite and second.finite):

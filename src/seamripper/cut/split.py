@@ -21,7 +21,7 @@ from seamripper.cut.frozen import frozen_copy, seal
 from seamripper.cut.halves import CloningTail, Context, Head, Tail, context_of
 from seamripper.cut.place import Cut
 from seamripper.cut.values import batch_of, probes, version_of
-from seamripper.data.samples import Inputs
+from seamripper.data.samples import Inputs, first_input
 from seamripper.errors import CutError, FrozenError, LeakError, ModelError
 from seamripper.models.load import load
 from seamripper.models.model import Model
@@ -85,7 +85,7 @@ class Split:
 
     def as_record(self) -> dict[str, Any]:
         """What a file says of this split."""
-        inputs = self.example if isinstance(self.example, Tensor) else next(iter(self.example.values()))
+        inputs = first_input(self.example)
         return {
             "source": self.model.source,
             "recipe": recipe_of(self.model),

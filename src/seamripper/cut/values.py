@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seamripper.data.samples import Inputs
+from seamripper.data.samples import Inputs, first_input
 from seamripper.errors import CutError
 
 
@@ -92,7 +92,7 @@ def integer_names(inputs: Inputs) -> list[str]:
 
 def batch_of(inputs: Inputs) -> int:
     """How many samples these inputs hold."""
-    return len(inputs) if isinstance(inputs, Tensor) else len(next(iter(inputs.values())))
+    return len(first_input(inputs))
 
 
 def length_of(inputs: Inputs) -> int:

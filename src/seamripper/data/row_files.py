@@ -18,7 +18,7 @@ from torch import Tensor
 from seamripper._files import files_beside
 from seamripper.data.base import DataSet, check_split
 from seamripper.data.ids import hash_ids
-from seamripper.data.samples import Inputs, Samples
+from seamripper.data.samples import Inputs, Samples, first_input
 from seamripper.data.stream import Rows, Stream
 from seamripper.errors import DataError
 
@@ -83,9 +83,9 @@ def _marked_rows(parts: Iterator[Rows], mine: Tensor) -> Iterator[Rows]:
     """The rows that are marked (n) as mine."""
     start = 0
     for inputs, labels in parts:
-        first = inputs if isinstance(inputs, Tensor) else next(iter(inputs.values()))
-        here = mine[start : start + len(first)]
-        start += len(first)
+        n = len(first_input(inputs))
+        here = mine[start : start + n]
+        start += n
         if bool(here.any()):
             rows: Inputs = inputs[here] if isinstance(inputs, Tensor) else {k: v[here] for k, v in inputs.items()}
             yield rows, None if labels is None else labels[here]

@@ -32,6 +32,11 @@ Inputs: TypeAlias = Tensor | dict[str, Tensor]
 """What a model is called with: one tensor, or named tensors (`input_ids`, `attention_mask`); one row per sample."""
 
 
+def first_input(inputs: Inputs) -> Tensor:
+    """The inputs themselves, or the first of named ones."""
+    return inputs if isinstance(inputs, Tensor) else next(iter(inputs.values()))
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Inputs, labels and ids of a data set, with one row per sample.
@@ -183,7 +188,7 @@ class Samples:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one sample's (first) input, as it is shown."""
-        first = self.inputs if isinstance(self.inputs, Tensor) else next(iter(self.inputs.values()))
+        first = first_input(self.inputs)
         return tuple(first.shape[1:]) if self.size is None else (first.shape[1], *self.size)
 
     @property

@@ -18,7 +18,7 @@ from seamripper._fingerprint import RunningFingerprint
 from seamripper._notebook import short
 from seamripper._words import shape_text
 from seamripper.data.ids import hash_ids
-from seamripper.data.samples import Inputs, Samples, join_samples
+from seamripper.data.samples import Inputs, Samples, first_input, join_samples
 from seamripper.errors import DataError
 
 Rows: TypeAlias = tuple[Inputs, Tensor | None]
@@ -256,7 +256,7 @@ class _Pass:
 
     def _samples(self, inputs: Inputs, labels: Tensor | None) -> Samples:
         stream = self._stream
-        first = inputs if isinstance(inputs, Tensor) else next(iter(inputs.values()))
+        first = first_input(inputs)
         stop = self._read + len(first)
         if stream.ids is not None and stop > len(stream.ids):
             raise DataError(f"Expected {stream.name} to have {len(stream.ids)} samples, but it gave more.")
