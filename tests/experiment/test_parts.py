@@ -19,7 +19,7 @@ from seamripper.experiment.identity import Identities
 from seamripper.experiment.job import Graph, Job
 from seamripper.experiment.parts.base import loss_rows, unpack_hits
 from seamripper.experiment.plan import expand
-from seamripper.experiment.worker import Matched, Worker
+from seamripper.experiment.worker import Recent, Worker, bytes_of_matches
 from seamripper.matching import Direct, Downstream, Task
 
 pytestmark = pytest.mark.slow
@@ -391,14 +391,14 @@ def test_what_audits_have_matched_goes_when_it_holds_too_much(bench: Bench) -> N
     match = copies[0][1]
     modules = (match.layer, match.sender.model.module, match.receiver.model.module)
     size = sum(tensor.nbytes for module in modules for tensor in module.state_dict().values())
-    few = Matched(most=2 * size)
+    few = Recent(2 * size, bytes_of_matches)
     few["a"], few["b"] = copies[:2]
     assert few["a"] is copies[0]
     few["c"] = copies[2]
     assert list(few) == ["a", "c"], "what was asked for last stays"
     few["d"] = (value[0], copies[2][1])
     assert list(few) == ["a", "c", "d"], "networks that two matches share count once"
-    none = Matched(most=0)
+    none = Recent(0, bytes_of_matches)
     none["a"] = value
     assert list(none) == ["a"], "the last one stays, whatever it takes"
 

@@ -34,31 +34,42 @@ _MATCHED = 2**29
 """Bytes of weights that the matches of audits may hold on to."""
 
 
-class Matched(OrderedDict[str, "tuple[Functional, Match]"]):
-    """The matches and scores of audits, for the audits that follow: what was not asked for longest goes first.
+class Recent(OrderedDict[str, T]):
+    """Values by name, of which what was not asked for longest goes first, while their `size` is above `most`.
 
-    The counterparts of a receiver are the same whoever the sender is, and most of an audit's work.
+    One value is kept whatever its size, which by default is how many they are.
+
+    >>> squares = Recent[int](2)
+    >>> [squares.get_or_make(str(n), lambda: n * n) for n in (1, 2, 1, 3)], list(squares)
+    ([1, 4, 1, 9], ['1', '3'])
     """
 
-    def __init__(self, most: int = _MATCHED) -> None:
+    def __init__(self, most: int, size: Callable[[Recent[T]], int] = len) -> None:
         super().__init__()
-        self._most = most
+        self._most, self._size = most, size
 
-    def __getitem__(self, key: str) -> tuple[Functional, Match]:
-        self.move_to_end(key)
-        return super().__getitem__(key)
+    def __getitem__(self, name: str) -> T:
+        self.move_to_end(name)
+        return super().__getitem__(name)
 
-    def __setitem__(self, key: str, value: tuple[Functional, Match]) -> None:
-        super().__setitem__(key, value)
-        while len(self) > 1 and self._bytes() > self._most:
+    def __setitem__(self, name: str, value: T) -> None:
+        super().__setitem__(name, value)
+        while len(self) > 1 and self._size(self) > self._most:
             self.popitem(last=False)
 
-    def _bytes(self) -> int:
-        """Bytes of the weights of all networks and stitches, each counted once."""
-        matches = [match for _, match in self.values()]
-        modules = [part for m in matches for part in (m.layer, m.sender.model.module, m.receiver.model.module)]
-        once = {id(module): module for module in modules}
-        return sum(tensor.nbytes for module in once.values() for tensor in module.state_dict().values())
+    def get_or_make(self, name: str, make: Callable[[], T]) -> T:
+        """The value of this name, made if there is none."""
+        if name not in self:
+            self[name] = make()
+        return self[name]
+
+
+def bytes_of_matches(matched: Mapping[str, tuple[Functional, Match]]) -> int:
+    """Bytes of the weights of all networks and stitches of some matches, each counted once."""
+    matches = [match for _, match in matched.values()]
+    modules = [part for m in matches for part in (m.layer, m.sender.model.module, m.receiver.model.module)]
+    once = {id(module): module for module in modules}
+    return sum(tensor.nbytes for module in once.values() for tensor in module.state_dict().values())
 
 
 class Worker:
@@ -75,14 +86,15 @@ class Worker:
         self.where: Mapping[str, Any] = {}
         self.inputs: Mapping[str, Mapping[str, str]] = {}
         self.key = ""
-        self.matched = Matched()
-        self._models: OrderedDict[str, Model] = OrderedDict()
-        self._halves: OrderedDict[str, Split] = OrderedDict()
-        self._data: OrderedDict[str, Samples] = OrderedDict()
-        self._answers: OrderedDict[str, Tensor] = OrderedDict()
+        self.matched: Recent[tuple[Functional, Match]] = Recent(_MATCHED, bytes_of_matches)
+        """The counterparts of a receiver are the same whoever the sender is, and most of an audit's work."""
+        self._models: Recent[Model] = Recent(_MODELS)
+        self._halves: Recent[Split] = Recent(_HALVES)
+        self._data: Recent[Samples] = Recent(_DATA)
+        self._answers: Recent[Tensor] = Recent(_ANSWERS)
         self._kind = ""
         self._last: tuple[object, Any] | None = None
-        self._detectors: OrderedDict[str, DetectorAtCut] = OrderedDict()
+        self._detectors: Recent[DetectorAtCut] = Recent(_DETECTORS)
 
     def start(self, job: Job) -> None:
         """Turn to another job."""
@@ -115,7 +127,7 @@ class Worker:
                 )
             return samples
 
-        return _get_or_make(self._data, fingerprint, load, _DATA)
+        return self._data.get_or_make(fingerprint, load)
 
     def model(self, which: Mapping[str, str]) -> Model:
         """The model that a content names: `trained` by a job of the store, or `loaded`, by its fingerprint.
@@ -147,7 +159,7 @@ class Worker:
                 )
             return replace(model, source=at["said"])
 
-        return _get_or_make(self._models, _name(which), load, _MODELS)
+        return self._models.get_or_make(_name(which), load)
 
     def half(self, which: Mapping[str, str], cut: str, samples: Samples) -> Split:
         """The model, cut for inputs like the samples."""
@@ -159,7 +171,7 @@ class Worker:
             return split(model, cut, model.example(2, input=model.present(samples).shape))
 
         name = f"{_name(which)} {cut} {samples.shape}"
-        return _get_or_make(self._halves, name, make, _HALVES)
+        return self._halves.get_or_make(name, make)
 
     def answers(self, which: Mapping[str, str], half: Split, samples: Samples) -> Tensor:
         """What a model as it is answers to samples, whole and without any stitch: the same wherever it is cut."""
@@ -169,7 +181,7 @@ class Worker:
 
             return answers_of(half, samples)
 
-        return _get_or_make(self._answers, f"{_name(which)} {samples.fingerprint}", run, _ANSWERS)
+        return self._answers.get_or_make(f"{_name(which)} {samples.fingerprint}", run)
 
     def detector(self, which: Mapping[str, str], half: Split, fit: Samples, test: Samples, word: str) -> DetectorAtCut:
         """The detector that a word of the audit `distribution` means, at a model's cut: the same for every sender."""
@@ -182,7 +194,7 @@ class Worker:
             return audit.at_cut(half, fit, test)
 
         names = (_name(which), half.cut.name, fit.fingerprint, test.fingerprint, word)
-        return _get_or_make(self._detectors, " ".join(names), make, _DETECTORS)
+        return self._detectors.get_or_make(" ".join(names), make)
 
     def matching(self, record: Mapping[str, Any]) -> Matching:
         """The matching that a content records."""
@@ -235,12 +247,3 @@ class Worker:
 def _name(which: Mapping[str, str]) -> str:
     """The name of a model among those that are kept."""
     return " ".join(which.values())
-
-
-def _get_or_make(cache: OrderedDict[str, T], name: str, make: Callable[[], T], most: int) -> T:
-    if name not in cache:
-        cache[name] = make()
-    cache.move_to_end(name)
-    while len(cache) > most:
-        cache.popitem(last=False)
-    return cache[name]
