@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from seamripper.estimate import Estimate, fold_interval, mean_over, proportion
+from seamripper.estimate import CORRELATION, Estimate, fold_interval, mean_over, over_seeds, proportion
 from seamripper.paired_estimate import paired_estimate
 
 
@@ -117,6 +118,17 @@ def test_a_mean_over_stitch_seeds_counts_samples_and_names_the_seeds() -> None:
     assert mean.describe(note=False).endswith("n = 100 samples × 2 stitch seeds")
     assert mean.as_share.high == 1
     assert mean_over([proportion(90, 100)]) == proportion(90, 100)
+
+
+def test_the_ends_of_a_correlation_are_cut_to_its_range_and_not_to_that_of_a_share() -> None:
+    plain = over_seeds([0.9, 0.1, 0.2], "networks")
+    rho = replace(plain, range=CORRELATION)
+    assert plain.low < 0
+    assert plain.high > 1
+    assert (rho.as_share.low, rho.as_share.high) == (plain.low, 1)
+    assert replace(over_seeds([-0.9, 0.1, -0.2]), range=CORRELATION).as_share.low == -1
+    assert replace(Estimate(0.5), range=CORRELATION).as_share.as_row()["low"] is None
+    assert "range" not in repr(plain)
 
 
 def test_fold_intervals_against_the_plain_formulas() -> None:

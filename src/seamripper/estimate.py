@@ -26,6 +26,8 @@ TELLING = 0.05
 """Accuracies whose difference is not known to within this are not compared in words."""
 _KEYS = ("value", "interval", "n", "unit", "note", "lower_bound", "null")
 Ends: TypeAlias = tuple[float, float]
+CORRELATION: Ends = (-1.0, 1.0)
+"""The least and the largest value of a correlation, and of a difference of two shares."""
 
 
 LEVEL = 0.05
@@ -74,6 +76,8 @@ class Estimate:
     """Whether the true value may be higher, because training had not ended."""
     signed: bool = False
     """Whether it is a difference: one between 0 and 1 is no share then, and its interval may go below 0."""
+    range: Ends | None = None
+    """The least and the largest value that the figure can have, where that is not a share's: see `CORRELATION`."""
     rule: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """How it was made: for a score, the measure, the sampling, the direction, and the values of both sides."""
     null: Null | None = None
@@ -95,10 +99,20 @@ class Estimate:
 
     @property
     def as_share(self) -> Estimate:
-        """The same estimate, its ends cut to 0 and 1 if its values lie there: Student's interval knows no bounds."""
-        if self.signed or not all(0 <= value <= 1 for value in (self.value, *self.values.values())):
-            return self
-        low, high = (end if math.isnan(end) else min(1.0, max(0.0, end)) for end in (self.low, self.high))
+        """The same estimate, its ends cut to what the figure can be: Student's interval knows no bounds.
+
+        That is its `range`; without one, 0 to 1 if its values lie there.
+
+        >>> rho = over_seeds([0.9, 0.1, 0.2])
+        >>> print(rho, rho.as_share, replace(rho, range=CORRELATION).as_share)
+        0.400 [-0.683, 1.483] 0.400 [0.000, 1.000] 0.400 [-0.683, 1.000]
+        """
+        bounds = self.range
+        if bounds is None:
+            if self.signed or not all(0 <= value <= 1 for value in (self.value, *self.values.values())):
+                return self
+            bounds = 0.0, 1.0
+        low, high = (end if math.isnan(end) else min(bounds[1], max(bounds[0], end)) for end in (self.low, self.high))
         return replace(self, low=low, high=high)
 
     def __str__(self) -> str:
@@ -115,8 +129,9 @@ class Estimate:
 
     def __repr__(self) -> str:
         given = {name: x for name, x in vars(self).items() if name == "value" or x not in ("", {}, False)}
-        if self.null is None:
-            del given["null"]
+        for name in ("null", "range"):
+            if given[name] is None:
+                del given[name]
         return f"Estimate({', '.join(f'{name}={x!r}' for name, x in given.items())})"
 
     def describe(self, *, note: bool = True) -> str:

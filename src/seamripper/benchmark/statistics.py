@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from seamripper._ranks import kendall, spearman, weighted_aurocs
 from seamripper.audits.identification import Ranking
-from seamripper.estimate import Estimate, bootstrap
+from seamripper.estimate import CORRELATION, Ends, Estimate, bootstrap
 
 RESAMPLES, DRAWS = 2000, 2000
 FEWEST = 3
@@ -43,6 +43,8 @@ class Statistic:
     chance: float = 0.0
     unit: str = "training seeds"
     note: str = ""
+    range: Ends | None = None
+    """As of an `Estimate`: what the value can be, where it is no share."""
 
     @property
     def p(self) -> float | None:
@@ -61,8 +63,8 @@ class Statistic:
         """The value with its percentile interval; without one if there are fewer than three networks."""
         known = self.resamples[~np.isnan(self.resamples)]
         if math.isnan(self.value) or len(known) == 0:
-            return Estimate(self.value, n=self.networks, unit=self.unit)
-        return replace(bootstrap(self.value, known, self.networks), unit=self.unit)
+            return Estimate(self.value, n=self.networks, unit=self.unit, range=self.range)
+        return replace(bootstrap(self.value, known, self.networks), unit=self.unit, range=self.range)
 
 
 def mean_statistic(statistics: Sequence[Statistic], unit: str) -> Statistic:
@@ -87,6 +89,7 @@ def mean_statistic(statistics: Sequence[Statistic], unit: str) -> Statistic:
         float(np.mean([statistic.chance for statistic in statistics])),
         unit,
         "; ".join(dict.fromkeys(statistic.note for statistic in statistics if statistic.note)),
+        statistics[0].range,
     )
 
 
@@ -248,7 +251,7 @@ def sensitivity(networks: Sequence[Mapping[str, Points]]) -> dict[str, Statistic
         null = np.mean(known, axis=0) if known else np.zeros(0)
         mean = float(np.nanmean(means)) if known else math.nan
         resamples = _mean_over_networks(np.array(means), draws)
-        statistics[which] = Statistic(mean, resamples, null, n, note=few_note(n))
+        statistics[which] = Statistic(mean, resamples, null, n, note=few_note(n), range=CORRELATION)
     return statistics
 
 
@@ -292,9 +295,10 @@ def specificity(accuracies: Array, choosing: Array, distances: Array) -> dict[st
             resamples[which][rows] = values
     missing = int(np.isnan(y).sum()) - 1
     note = "; ".join(filter(None, (few_note(n), f"{missing} layers have no distance" if missing else "")))
+    both = {which: correlation(x.ravel(), y.ravel(), which)[0] for which in (KENDALL, SPEARMAN)}
     return {
-        which: Statistic(correlation(x.ravel(), y.ravel(), which)[0], resamples[which], null[which], n, note=note)
-        for which in (KENDALL, SPEARMAN)
+        which: Statistic(value, resamples[which], null[which], n, note=note, range=CORRELATION)
+        for which, value in both.items()
     }
 
 
@@ -329,7 +333,7 @@ def ding(
         pairs = [correlation(x, y, which) for x, y in groups]
         known = [pair for pair in pairs if not math.isnan(pair[0])]
         value, p = (float(np.mean([pair[side] for pair in known])) if known else math.nan for side in (0, 1))
-        statistic = Statistic(value, np.zeros(0), np.zeros(0), networks, note=note)
+        statistic = Statistic(value, np.zeros(0), np.zeros(0), networks, note=note, range=CORRELATION)
         results[which] = statistic, None if math.isnan(p) else p
     return results
 
