@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from seamripper.benchmark import BenchSet, League, Rating, bench, bench_tests
 from seamripper.benchmark.contestants import Contestant, choose, choose_rows
 from seamripper.benchmark.page import markdown, page, save
 from seamripper.errors import ExperimentError, MeasureError, SeamripperError
-from seamripper.estimate import Estimate
+from seamripper.estimate import CORRELATION, Estimate, over_seeds
 
 NETWORK = {"train": "zoo:R_1111?width=0.125", "data": "digits/digit", "n": 100, "training": "?epochs=1"}
 DATA = {"name": "digits/correlated", "n": 100, "n_test": 60}
@@ -94,7 +95,8 @@ def test_the_league_is_saved_in_four_forms(ran: tuple[BenchSet, Path], own_measu
         rows = list(csv.DictReader(file))
     assert {row["measure"] for row in rows} == {"linear_cka", "opd", "length"}
     html = paths["league.html"].read_text()
-    assert "By mean rank over 2 columns (identification), " in html
+    assert "By mean rank over 1 column (identification), " in html
+    assert "The mean rank is over 1 column, without identification: share within, which some measures pass" in html
     assert "<script src" not in html
     assert html.count('<figure class="strip"') == 2
 
@@ -102,10 +104,16 @@ def test_the_league_is_saved_in_four_forms(ran: tuple[BenchSet, Path], own_measu
 # ---- leagues without a run
 
 
-def rating(statistic: str, measure: str, value: float, *, family: str = "all", p: float | None = None) -> Rating:
-    return Rating(
-        "shortcut", statistic, family, measure, Estimate(value, value - 0.1, value + 0.1, 6, "networks"), p, p
-    )
+def rating(
+    statistic: str,
+    measure: str,
+    value: float,
+    *,
+    test: str = "shortcut",
+    family: str = "all",
+    p: float | None = None,
+) -> Rating:
+    return Rating(test, statistic, family, measure, Estimate(value, value - 0.1, value + 0.1, 6, "networks"), p, p)
 
 
 @pytest.fixture
@@ -116,7 +124,7 @@ def league(tmp_path: Path) -> League:
         rating(agree, "first", 0.9, p=0.01),
         rating(conflict, "first", 0.7, p=0.2),
         rating(agree, "second", 0.1),
-        rating(conflict, "second", 0.7),
+        rating(conflict, "second", 0.65),
         rating(agree, "third <b>", 0.5),
     )
     contestants = tuple(Contestant(name, name) for name in ("first", "second", "third <b>", "fourth"))
@@ -125,12 +133,73 @@ def league(tmp_path: Path) -> League:
     return League("planted", "", "pool", shortcut, contestants, ratings, tmp_path, {"structural": 0.0021}, reasons)
 
 
-def test_the_league_ranks_by_the_mean_over_the_columns_that_rate_a_measure(league: League) -> None:
-    assert league.mean_ranks == {"first": (1.25, 2), "third <b>": (2.0, 1), "second": (2.25, 2)}
+def test_the_league_ranks_measures_that_all_columns_rate(league: League) -> None:
+    """The third would come second by a mean over its one column; it is left out of the others' ranks, too."""
+    assert league.mean_ranks == {"first": 1, "second": 2}
     rows = league.table.rows
-    assert rows[0] == (1, "first", "0.900 [0.800, 1.000] *", "0.700 [0.600, 0.800]", 1.25, 2)
-    assert rows[1][3] == "–"
+    assert rows[0] == (1, "first", "0.900 [0.800, 1.000] *", "0.700 [0.600, 0.800]", 1.0, 2)
+    assert rows[2] == (None, "third <b>", "0.500 [0.400, 0.600]", "–", None, 1)
+    assert league.table.columns[-1] == "rated by (of 2 columns)"
     assert "pool" in league.table.caption
+    assert league.caption.endswith("is over 2 columns. Measures that not all of these columns rate have no place.")
+    assert league.as_record()["league"][2] == {"place": None, "measure": "third <b>", "mean_rank": None, "columns": 1}
+
+
+def test_columns_that_say_nothing_do_not_count(tmp_path: Path) -> None:
+    """Structural measures pass *within* by definition, and in another column all are alike but for rounding."""
+    within, between = bench_tests["identification"].columns
+    agree, conflict = bench_tests["shortcut"].columns
+    values = {"first": (1.0, 0.5, 0.7, 0.9), "second": (0.2, 0.6, 0.7 + 1e-13, 0.8), "third": (0.1, 0.7, 0.7, 0.7)}
+    ratings = tuple(
+        rating(statistic, measure, value, test=test)
+        for measure, numbers in values.items()
+        for (test, statistic), value in zip(
+            (("identification", within), ("identification", between), ("shortcut", agree), ("shortcut", conflict)),
+            numbers,
+            strict=True,
+        )
+    )
+    tests = (bench_tests.make("identification"), bench_tests.make("shortcut"))
+    league = League("planted", "", "pool", tests, (), ratings, tmp_path)
+    assert league.mean_ranks == {"first": 2, "second": 2, "third": 2}
+    assert league.counts == {"first": 2, "second": 2, "third": 2}
+    assert league.places == [(1, "first"), (1, "second"), (1, "third")], "equal means share a place"
+    said = "is over 2 columns, without identification: share within, which some measures pass by definition; "
+    assert f"{said}shortcut: {agree}, which has one value for all." in league.caption
+    assert (
+        "By mean rank over 2 columns (identification, shortcut), first, second and third share the first place."
+        in markdown(league)
+    )
+
+
+def test_a_league_without_a_common_order_says_so(tmp_path: Path) -> None:
+    agree, conflict = bench_tests["shortcut"].columns
+    shortcut = (bench_tests.make("shortcut"),)
+    apart = (rating(agree, "a", 0.5), rating(agree, "b", 0.6), rating(conflict, "c", 0.5), rating(conflict, "d", 0.6))
+    text = markdown(League("planted", "", "pool", shortcut, (), apart, tmp_path))
+    assert "No measure is rated by all 2 columns that count, so they have no common order." in text
+    alike = League("planted", "", "pool", shortcut, (), (rating(agree, "a", 0.5), rating(agree, "b", 0.5)), tmp_path)
+    assert "No column tells these measures apart." in markdown(alike)
+    assert "There is no mean rank: no column tells" in alike.caption
+
+
+def test_the_interval_of_a_correlation_ends_where_a_correlation_does(tmp_path: Path) -> None:
+    """Student's interval over seeds, as a test of a user's own may have: beyond 1, and below 0 though no seed is."""
+    for values, ends in {(0.9, 0.1, 0.2): (-0.683, 1), (-0.9, 0.8, 0.9): (-1, 1)}.items():
+        estimate = replace(over_seeds(values), range=CORRELATION)
+        given = (Rating("shortcut", bench_tests["shortcut"].columns[0], "all", "mine", estimate),)
+        league = League("planted", "", "pool", (bench_tests.make("shortcut"),), (), given, tmp_path)
+        row = league.rows()[0]
+        assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-3)
+        assert f"[{ends[0]:.3f}, {ends[1]:.3f}]" in league.table.rows[0][2]
+
+
+def test_what_must_be_known_of_a_test_stands_beside_how_to_read_it(league: League) -> None:
+    warned = replace(league, remarks={"shortcut": ("Two are <alike>.",)})
+    assert "different information. Two are <alike>." in warned.figure_sentences()["shortcut"]
+    assert "different information. Two are <alike>." in markdown(warned)
+    assert "Two are &lt;alike&gt;." in page(warned)
+    assert warned.as_record()["remarks"] == {"shortcut": ["Two are <alike>."]}
 
 
 def test_every_rating_is_in_the_table_of_its_test(league: League) -> None:
@@ -141,7 +210,7 @@ def test_every_rating_is_in_the_table_of_its_test(league: League) -> None:
 
 def test_a_league_is_text_and_a_page_in_which_no_name_is_markup(league: League) -> None:
     text, html = markdown(league), page(league)
-    assert "**By mean rank over 2 columns (shortcut), first comes first, then third <b> and second.**" in text
+    assert "**By mean rank over 2 columns (shortcut), first comes first, then second.**" in text
     assert "| first | 0.900 [0.800, 1.000] * |" in text
     assert "A pair of layers took 2.1 ms; structural measures: 4." in text
     assert "third <b>" not in html

@@ -99,6 +99,33 @@ def test_a_distance_that_grows_with_the_loss_is_sensitive() -> None:
     assert "SciPy's p" in ding.note
 
 
+def test_measures_that_order_all_ranks_alike_are_told() -> None:
+    """Two fall with the rank, as approximations fitted once do; a third does not at one layer of one network."""
+
+    def once_apart(place: Place, rank: int) -> float:
+        return 1.0 / rank if place != ("digit", 2, "d") else float(rank)
+
+    scores = {
+        "distant": lambda place, rank: 1.0 / rank,
+        "squared": lambda place, rank: 1.0 / rank**2,
+        "third": once_apart,
+        "fourth": once_apart,
+    }
+    contestants = [Contestant(name, name, "distance") for name in (*scores, "absent", "missing")]
+    rows = list(probe_rows("digit", accuracy, scores))
+    said = list(bench_tests.make("sensitivity").remarks(rows, contestants))
+    assert [remark.partition(" bring")[0] for remark in said] == ["distant and squared", "third and fourth"]
+    assert all("the same order, so the test cannot tell them apart." in remark for remark in said)
+    assert ["of the probe" in remark for remark in said] == [True, True]
+    rows = [{**row, "value": 0.5} if row.get("measure") == "fourth" and row["rank"] == 4 else row for row in rows]
+    (remark,) = bench_tests.make("sensitivity").remarks(rows, contestants)
+    assert remark.startswith("distant and squared bring")
+    rated = rate("sensitivity", rows, bench_set(), *contestants[:2])
+    same, too = (rated["kendall", "digit", name].estimate for name in ("distant", "squared"))
+    assert same == too
+    assert same.range == (-1, 1)
+
+
 def test_ranks_are_halved_or_given() -> None:
     assert halvings(1) == ()
     assert halvings(96) == (48, 24, 12, 6, 3, 1)

@@ -36,6 +36,7 @@ def test_measures_are_ranked_and_the_page_is_named(run: Any, tmp_path: Path) -> 
     first = run(*words, "--engine", "local?workers=1")
     assert first.code == 0, first.err
     assert "zoo: 2 measures" in first.out
+    assert "There is no mean rank: no column tells these measures apart" in first.out
     for measure in ("linear_cka", "mine"):
         assert f"│ {measure} " in first.out
     assert "identification: The share of layers whose counterpart is the most similar layer" in first.out

@@ -55,13 +55,15 @@ class Rating:
 class BenchTest(Choice):
     """A test that measures are put to. Leaves are frozen dataclasses with a `name`, an `about`, and their options.
 
-    `about` says how to read the number; `columns` are the statistics that the league shows, `kinds` the kinds of
-    measures that the test can rate, and `unable` those of these kinds, by their labels, that it cannot.
+    `about` says how to read the number; `columns` are the statistics that the league shows, and `by_definition` those
+    of them that some measures pass by definition, which no mean rank counts. `kinds` are the kinds of measures that
+    the test can rate, and `unable` those of these kinds, by their labels, that it cannot.
     """
 
     what, error = "benchmark test", ExperimentError
     about: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
+    by_definition: ClassVar[tuple[str, ...]] = ()
     kinds: ClassVar[tuple[Kind, ...]] = ("structural", "functional")
     unable: ClassVar[tuple[str, ...]] = ()
 
@@ -72,6 +74,10 @@ class BenchTest(Choice):
     @abc.abstractmethod
     def rate(self, rows: Sequence[Row], bench_set: BenchSet, contestants: Sequence[Contestant]) -> Iterator[Rating]:
         """The ratings of the measures by the rows of that study."""
+
+    def remarks(self, rows: Sequence[Row], contestants: Sequence[Contestant]) -> Iterator[str]:
+        """What must be known to read its ratings, beyond each by itself; by default nothing."""
+        return iter(())
 
     def admit(self, contestants: Sequence[Contestant]) -> tuple[Contestant, ...]:
         """The measures that the test can rate; none is refused."""

@@ -54,7 +54,7 @@ def bench(
     folder = folder_of(bench_set) if store is None else Path(require_path(store, "store", error=StoreError))
     # All of them before the first is run: what a set lacks is said at once.
     studies = [(test, able, test.experiment(bench_set, able)) for test, able in admitted]
-    ratings, every = list[Rating](), list[Row]()
+    ratings, every, remarks = list[Rating](), list[Row](), dict[str, tuple[str, ...]]()
     for test, able, study in studies:
         run(study, folder, engine=engine, device=device, dtype=dtype, retry_failed=True, announce=announce, watch=watch)
         with Store(folder) as open_store:
@@ -64,6 +64,7 @@ def bench(
         if sampling == BALOGH:
             rows = choose_rows(rows, able, bench_set.shapes)
         ratings += with_holm(test.rate(rows, bench_set, able))
+        remarks[test.label] = tuple(test.remarks(rows, able))
     words = [contestant.word for contestant in contestants]
     made = [study_record(folder, study.name) for _, _, study in studies]
     return League(
@@ -78,6 +79,7 @@ def bench(
         _why_unrated(contestants, ratings, every),
         tuple(dict.fromkeys(str(row["error"]) for row in every if row.get("state") == "failed")),
         league_method(bench_set, made, tests=chosen, words=words, sampling=sampling),
+        remarks,
     )
 
 

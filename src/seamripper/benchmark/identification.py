@@ -32,6 +32,7 @@ class IdentificationTest(BenchTest):
         "between networks of one family it is the layer of the same name."
     )
     columns = (WITHIN, BETWEEN)
+    by_definition = (WITHIN,)
 
     def experiment(self, bench_set: BenchSet, contestants: Sequence[Contestant]) -> Experiment:
         """Every family with itself: all seeds, all cuts."""

@@ -36,6 +36,8 @@ COLUMNS = (
     "note",
 )
 _MARK = "*"
+_DIGITS = 9
+"""Values that agree to so many digits are equal: the order in which numbers were added makes no rank."""
 Column = tuple[str, str]
 """A test and one of its statistics."""
 
@@ -46,7 +48,7 @@ class League(WithMethods):
 
     `costs` are the seconds that a pair of layers took, by the kind of measure. `unrated` has the measures that no test
     could rate, with the reason, and `trouble` the errors of the jobs that failed. `made_from` is all that decides the
-    ratings, as their methods cards have it.
+    ratings, as their methods cards have it. `remarks` are, by test, what must be known to read its ratings.
     """
 
     kind: ClassVar[str] = "league"
@@ -63,6 +65,7 @@ class League(WithMethods):
     unrated: Mapping[str, str] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()
     made_from: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def rows(self) -> list[Row]:
         """One row per rating, and one per kind of measure with the seconds that a pair of layers took."""
@@ -83,7 +86,7 @@ class League(WithMethods):
 
     def figure_sentences(self) -> dict[str, str]:
         """How each test is to be read."""
-        return {test.label: test.about for test in self.tests}
+        return {test.label: " ".join((test.about, *self.remarks.get(test.label, ()))) for test in self.tests}
 
     @functools.cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -101,32 +104,84 @@ class League(WithMethods):
         return {key: next((r for r in some if r.family == ALL), some[0]) for key, some in families.items()}
 
     @functools.cached_property
-    def mean_ranks(self) -> dict[str, tuple[float, int]]:
-        """For each measure, best first: its mean rank over the columns that rate it, and how many columns do."""
-        ranks: dict[str, list[float]] = {}
-        for column in self.columns:
-            values = {measure: r.estimate.value for (place, measure), r in self.overall.items() if place == column}
-            for measure, rank in zip(values, rankdata([-value for value in values.values()]), strict=True):
-                ranks.setdefault(measure, []).append(float(rank))
-        means = {measure: (fmean(some), len(some)) for measure, some in ranks.items()}
-        return dict(sorted(means.items(), key=lambda item: (item[1][0], item[0])))
+    def _values(self) -> dict[Column, dict[str, float]]:
+        """The value of each measure in each column, rounded so that equal ones are equal."""
+        values: dict[Column, dict[str, float]] = {column: {} for column in self.columns}
+        for (column, measure), rating in self.overall.items():
+            if column in values:
+                values[column][measure] = round(rating.estimate.value, _DIGITS)
+        return values
+
+    @functools.cached_property
+    def uncounted(self) -> dict[Column, str]:
+        """The columns that no mean rank counts, with the reason."""
+        by_definition = {(test.label, statistic) for test in self.tests for statistic in test.by_definition}
+        same = {column for column, values in self._values.items() if len(set(values.values())) < 2}
+        return {
+            column: "some measures pass by definition" if column in by_definition else "has one value for all"
+            for column in self._values
+            if column in by_definition | same
+        }
+
+    @functools.cached_property
+    def counts(self) -> dict[str, int]:
+        """For each measure that has a rating: how many of the columns that count rate it."""
+        measures = dict.fromkeys(measure for values in self._values.values() for measure in values)
+        counted = [values for column, values in self._values.items() if column not in self.uncounted]
+        return {measure: sum(measure in values for values in counted) for measure in measures}
+
+    @property
+    def counted(self) -> int:
+        """How many columns a mean rank rests on."""
+        return len(self._values) - len(self.uncounted)
+
+    @functools.cached_property
+    def mean_ranks(self) -> dict[str, float]:
+        """The mean rank over the columns that count, of the measures that all of them rate, best first.
+
+        A mean over other columns could not be compared with it, so the other measures have none.
+        """
+        complete = [measure for measure, n in self.counts.items() if n == self.counted > 0]
+        ranks = [
+            rankdata([-values[measure] for measure in complete])
+            for column, values in self._values.items()
+            if column not in self.uncounted
+        ]
+        means = {measure: fmean(rank[i] for rank in ranks) for i, measure in enumerate(complete)}
+        return dict(sorted(means.items(), key=lambda item: (item[1], item[0])))
+
+    @property
+    def places(self) -> list[tuple[int | None, str]]:
+        """Every measure that has a rating: those with a mean rank by place, then the others, most columns first.
+
+        Equal mean ranks share a place.
+        """
+        means = [round(mean, _DIGITS) for mean in self.mean_ranks.values()]
+        others = sorted(self.counts.keys() - self.mean_ranks.keys(), key=lambda name: (-self.counts[name], name))
+        ranked = [(means.index(mean) + 1, name) for mean, name in zip(means, self.mean_ranks, strict=True)]
+        return [*ranked, *((None, name) for name in others)]
 
     def cell(self, column: Column, measure: str) -> str:
         """A rating as the league shows it: value, interval, and a star if it is better than chance."""
         rating = self.overall.get((column, measure))
-        return "–" if rating is None else f"{rating.estimate}{f' {_MARK}' if rating.is_marked else ''}"
+        return "–" if rating is None else f"{rating.estimate.as_share}{f' {_MARK}' if rating.is_marked else ''}"
 
     @property
     def table(self) -> Sheet:
-        """The league: one row per measure, best mean rank first."""
+        """The league: one row per measure, best mean rank first, then those without one."""
         rows = [
-            (place, measure, *(self.cell(column, measure) for column in self.columns), round(mean, 2), n)
-            for place, (measure, (mean, n)) in enumerate(self.mean_ranks.items(), 1)
+            (
+                place,
+                measure,
+                *(self.cell(column, measure) for column in self.columns),
+                None if place is None else round(self.mean_ranks[measure], 2),
+                self.counts[measure],
+            )
+            for place, measure in self.places
         ]
         names = tuple(f"{test}: {statistic}" for test, statistic in self.columns)
-        return Sheet(
-            "League", ("place", "measure", *names, "mean rank", "columns that rate it"), tuple(rows), self.caption
-        )
+        last = f"rated by (of {columns_in_words(self.counted)})"
+        return Sheet("League", ("place", "measure", *names, "mean rank", last), tuple(rows), self.caption)
 
     @property
     def caption(self) -> str:
@@ -134,8 +189,19 @@ class League(WithMethods):
         return (
             f"Sampling of structural measures: {self.sampling}. Intervals of 95 % are over training seeds. "
             f"{_MARK}: better than chance, p < 0.05 by permutation, adjusted for the number of measures (Holm). "
-            "Measures are ordered by their mean rank over the columns that rate them."
+            f"{self._order_sentences}"
         )
+
+    @property
+    def _order_sentences(self) -> str:
+        """Over which columns the mean rank is, and who has none."""
+        left_out = "; ".join(f"{test}: {statistic}, which {why}" for (test, statistic), why in self.uncounted.items())
+        without = f", without {left_out}" if left_out else ""
+        if not self.counted:
+            return f"There is no mean rank: no column tells these measures apart{without}."
+        others = len(self.counts) - len(self.mean_ranks)
+        unplaced = " Measures that not all of these columns rate have no place." if others else ""
+        return f"The mean rank is over {columns_in_words(self.counted)}{without}.{unplaced}"
 
     @property
     def tables(self) -> dict[str, Sheet]:
@@ -162,8 +228,16 @@ class League(WithMethods):
             "sampling": self.sampling,
             "tests": {test.label: {"about": test.about, **test.as_record()} for test in self.tests},
             "league": [
-                {"measure": measure, "mean_rank": mean, "columns": n} for measure, (mean, n) in self.mean_ranks.items()
+                {
+                    "place": place,
+                    "measure": measure,
+                    "mean_rank": self.mean_ranks.get(measure),
+                    "columns": self.counts[measure],
+                }
+                for place, measure in self.places
             ],
+            "columns": self.counted,
+            "remarks": {test: list(remarks) for test, remarks in self.remarks.items()},
             "ratings": [rating.as_record() for rating in self.ratings],
             "seconds_per_layer_pair": dict(self.costs),
             "store": str(self.folder),
@@ -172,11 +246,21 @@ class League(WithMethods):
         }
 
 
+def columns_in_words(n: int) -> str:
+    """A number of columns.
+
+    >>> columns_in_words(1), columns_in_words(2)
+    ('1 column', '2 columns')
+    """
+    return f"{n} column{'s' * (n != 1)}"
+
+
 def rating_rows(ratings: Iterable[Rating]) -> list[tuple[Any, ...]]:
     """Ratings as rows of a table with the columns `COLUMNS`; what is not known is None."""
     rows = []
     for r in ratings:
-        low, high = (r.estimate.low, r.estimate.high) if r.estimate.has_interval else (None, None)
-        numbers = (r.estimate.value, low, high, r.estimate.n, r.estimate.unit, r.p, r.p_holm, r.chance)
+        estimate = r.estimate.as_share
+        low, high = (estimate.low, estimate.high) if estimate.has_interval else (None, None)
+        numbers = (estimate.value, low, high, estimate.n, estimate.unit, r.p, r.p_holm, r.chance)
         rows.append((r.test, r.statistic, r.family, r.measure, *numbers, r.note))
     return rows

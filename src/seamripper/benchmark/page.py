@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seamripper._files import atomic
-from seamripper.benchmark.league import COLUMNS, League, rating_rows
+from seamripper._words import word_list
+from seamripper.benchmark.league import COLUMNS, League, columns_in_words, rating_rows
 from seamripper.cards import PART
 from seamripper.estimate import Estimate
 from seamripper.experiment.results import as_csv
@@ -45,9 +46,10 @@ def page(league: League) -> str:
 
 def story(league: League) -> Story:
     """What the page says: who leads, then the league, then test by test."""
+    abouts = league.figure_sentences()
     first = Section("league", "League", " ".join(league.cost_sentences()), (league.table,))
     sections = tuple(
-        Section(test.name, test.label, test.about, (*_strips(league, test.label), league.tables[test.label]))
+        Section(test.name, test.label, abouts[test.label], (*_strips(league, test.label), league.tables[test.label]))
         for test in league.tests
     )
     return Story(league.name, league.about, _headline(league), (first, *sections))
@@ -92,14 +94,24 @@ def _headline(league: League) -> Headline:
     question = "Which measures of similarity can be trusted on these networks?"
     names = list(league.mean_ranks)
     if not names:
-        return Headline(question, "No measure could be rated.", (), _doubt(league))
-    tests = ", ".join(dict.fromkeys(test for test, _ in league.columns))
-    verdict = f"By mean rank over {len(league.columns)} columns ({tests}), {names[0]} comes first"
-    verdict += f", then {' and '.join(names[1:3])}." if len(names) > 1 else "."
+        why = (
+            "No measure could be rated."
+            if not league.counts
+            else (
+                f"No measure is rated by all {league.counted} columns that count, so they have no common order."
+                if league.counted
+                else "No column tells these measures apart."
+            )
+        )
+        return Headline(question, why, (), _doubt(league))
+    columns = [column for column in league.columns if column not in league.uncounted]
+    tests = ", ".join(dict.fromkeys(test for test, _ in columns))
+    verdict = f"By mean rank over {columns_in_words(len(columns))} ({tests}), "
+    first = [name for place, name in league.places if place == 1]
+    verdict += f"{word_list(first, quote='')} {'share the first place' if len(first) > 1 else 'comes first'}"
+    verdict += f", then {' and '.join(names[1:3])}." if len(names) > len(first) == 1 else "."
     figures = tuple(
-        (f"{names[0]}, {column[0]}: {column[1]}", league.overall[column, names[0]].estimate)
-        for column in league.columns
-        if (column, names[0]) in league.overall
+        (f"{names[0]}, {column[0]}: {column[1]}", league.overall[column, names[0]].estimate) for column in columns
     )
     return Headline(question, verdict, figures[:3], _doubt(league))
 

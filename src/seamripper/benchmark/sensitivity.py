@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.stats import rankdata
 
+from seamripper._words import word_list
 from seamripper.benchmark.base import BenchTest, Rating, family_ratings, rating_of
 from seamripper.benchmark.bench_set import BenchSet
 from seamripper.benchmark.contestants import Contestant
@@ -80,6 +83,37 @@ class SensitivityTest(BenchTest):
                 for name, (statistic, p) in ding(pooled, len(networks), note=DING).items():
                     if not math.isnan(statistic.value):
                         yield rating_of(statistic, self.label, f"ding {name}", family, contestant.label, p=p)
+
+    def remarks(self, rows: Sequence[Row], contestants: Sequence[Contestant]) -> Iterator[str]:
+        """Which measures bring the approximations of every layer into the same order: their figures are the same."""
+        scores, alike = StudyScores(rows), defaultdict[tuple[Order, ...], list[str]](list)
+        for contestant in contestants:
+            orders = tuple(_order(scores, contestant, *place) for place in scores.ranks)
+            if any(map(any, orders)):
+                alike[orders].append(contestant.label)
+        for orders, labels in alike.items():
+            if len(labels) > 1:
+                yield (
+                    f"{word_list(labels, quote='')} bring the approximations of every layer into the same order, so "
+                    f"the test cannot tell them apart.{_BY_RANK if all(map(_is_by_rank, orders)) else ''}"
+                )
+
+
+Order = tuple[float, ...]
+"""The place of each rank's distance among those of its layer, from the smallest rank on; 0 where there is none."""
+_BY_RANK = (
+    " It is the order of the ranks or its reverse, at every layer: these figures are of the probe, and say nothing of "
+    "the measures but the sign."
+)
+
+
+def _order(scores: StudyScores, contestant: Contestant, net: Net, cut: str) -> Order:
+    distances = [scores.distance_to_rank(contestant, net, cut, rank) for rank in scores.ranks[net, cut]]
+    return tuple(np.nan_to_num(rankdata(distances, nan_policy="omit")).tolist())
+
+
+def _is_by_rank(order: Order) -> bool:
+    return order in (tuple(sorted(set(order))), tuple(sorted(set(order), reverse=True)))
 
 
 def halvings(width: int) -> tuple[int, ...]:

@@ -69,15 +69,22 @@ def command(models: Path, out: Path | None, quiet: bool, as_json: bool, **option
 
 def _print_league(league: League) -> None:
     """The league with a line per measure, how to read it, and what it took."""
-    columns = ["", "measure", *(f"{test}\n{statistic}" for test, statistic in league.columns), "mean\nrank"]
+    names = (f"{test}\n{statistic}" for test, statistic in league.columns)
+    columns = ["", "measure", *names, "mean\nrank", f"rated by\nof {league.counted}"]
     rows = [
-        [str(place), measure, *(_cell(league, column, measure) for column in league.columns), f"{mean:.1f}"]
-        for place, (measure, (mean, _)) in enumerate(league.mean_ranks.items(), 1)
+        [
+            "–" if place is None else str(place),
+            measure,
+            *(_cell(league, column, measure) for column in league.columns),
+            "–" if place is None else f"{league.mean_ranks[measure]:.1f}",
+            str(league.counts[measure]),
+        ]
+        for place, measure in league.places
     ]
     print_table(f"{league.name}: {len(rows)} measures", columns, rows, left=2)
     say(league.caption)
-    for test in league.tests:
-        say(f"{test.label}: {test.about}")
+    for test, sentences in league.figure_sentences().items():
+        say(f"{test}: {sentences}")
     for sentence in league.cost_sentences():
         say(sentence)
     for measure, why in league.unrated.items():
@@ -89,6 +96,6 @@ def _cell(league: League, column: tuple[str, str], measure: str) -> str:
     rating = league.overall.get((column, measure))
     if rating is None:
         return "–"
-    estimate = rating.estimate
+    estimate = rating.estimate.as_share
     ends = f"\n{estimate.low:.2f}…{estimate.high:.2f}" if estimate.has_interval else ""
     return f"{estimate.value:.3f}{'*' if rating.is_marked else ' '}{ends}"
