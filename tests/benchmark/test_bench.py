@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from in_process import InProcess
-from seamripper.benchmark import BenchSet, League, Rating, bench, bench_tests
+from seamripper.benchmark import BenchSet, League, Rating, bench, bench_tests, forecast
 from seamripper.benchmark.contestants import Contestant, choose, choose_rows
 from seamripper.benchmark.page import markdown, page, save
 from seamripper.errors import ExperimentError, MeasureError, SeamripperError
@@ -99,6 +99,54 @@ def test_the_league_is_saved_in_four_forms(ran: tuple[BenchSet, Path], own_measu
     assert "The mean rank is over 1 column, without identification: share within, which some measures pass" in html
     assert "<script src" not in html
     assert html.count('<figure class="strip"') == 2
+
+
+@pytest.mark.slow
+def test_every_kind_of_measure_is_put_to_every_test(tmp_path: Path) -> None:
+    """All four tests, for real: who can have a number has one, and the network that reads the colour is found out."""
+    network = {"train": "zoo:lenet?channels=3", "n": 400, "training": "?epochs=6"}
+    given = BenchSet(
+        name="tiny",
+        data=DATA,
+        conflict={"name": "digits/digit", "n": 100, "n_test": 60},
+        models={
+            "digit": {**network, "data": "digits/digit", "seeds": (0, 1)},
+            "colour": {**network, "data": "digits/colour"},
+        },
+        information={"digit": "digit", "colour": "colour"},
+        receivers=("digit",),
+        cuts=("relu3", "relu4"),
+        matchings={"task": "task?init=direct&epochs=2&lr=0.01"},
+    )
+    asked = {"measures": "linear_cka,functional,audits", "store": tmp_path / "store"}
+    before = forecast(given, **asked)
+    assert list(before.seconds) == ["identification", "sensitivity", "shortcut", "specificity"]
+    assert min(before.seconds.values()) > 0
+    assert "audit" in before.guessed
+    assert not (tmp_path / "store").exists(), "a forecast writes nothing"
+    league = bench(given, **asked, engine=InProcess())
+    after = forecast(given, **asked)
+    assert (set(after.seconds.values()), after.guessed) == ({0.0}, ())
+    assert (league.trouble, league.unrated) == ((), {})
+    three = {"linear_cka", "direct_functional", "task_functional"}
+    agree, conflict = bench_tests["shortcut"].columns
+    rated = {column: {measure for place, measure in league.overall if place == column} for column in league.columns}
+    assert rated == {
+        ("identification", "share within"): three,
+        ("identification", "share between"): three,
+        ("sensitivity", "kendall"): three - {"task_functional"},
+        ("sensitivity", "spearman"): three - {"task_functional"},
+        ("specificity", "kendall"): three,
+        ("specificity", "spearman"): three,
+        ("shortcut", agree): three | {"conflict", "mixing", "rule"},
+        ("shortcut", conflict): three | {"conflict", "rule"},
+    }
+    apart = {m: r.estimate.value for (column, m), r in league.overall.items() if column == ("shortcut", conflict)}
+    assert apart["linear_cka"] == apart["conflict"] == 1
+    assert set(league.mean_ranks) == {"linear_cka", "direct_functional"}
+    unplaced = [(measure, league.counts[measure]) for place, measure in league.places if place is None]
+    assert unplaced[0][0] == "task_functional"
+    assert unplaced[-1] == ("mixing", 1)
 
 
 # ---- leagues without a run
@@ -239,9 +287,10 @@ def test_words_name_measures_groups_and_users_files(own_measure: str) -> None:
     ]
     assert chosen[1].word == own_measure
     assert chosen[1].direction == "distance"
-    every = choose("all")
-    assert {c.kind for c in every} == {"structural"}
-    assert len(every) > 30
+    structural = choose("structural")
+    assert {c.kind for c in structural} == {"structural"}
+    assert len(structural) > 30
+    assert choose("all") == (*structural, *choose("functional,audits"))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ def test_measures_are_ranked_and_the_page_is_named(run: Any, tmp_path: Path) -> 
     words = ("bench", "--models", "zoo.toml", "--measures", "linear_cka,mine.py:Mine", "--tests", "identification")
     first = run(*words, "--engine", "local?workers=1")
     assert first.code == 0, first.err
+    assert re.search(
+        r"^about .+ of work for one worker \(identification .+\); a guess for compare, train: no", first.out
+    )
     assert "zoo: 2 measures" in first.out
     assert "There is no mean rank: no column tells these measures apart" in first.out
     for measure in ("linear_cka", "mine"):
@@ -53,6 +57,9 @@ def test_measures_are_ranked_and_the_page_is_named(run: Any, tmp_path: Path) -> 
         assert by_measure["linear_cka", statistic] == by_measure["mine", statistic]
     assert {r["note"] for r in record["ratings"]} == {"no interval: 2 training seeds, and it takes 3"}
     assert record["files"][0] == "elsewhere/league.html"
+    third = run(*words)
+    assert third.code == 0
+    assert "of work for" not in third.out, "all of it is done"
     assert run("status", "runs/zoo-bench").code == 0, "a store like any other"
 
 

@@ -10,9 +10,9 @@ A test is a file here, an entry point in the group `seamripper.benchmark`, or `F
 from __future__ import annotations
 
 from seamripper.benchmark.base import BenchTest, Rating, bench_tests
-from seamripper.benchmark.bench import bench
+from seamripper.benchmark.bench import Forecast, bench, forecast
 from seamripper.benchmark.bench_set import BenchSet
 from seamripper.benchmark.contestants import Contestant
 from seamripper.benchmark.league import League
 
-__all__ = ["BenchSet", "BenchTest", "Contestant", "League", "Rating", "bench", "bench_tests"]
+__all__ = ["BenchSet", "BenchTest", "Contestant", "Forecast", "League", "Rating", "bench", "bench_tests", "forecast"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seamripper._doors import require_path
@@ -15,7 +16,7 @@ from seamripper.benchmark.league import League
 from seamripper.benchmark.methods import league_method
 from seamripper.benchmark.scores import Row
 from seamripper.errors import StoreError
-from seamripper.experiment import Engine, Standing, Store, run, table
+from seamripper.experiment import Engine, Experiment, Standing, Store, plan, run, table
 from seamripper.experiment.methods import study_record
 from seamripper.measures import Measure
 
@@ -26,6 +27,65 @@ _TIMED = {"compare": "structural", "functional": "functional"}
 def folder_of(bench_set: BenchSet) -> Path:
     """Where the results of a set are kept unless something else is said: runs/NAME-bench."""
     return Path("runs") / f"{bench_set.name}-bench"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """About how long a run takes on one worker: seconds by test, and the kinds of jobs for which that is a guess.
+
+    What tests share counts for the first of them.
+    """
+
+    seconds: Mapping[str, float]
+    guessed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What `bench` was asked for, checked; `studies` has each test with the contestants that it rates and its study."""
+
+    bench_set: BenchSet
+    contestants: tuple[Contestant, ...]
+    studies: tuple[tuple[BenchTest, tuple[Contestant, ...], Experiment], ...]
+    folder: Path
+
+
+def _request(
+    models: BenchSet | str | os.PathLike[str],
+    measures: Iterable[str | Measure] | str | Measure,
+    tests: Iterable[BenchTest | str] | BenchTest | str,
+    sampling: str,
+    store: str | os.PathLike[str] | None,
+) -> _Request:
+    bench_set = as_bench_set(models)
+    contestants = choose(measures, sampling=sampling)
+    chosen = bench_tests.many(tests, {"all": lambda: [cls() for cls in bench_tests.values()]})
+    admitted = [(test, test.admit(contestants)) for test in chosen]
+    folder = folder_of(bench_set) if store is None else Path(require_path(store, "store", error=StoreError))
+    # All of them before the first is run: what a set lacks is said at once.
+    studies = tuple((test, able, test.experiment(bench_set, able)) for test, able in admitted)
+    return _Request(bench_set, contestants, studies, folder)
+
+
+def forecast(
+    models: BenchSet | str | os.PathLike[str],
+    *,
+    measures: Iterable[str | Measure] | str | Measure = "all",
+    tests: Iterable[BenchTest | str] | BenchTest | str = "all",
+    sampling: str = "positions",
+    store: str | os.PathLike[str] | None = None,
+) -> Forecast:
+    """About how long `bench` would take with these choices: what its store holds is done, and nothing is written."""
+    asked = _request(models, measures, tests, sampling, store)
+    seconds, guessed, counted = dict[str, float](), set[str](), set[str]()
+    for test, _, study in asked.studies:
+        there = asked.folder if asked.folder.is_dir() and any(asked.folder.iterdir()) else None
+        planned = replace(plan(study, there), failed=frozenset())
+        jobs = [job for key, job in planned.needed.items() if key not in counted]
+        seconds[test.label] = planned.pace.seconds(jobs)
+        guessed.update(job.kind for job in jobs if not planned.pace.knows(job.kind))
+        counted |= planned.needed.keys()
+    return Forecast(seconds, tuple(sorted(guessed)))
 
 
 def bench(
@@ -47,15 +107,10 @@ def bench(
     twice, and what failed is tried again. `sampling` holds for every structural measure in the whole league. `device`
     and `dtype` are those of `run`.
     """
-    bench_set = as_bench_set(models)
-    contestants = choose(measures, sampling=sampling)
-    chosen = bench_tests.many(tests, {"all": lambda: [cls() for cls in bench_tests.values()]})
-    admitted = [(test, test.admit(contestants)) for test in chosen]
-    folder = folder_of(bench_set) if store is None else Path(require_path(store, "store", error=StoreError))
-    # All of them before the first is run: what a set lacks is said at once.
-    studies = [(test, able, test.experiment(bench_set, able)) for test, able in admitted]
+    asked = _request(models, measures, tests, sampling, store)
+    bench_set, contestants, folder = asked.bench_set, asked.contestants, asked.folder
     ratings, every, remarks = list[Rating](), list[Row](), dict[str, tuple[str, ...]]()
-    for test, able, study in studies:
+    for test, able, study in asked.studies:
         run(study, folder, engine=engine, device=device, dtype=dtype, retry_failed=True, announce=announce, watch=watch)
         with Store(folder) as open_store:
             rows: Sequence[Row] = table(open_store, study.name)[1]
@@ -65,8 +120,9 @@ def bench(
             rows = choose_rows(rows, able, bench_set.shapes)
         ratings += with_holm(test.rate(rows, bench_set, able))
         remarks[test.label] = tuple(test.remarks(rows, able))
+    chosen = [test for test, _, _ in asked.studies]
     words = [contestant.word for contestant in contestants]
-    made = [study_record(folder, study.name) for _, _, study in studies]
+    made = [study_record(folder, study.name) for _, _, study in asked.studies]
     return League(
         bench_set.name,
         bench_set.about,

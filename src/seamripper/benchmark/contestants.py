@@ -20,6 +20,11 @@ AUDITS = (CONFLICT, MIXING, RULE)
 """What an audit can be rated by: its agreement where cues disagree, how far a network departs on mixtures,
 and the conclusion of its rule."""
 SAMPLINGS = ("positions", "flatten", "pool")
+_STRUCTURAL = "all"
+"""The word for every structural measure among `choose_measures`, which knows no other kind."""
+GROUPS = {"structural": (_STRUCTURAL,), "functional": tuple(FUNCTIONAL), "audits": AUDITS}
+GROUPS |= {"all": tuple(word for words in GROUPS.values() for word in words)}
+"""Words that stand for several contestants."""
 BALOGH = "balogh2025"
 """The rule in the code of Balogh & Jelasity 2025, which depends on the measure and on the shapes."""
 _AUTHORS = {"linear_cka": ("flatten",), "direct_structural": ("positions",)}
@@ -51,7 +56,8 @@ class Contestant:
 def choose(words: Iterable[str | Measure] | str | Measure, *, sampling: str = "positions") -> tuple[Contestant, ...]:
     """The contestants that words name, each once: measures, `direct_functional`, `task_functional`, audits, and groups.
 
-    `all` is every structural measure, `functional` both functional ones, `audits` every way to read an audit.
+    `structural` is every structural measure, `functional` both functional ones, `audits` every way to read an audit,
+    and `all` is all of these.
 
     >>> [contestant.label for contestant in choose("linear_cka,functional")]
     ['linear_cka', 'direct_functional', 'task_functional']
@@ -59,8 +65,7 @@ def choose(words: Iterable[str | Measure] | str | Measure, *, sampling: str = "p
     if sampling not in (*SAMPLINGS, BALOGH):
         known = word_list((*SAMPLINGS, BALOGH), last="or")
         raise MeasureError(f"Expected a sampling of {known}, but got {sampling!r}.")
-    groups = {"functional": tuple(FUNCTIONAL), "audits": AUDITS}
-    given = [word for choice in measures.several(words) for word in groups.get(str(choice), (choice,))]
+    given = [word for choice in measures.several(words) for word in GROUPS.get(str(choice), (choice,))]
     # All at once: two classes of one name are refused, as nobody could tell their results apart.
     choose_measures([word for word in given if word not in FUNCTIONAL and word not in AUDITS])
     chosen: dict[str, Contestant] = {}

@@ -19,10 +19,10 @@ from seamripper.cli.inputs import (
     quiet_option,
     registry_of,
 )
-from seamripper.cli.output import announce, print_json, print_table, say, standing
+from seamripper.cli.output import announce, duration, print_json, print_table, say, standing
 
 if TYPE_CHECKING:
-    from seamripper.benchmark import League
+    from seamripper.benchmark import Forecast, League
 
 SOME_FAILED = 1
 
@@ -31,8 +31,9 @@ SOME_FAILED = 1
 @click.option("--models", type=click.Path(path_type=Path), required=True, metavar="ZOO.toml",
               help="The networks: see docs/bench.md.")  # fmt: skip
 @click.option("--measures", type=Word("measures"), default="all", show_default=True,
-              help="Names with commas between them, or FILE.py:CLASS. all: every structural measure. functional: "
-                   "direct_functional, task_functional. audits: conflict, rule (in the test shortcut).")  # fmt: skip
+              help="Names with commas between them, or FILE.py:CLASS. structural: every structural measure. "
+                   "functional: direct_functional, task_functional. audits: conflict, mixing, rule (in the test "
+                   "shortcut). all: all of these; audits take longest.")  # fmt: skip
 @click.option("--tests", type=Word("tests"), default="all", show_default=True,
               help="identification, sensitivity, specificity, shortcut, or FILE.py:CLASS. See: seamripper list "
                    "tests.")  # fmt: skip
@@ -48,13 +49,19 @@ SOME_FAILED = 1
 def command(models: Path, out: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
     """Put measures of similarity to tests on the networks of ZOO.toml, and rank them. Stop it and run it again.
 
+    It first says about how long that takes on one worker.
+
     Every rating comes with an interval over training seeds and a permutation p-value, adjusted for the number of
     measures. Exit code 1 means that some jobs failed.
     """
-    from seamripper.benchmark import bench
+    from seamripper.benchmark import bench, forecast
     from seamripper.benchmark.page import save
 
     options["engine"] = registry_of("engines").make(options["engine"])
+    if not (quiet or as_json):
+        _print_forecast(
+            forecast(models, **{name: options[name] for name in ("measures", "tests", "sampling", "store")})
+        )
     with standing(quiet=quiet or as_json) as watch:
         league = bench(models, **options, **asked_device(), announce=announce, watch=watch)
     paths = save(league, out)
@@ -65,6 +72,15 @@ def command(models: Path, out: Path | None, quiet: bool, as_json: bool, **option
         say(f"page: {paths['league.html']}\ntable: {paths['league.csv']}")
     if league.trouble:
         sys.exit(SOME_FAILED)
+
+
+def _print_forecast(forecast: Forecast) -> None:
+    """About how long it takes, test by test; nothing if all of it is done."""
+    if not any(forecast.seconds.values()):
+        return
+    tests = ", ".join(f"{test} {duration(seconds)}" for test, seconds in forecast.seconds.items())
+    guess = f"; a guess for {', '.join(forecast.guessed)}: no such job was timed here yet" if forecast.guessed else ""
+    say(f"about {duration(sum(forecast.seconds.values()))} of work for one worker ({tests}){guess}")
 
 
 def _print_league(league: League) -> None:
