@@ -281,6 +281,19 @@ def test_texts_may_be_padded_on_the_left() -> None:
     same(found[0], found[2])
 
 
+def test_a_mask_and_tokens_in_bytes_are_the_same_mask_and_tokens() -> None:
+    fit, test = texts(64, 48), texts(40, 48, first_id=1000)
+    results = []
+    for dtype in (torch.int64, torch.uint8):
+        shown, others = (
+            replace(part, inputs={name: value.to(dtype) for name, value in part.inputs.items()}) for part in (fit, test)
+        )
+        joined = match(*halves(fit), shown, matching=Direct())
+        results.append(numbers(joined) | evaluate(joined, others).as_record())
+    same(results[0]["figures"], results[1]["figures"])
+    same(*(result["kl"] for result in results))
+
+
 def test_padding_is_never_the_first_token() -> None:
     layer = PoolLinear(pool="cls").build(sr.Cut("a", (3, 1), "ntd"), sr.Cut("b", (1,), "nd"))
     tokens, mask = torch.arange(6.0).reshape(2, 3, 1), torch.tensor([[False, True, True], [True, True, False]])

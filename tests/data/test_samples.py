@@ -110,6 +110,25 @@ def test_named_inputs_are_cut_together() -> None:
     assert cut.first(1).inputs["attention_mask"].shape == (1, 2)  # type: ignore[index]
 
 
+def test_of_named_inputs_only_pictures_are_pixels() -> None:
+    """A mask in bytes would else reach the model as 1/255, and its padding would count by a little."""
+    named = {
+        "input_ids": torch.tensor([[7, 5, 0]] * 6, dtype=torch.uint8),
+        "attention_mask": torch.tensor([[1, 1, 0]] * 6, dtype=torch.uint8),
+        "pixel_values": torch.full((6, 1, 2, 2), 255, dtype=torch.uint8),
+        "pixel_mask": torch.ones(6, 2, 2, dtype=torch.uint8),
+        "cross_attention_mask": torch.ones(6, 1, 2, 2, dtype=torch.uint8),
+    }
+    batch = make(inputs=named, mean=0.5, std=0.5).batch(slice(0, 1))
+    assert isinstance(batch, dict)
+    assert {name: value.dtype for name, value in batch.items()} == {
+        **dict.fromkeys(named, torch.int64),
+        "pixel_values": torch.float32,
+    }
+    assert (batch["input_ids"].tolist(), batch["attention_mask"].tolist()) == ([[7, 5, 0]], [[1, 1, 0]])
+    assert batch["pixel_values"].unique().tolist() == batch["pixel_mask"].unique().tolist() == [1]
+
+
 # ---- what a sender is shown in their place
 
 

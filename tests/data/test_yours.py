@@ -13,7 +13,18 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, get_worker_info, random_split
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    get_worker_info,
+    random_split,
+)
 
 from seamripper.data import Samples, Stream, as_data, load_data, stream_of
 from seamripper.data.columns import LabelNumbers
@@ -129,6 +140,68 @@ def test_parts_of_one_set_are_known_by_its_numbers() -> None:
     loaded = load_data(DataLoader(first, batch_size=16, drop_last=True))
     assert loaded.name == one.name
     assert torch.equal(loaded.ids, one.ids[:96])
+
+
+class EvenFirst(Sampler[int]):
+    """An order of its own that does not say how long it is, or that it does."""
+
+    def __iter__(self) -> Iterator[int]:
+        yield from range(0, N, 2)
+        yield from range(1, N, 2)
+
+
+class EvenFirstOf(EvenFirst):
+    def __len__(self) -> int:
+        return N
+
+
+PAIRS = Pairs()
+ORDERS: dict[str, tuple[dict[str, Any], set[int]]] = {
+    "shuffled": ({"batch_size": 16, "shuffle": True}, set(range(N))),
+    "part": ({"batch_size": 16, "sampler": SubsetRandomSampler(range(100, 150))}, set(range(100, 150))),
+    "part, by an array": ({"batch_size": 16, "sampler": SubsetRandomSampler(np.arange(7, 90))}, set(range(7, 90))),  # type: ignore[arg-type]
+    "part, from first to last": ({"batch_size": 16, "sampler": range(40, 60)}, set(range(40, 60))),
+    "own sampler": ({"batch_size": 16, "sampler": EvenFirstOf()}, set(range(N))),
+    "own batches": ({"batch_sampler": [[5, 3], [8], [1, 2, 140]]}, {1, 2, 3, 5, 8, 140}),
+    "without batches": ({"batch_size": None, "shuffle": True}, set(range(N))),
+    "workers in any order": ({"batch_size": 16, "num_workers": 2, "in_order": False}, set(range(N))),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_samples_of_a_loader_have_the_numbers_of_its_data_set(order: str) -> None:
+    """Whatever the sampler draws: what two loaders have in common is known, and what they have not."""
+    options, expected = ORDERS[order]
+    data = stream_of(DataLoader(PAIRS, **options))
+    samples = data.load()
+    assert (data.length, data.name) == (len(expected), stream_of(PAIRS).name)
+    assert set(samples.ids.tolist()) == expected
+    assert torch.equal(samples.inputs, X[samples.ids])  # type: ignore[arg-type]
+    assert torch.equal(samples.labels, Y[samples.ids])
+    assert data.load().fingerprint == samples.fingerprint
+
+
+def test_a_shuffled_loader_of_a_part_has_the_numbers_of_the_whole() -> None:
+    part = Subset(Subset(PAIRS, range(50, 150)), range(0, 100, 5))  # type: ignore[arg-type]
+    for options in ({"batch_size": 3, "shuffle": True}, {"batch_size": None, "shuffle": True}):
+        samples = load_data(DataLoader(part, **options))
+        assert sorted(samples.ids.tolist()) == list(range(50, 150, 5))
+        assert torch.equal(samples.inputs, X[samples.ids])  # type: ignore[arg-type]
+
+
+def test_a_loader_whose_samples_have_no_numbers_has_a_name_of_its_own() -> None:
+    """Counted from 0 under the name of the data set, its samples would be taken for others."""
+    loader = DataLoader(PAIRS, batch_size=16, sampler=EvenFirst())
+    assert stream_of(loader).name == stream_of(loader).name != stream_of(PAIRS).name
+    assert stream_of(loader).length is None
+    part = DataLoader(Subset(PAIRS, range(100, 150)), batch_size=None)
+    assert stream_of(part).name != stream_of(PAIRS).name
+
+
+def test_a_loader_that_repeats_samples_is_refused() -> None:
+    for options in ({"sampler": RandomSampler(PAIRS, replacement=True)}, {"batch_sampler": [[1, 2], [2, 3]]}):
+        with pytest.raises(DataError, match="Expected a DataLoader to give each sample once, but its sampler draws"):
+            stream_of(DataLoader(PAIRS, **options))  # type: ignore[arg-type]
 
 
 def test_one_object_has_one_name_and_two_have_two() -> None:

@@ -102,6 +102,14 @@ def test_the_next_token_counts_if_both_do() -> None:
     assert next_tokens(plain).tolist() == [[6, 7, UNASKED]]
 
 
+def test_tokens_in_bytes_have_the_same_next_tokens() -> None:
+    data = texts(4)
+    assert isinstance(data.inputs, dict)
+    small = dataclasses.replace(data, inputs={name: value.byte() for name, value in data.inputs.items()})
+    assert torch.equal(next_tokens(small), next_tokens(data))
+    assert torch.equal(targets_for(torch.zeros(4, 9, WORDS), small), next_tokens(data))
+
+
 def test_figures_against_a_count_by_hand() -> None:
     """Two texts of 3 and 1 tokens asked for. Receiver right on 3 of 4, network on 2, and they agree on 1 of 4."""
     ids = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0]])

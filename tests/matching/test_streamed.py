@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
 
 from seamripper.cut import Split, split
 from seamripper.data import Samples, Stream, load_data
@@ -55,6 +56,22 @@ def test_a_direct_match_is_that_of_the_samples_in_memory(halves: tuple[Split, Sp
     for part in ("fit", "held_out"):
         assert found.made_from[part] == {**in_memory.made_from[part], "source": "toy"}
     assert found.made_from["given"]["fit"]["fingerprint"] == samples().fingerprint
+
+
+def test_loaders_with_samplers_share_the_samples_that_they_have_in_common(halves: tuple[Split, Split]) -> None:
+    """An honest split into two parts is scored, and a part of what was fitted on is refused."""
+    given = samples(300)
+    dataset = TensorDataset(given.inputs, given.labels)  # type: ignore[arg-type]
+
+    def part(first: int, stop: int) -> DataLoader[tuple[Tensor, ...]]:
+        return DataLoader(dataset, batch_size=32, sampler=SubsetRandomSampler(range(first, stop)))
+
+    stitched = match(*halves, part(0, 200), matching="direct")
+    assert evaluate(stitched, part(200, 300)).n == 100
+    with pytest.raises(DataError, match="among those that the stitch was fitted on"):
+        evaluate(stitched, part(0, 100))
+    with pytest.raises(DataError, match="among those that the stitch was fitted on"):
+        evaluate(stitched, DataLoader(dataset, batch_size=64))
 
 
 def test_an_unknown_number_is_divided_by_ids(halves: tuple[Split, Split], in_memory: Match) -> None:

@@ -26,6 +26,8 @@ MASK = "attention_mask"
 """The named input that tells which tokens count: see `seamripper.data.padding`."""
 UNKNOWN = -1
 """The label of every sample of a set without labels."""
+_PICTURE = 4
+"""Axes of pictures (n, channels, height, width); video has one more."""
 UNASKED = -100
 """The label of a token that has none, where tokens have labels; PyTorch's cross-entropy leaves it out."""
 Inputs: TypeAlias = Tensor | dict[str, Tensor]
@@ -42,12 +44,13 @@ class Samples:
     """Inputs, labels and ids of a data set, with one row per sample.
 
     Pixels may be kept as bytes: `batch` turns them into floats, (x / 255 − mean) / std, so sixty thousand colour images
-    take 141 MB instead of 564. If pixels are floats, `range` gives the values of black and white. A model with an input
-    contract gets pictures as its contract says, whatever `mean` and `std` are: these are for models without a contract.
-    `size` and `dtype` are how a contract is met. `labels` is int64: (n), or (n, tokens) with a label for each token and
-    -100 where a token has none. Samples without labels have -1 for each, and no classes. `ids` is int64, and unique
-    within a data set over all its splits, so that no sample is used both to fit and to score; by default samples are
-    numbered from 0.
+    take 141 MB instead of 564. Of named inputs, bytes are pixels only in pictures (n, channels, height, width): masks
+    and token ids stay whole numbers. If pixels are floats, `range` gives the values of black and white. A model with an
+    input contract gets pictures as its contract says, whatever `mean` and `std` are: these are for models without a
+    contract. `size` and `dtype` are how a contract is met. `labels` is int64: (n), or (n, tokens) with a label for each
+    token and -100 where a token has none. Samples without labels have -1 for each, and no classes. `ids` is int64, and
+    unique within a data set over all its splits, so that no sample is used both to fit and to score; by default samples
+    are numbered from 0.
 
     >>> pixels = torch.tensor([[[[0, 255]]], [[[255, 0]]]], dtype=torch.uint8)
     >>> two = Samples("toy", pixels, torch.tensor([0, 1]), torch.arange(2), classes=2, mean=0.5, std=0.5)
@@ -247,7 +250,7 @@ class Samples:
         """The inputs at `index`, ready for a model."""
         if isinstance(self.inputs, Tensor):
             return self._prepare(self._show(self.inputs[index]))
-        return {key: self._prepare(self._show(value[index])) for key, value in self.inputs.items()}
+        return {key: self._prepare_named(key, self._show(value[index])) for key, value in self.inputs.items()}
 
     def _show(self, rows: Tensor) -> Tensor:
         """The rows on the device of the model that is shown them: as bytes, if they are kept so, which are fewer."""
@@ -293,6 +296,13 @@ class Samples:
             raise DataError(f"Expected at least 1 sample to be drawn from {self.name}, but got n = {n}.")
         order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
         return self.take(order[:n].sort().values)
+
+    def _prepare_named(self, name: str, rows: Tensor) -> Tensor:
+        """A named input ready for a model: bytes are pixels where they are pictures, else masks or token ids."""
+        if rows.dtype != torch.uint8 or (rows.dim() >= _PICTURE and "mask" not in name):
+            return self._prepare(rows)
+        # As tokenizers give them: in bytes, a model's `mask - 1` would come to 255.
+        return rows.long()
 
     def _prepare(self, rows: Tensor) -> Tensor:
         if rows.dtype == torch.uint8:

@@ -177,7 +177,7 @@ class Stream:
         if self._passed is not None and self._passed.fingerprint != passed.fingerprint:
             raise DataError(
                 f"{self.name} gave other samples in this pass than in the one before, or gave them in another order. "
-                "Switch off shuffling and random augmentation (DataLoader(…, shuffle=False)), or take the samples into "
+                "Switch off random augmentation, and shuffling in an IterableDataset, or take the samples into "
                 "memory first: load_data(…, n=10_000)."
             )
         self._passed = passed

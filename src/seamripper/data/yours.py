@@ -6,9 +6,11 @@ list of samples, a generator, and a function that returns one of these.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 import mmap
+import operator
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -165,16 +167,70 @@ def _readable(value: object) -> bool:
 
 
 def _loader(loader: DataLoader[Any]) -> _GivenData:
-    """A DataLoader as it is, with its workers; its number of samples is known if torch's own samplers draw them."""
-    ids, batched = None, loader.batch_sampler is not None
-    called: object = loader.dataset
-    if not isinstance(loader.dataset, IterableDataset) and type(loader.batch_sampler) is BatchSampler:
-        n = len(loader.sampler)  # type: ignore[arg-type]
-        ids = torch.arange(n - n % loader.batch_size if loader.drop_last and loader.batch_size else n)
-        if isinstance(called, Subset) and isinstance(loader.sampler, SequentialSampler):
-            called, numbers = _root(called)
-            ids = torch.tensor(numbers)[ids]
-    return _GivenData(loader, lambda: loader, ids=ids, batched=batched, called=called)
+    """A DataLoader as it is, with its workers. Its samples are known by the numbers that they have in its data set."""
+    batched = loader.batch_sampler is not None
+    if isinstance(loader.dataset, IterableDataset):
+        return _GivenData(loader, lambda: loader, batched=batched, called=loader.dataset)
+    if not _from_first_to_last(loader):
+        return _loader_in_order(loader)
+    root, numbers = _root(loader.dataset) if isinstance(loader.dataset, Subset) else (loader.dataset, None)
+    if not batched:
+        # What it gives may be one sample, or a batch that the data set made.
+        return _GivenData(loader, lambda: loader, called=root if numbers is None else loader)
+    n = len(loader.sampler)  # type: ignore[arg-type]
+    ids = torch.arange(n - n % loader.batch_size if loader.drop_last and loader.batch_size else n)
+    ids = ids if numbers is None else torch.tensor(numbers)[ids]
+    return _GivenData(loader, lambda: loader, ids=ids, batched=True, called=root)
+
+
+def _from_first_to_last(loader: DataLoader[Any]) -> bool:
+    """Whether a DataLoader gives the samples of its data set in the order that they have there."""
+    plain = loader.batch_sampler is None or type(loader.batch_sampler) is BatchSampler
+    return plain and type(loader.sampler) is SequentialSampler and getattr(loader, "in_order", True)
+
+
+def _loader_in_order(loader: DataLoader[Any]) -> _GivenData:
+    """A DataLoader that goes through its data set in an order of its own, which is drawn once.
+
+    Every pass then gives the samples in that order, and they have the numbers of the data set. Were they counted as
+    they come, samples of two loaders would be taken for one another.
+    """
+    batched = loader.batch_sampler is not None
+    drawn = _draw(loader.batch_sampler if batched else loader.sampler)  # type: ignore[arg-type]
+    numbers = None if drawn is None else _whole_numbers(itertools.chain(*drawn) if batched else drawn)
+    if numbers is None:
+        return _GivenData(loader, lambda: loader, batched=batched)
+    different = len(set(numbers))
+    if different < len(numbers):
+        raise DataError(
+            f"Expected a DataLoader to give each sample once, but its sampler draws {different:,} samples in "
+            f"{len(numbers):,} draws, so that one may be both fitted and scored. Give a loader without replacement, "
+            "such as DataLoader(dataset, shuffle=True)."
+        )
+    ordered = copy.copy(loader)
+    # Past DataLoader's own setter, which refuses to change what it draws by.
+    vars(ordered).update({"batch_sampler" if batched else "sampler": drawn, "in_order": True, "_iterator": None})
+    root, places = _root(loader.dataset) if isinstance(loader.dataset, Subset) else (loader.dataset, None)
+    ids = torch.tensor(numbers if places is None else [places[k] for k in numbers])
+    return _GivenData(loader, lambda: ordered, ids=ids, batched=batched, called=root)
+
+
+def _draw(sampler: Iterable[Any]) -> list[Any] | None:
+    """What a sampler draws in one pass; None if it does not say how much that is."""
+    try:
+        n = len(sampler)  # type: ignore[arg-type]
+    except (TypeError, NotImplementedError):
+        return None
+    drawn = list(itertools.islice(sampler, n + 1))
+    return drawn if len(drawn) <= n else None
+
+
+def _whole_numbers(values: Iterable[Any]) -> list[int] | None:
+    """Numbers of samples as Python has them; None if samples are called by something else."""
+    try:
+        return [operator.index(value) for value in values]
+    except TypeError:
+        return None
 
 
 def _hugging_face(value: object) -> bool:

@@ -127,6 +127,9 @@ def next_tokens(samples: Samples) -> Tensor:
 def token_ids(inputs: Inputs) -> Tensor | None:
     """The token ids (n, tokens) among these inputs; None if they are no texts."""
     ids = inputs if isinstance(inputs, Tensor) else inputs.get("input_ids")
+    if ids is not None and ids.dtype == torch.uint8 and not isinstance(inputs, Tensor):
+        # A small vocabulary kept in bytes. One tensor of bytes alone is pixels.
+        ids = ids.long()
     return ids if ids is not None and ids.dim() == 2 and ids.dtype in (torch.int32, torch.int64) else None
 
 
