@@ -236,6 +236,38 @@ def test_pictures_are_bytes_with_their_channels_first() -> None:
     assert grey.shape == (1, 2, 3)
 
 
+@pytest.mark.parametrize("mode", ["I;16", "F", "I"])
+@pytest.mark.parametrize("holder", ["list", "datasets.Dataset", "parquet", "folder"])
+def test_pictures_of_more_than_8_bits_are_refused(holder: str, mode: str, tmp_path: Path) -> None:
+    """As bytes, 16-bit pictures would be cut off at 255, and pictures in 0 … 1 be black."""
+    image = pytest.importorskip("PIL.Image")
+    kind = {"I;16": np.uint16, "F": np.float32, "I": np.int32}[mode]
+    picture = image.fromarray((np.arange(64).reshape(8, 8) * 900).astype(kind))
+    assert picture.mode == mode
+    picture.save(tmp_path / "one.tif")
+    file = (tmp_path / "one.tif").read_bytes()
+
+    def given() -> Any:
+        if holder == "datasets.Dataset":
+            datasets = pytest.importorskip("datasets")
+            features = datasets.Features({"image": datasets.Image()})
+            return datasets.Dataset.from_dict({"image": [{"bytes": file, "path": None}] * 20}, features=features)
+        if holder == "parquet":
+            arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+            parquet.write_table(arrow.table({"image": [{"bytes": file}] * 20}), tmp_path / "t.parquet")
+            return f"parquet:{tmp_path}/t.parquet"
+        if holder == "folder":
+            for number in range(40):
+                path = tmp_path / "all" / f"kind {number % 2}" / f"{number}.tif"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(file)
+            return f"folder:{tmp_path}/all?size=8"
+        return [picture] * 3
+
+    with pytest.raises(DataError, match=rf"has more than 8 bits per channel \({mode}\)\. Convert it to 8 bits"):
+        load_data(given())
+
+
 def test_batches_of_a_generator_are_told_by_a_word() -> None:
     data = load_data(((X[k : k + 50], Y[k : k + 50]) for k in (0, 50, 100)), batched=True)
     assert torch.equal(data.inputs, X)  # type: ignore[arg-type]
@@ -368,13 +400,36 @@ def write_texts(path: Path) -> None:
 @pytest.mark.parametrize("written", [False, True])
 def test_labels_that_are_numbers_keep_their_order(written: bool) -> None:
     """A column of floats, as pandas makes one of a column with gaps, has class 10.0 behind class 9.0."""
-    for numbers, first in (([float(k) for k in range(12)], 0), ([k - 1 for k in range(12)], 0), ([3, 11], None)):
+    for numbers, expected in (
+        ([float(k) for k in range(12)], list(range(12))),
+        ([3, 11], [3, 11]),
+        ([-1, 1], [0, 1]),
+        ([-2, -1, 0, 1, 2], [0, 1, 2, 3, 4]),
+    ):
         labels = [str(k) for k in numbers] if written else numbers
-        expected = [3, 11] if first is None else list(range(12))
         assert LabelNumbers.of(labels[::-1], "table").tensor(labels).tolist() == expected
     assert LabelNumbers.of(["b10", "b9"], "table").tensor(["b9", "b10"]).tolist() == [1, 0]
     with pytest.raises(DataError, match="Some rows of table have no label"):
         LabelNumbers.of([0.0, float("nan")], "table")
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize(
+    ("labels", "complaint"),
+    [
+        ([3.72, 1.5, 2.0], r"labels of table to be words or whole numbers, but got 1\.5"),
+        ([-0.5, 1.0], r"but got -0\.5"),
+        ([-1, 0, 1], r"labels of table are -1 and numbers from 0 on\. Does -1 mark rows without a label\?"),
+        ([-1, 2, 3], r"are -1 and numbers from 2 on"),
+        ([-100, 0, 1], r"Does -100 mark rows without a label"),
+        ([-1, -1], r"Does -1 mark rows without a label"),
+        ([0, 10, float("nan")], r"Some rows of table have (no|NaN for a) label"),
+    ],
+)
+def test_numbers_that_are_no_classes_are_refused(labels: list[float], complaint: str, written: bool) -> None:
+    """A measurement would be ranked, and a mark for rows without a label would be class 0 and move all others."""
+    with pytest.raises(DataError, match=complaint):
+        LabelNumbers.of([str(label) for label in labels] if written else labels, "table")
 
 
 @pytest.mark.parametrize("ending", [".txt", ".csv", ".tsv", ".jsonl"])

@@ -40,9 +40,10 @@ def require_column(column: str, names: Iterable[str], who: str) -> None:
 
 @dataclass(frozen=True)
 class LabelNumbers:
-    """The number of each label: of whole numbers themselves, of others their place in order, of words the alphabet's.
+    """The number of each label: of whole numbers from 0 on themselves, of words their place in the alphabet.
 
-    Numbers may be written, and 3.0 is the whole number 3.
+    Numbers may be written, and 3.0 is the whole number 3. If several are negative, or if there are -1 and 1 alone,
+    numbers have their places in order.
     """
 
     numbers: dict[Any, int]
@@ -64,12 +65,17 @@ class LabelNumbers:
             if len(known) > _MOST:
                 raise DataError(f"{who} has more than {_MOST:,} different labels: is this the column of labels?")
         sizes = {value: size for value in known if (size := _number(value)) is not None}
+        if sizes and all(_is_nan(value) for value in known - sizes.keys()) and len(sizes) < len(known):
+            raise DataError(f"Some rows of {who} have NaN for a label: give all of them one, or leave the labels out.")
         if len(sizes) < len(known):
             return cls({value: number for number, value in enumerate(sorted(known, key=str))})
+        _require_whole(sizes, who)
         ordered = sorted(sizes, key=sizes.__getitem__)
-        if all(size >= 0 and size.is_integer() for size in sizes.values()):
+        if sizes[ordered[0]] >= 0:
             return cls({value: int(sizes[value]) for value in ordered})
-        return cls({value: number for number, value in enumerate(ordered)})
+        _require_no_mark(list(sizes.values()), who)
+        places = {size: place for place, size in enumerate(sorted(set(sizes.values())))}
+        return cls({value: places[sizes[value]] for value in ordered})
 
     @property
     def classes(self) -> int:
@@ -94,6 +100,28 @@ class LabelNumbers:
         return torch.tensor([[numbers[v] for v in row] if isinstance(row, list) else numbers[row] for row in rows])
 
 
+def _require_whole(sizes: dict[Any, float], who: str) -> None:
+    """Refuse fractions, which are measurements and no classes."""
+    fractions = sorted((size for size in sizes.values() if not size.is_integer()), key=abs)
+    if fractions:
+        raise DataError(
+            f"Expected the labels of {who} to be words or whole numbers, but got {fractions[0]:g}. Is this the column "
+            "of labels? Choose another, or write the classes as words, or leave the labels out."
+        )
+
+
+def _require_no_mark(sizes: list[float], who: str) -> None:
+    """Refuse one negative number beside others, by which samples without a label are marked: it would be class 0."""
+    negative = {size for size in sizes if size < 0}
+    if len(negative) == 1 and set(sizes) != {-1, 1}:
+        (mark,) = negative
+        raise DataError(
+            f"The labels of {who} are {mark:g} and numbers from {min(set(sizes) - negative, default=mark):g} on. Does "
+            f"{mark:g} mark rows without a label? It would be a class, and move all others. Drop these rows, or, if it "
+            "is a class, write the labels as words or as numbers from 0 on."
+        )
+
+
 def _each_label(values: Iterable[Any]) -> Iterator[Any]:
     """The labels of all rows; of lists of labels each one, but for tokens that have none."""
     for value in values:
@@ -110,3 +138,7 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _is_nan(value: Any) -> bool:
+    return str(value).strip().lower() == "nan"

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from seamripper.data.images import require_eight_bits
 from seamripper.data.listing import FileSet
 from seamripper.errors import DataError
 
@@ -28,8 +29,7 @@ class Folder(FileSet):
         size = self.size
         try:
             with library.open(path) as opened:
-                if opened.mode.startswith(("I", "F")):
-                    raise DataError(f"{path} has more than 8 bits per channel ({opened.mode}). Convert it to 8 bits.")
+                require_eight_bits(opened, str(path))
                 # By way of RGBA, because Pillow warns of palettes that hold transparency.
                 plain = opened.convert("RGBA") if opened.mode == "P" else opened
                 picture = plain.convert("RGB")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,15 @@ from seamripper.errors import DataError
 
 _AT_ONCE = 1_024  # images that are floats at a time
 _LIMIT = 4 * 10**9
+
+
+def require_eight_bits(picture: Any, who: str) -> None:
+    """Refuse a picture of Pillow with more than 8 bits per channel: made one of bytes, it would be cut off at 255."""
+    if picture.mode.startswith(("I", "F")):
+        raise DataError(
+            f"{who} has more than 8 bits per channel ({picture.mode}). Convert it to 8 bits, by the range that its "
+            "values have."
+        )
 
 
 def resize(pixels: Tensor, side: int) -> Tensor:

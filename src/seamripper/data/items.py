@@ -18,6 +18,7 @@ from torch import Tensor
 from seamripper._doors import in_words
 from seamripper._words import word_list
 from seamripper.data.columns import LABELS, require_column
+from seamripper.data.images import require_eight_bits
 from seamripper.data.samples import Inputs
 from seamripper.data.stream import Rows
 from seamripper.data.tokens import Tokenizer
@@ -150,7 +151,7 @@ class Reader:
             if isinstance(values[0], Tensor):
                 return torch.stack(list(values))
             if hasattr(values[0], "convert") and hasattr(values[0], "mode"):
-                return torch.stack([_picture(value) for value in values])
+                return torch.stack([_picture(value, self.name) for value in values])
             return _from_array(np.stack([np.asarray(value) for value in values]))
         except (TypeError, ValueError, RuntimeError) as e:
             raise DataError(
@@ -181,8 +182,9 @@ def _from_array(array: np.ndarray[Any, Any]) -> Tensor:
     return torch.from_numpy(plain.astype(plain.dtype.newbyteorder("="), copy=False))
 
 
-def _picture(image: Any) -> Tensor:
+def _picture(image: Any, who: str) -> Tensor:
     """A picture of Pillow as bytes (channels, height, width)."""
+    require_eight_bits(image, f"A picture of {who}")
     plain = image if image.mode in ("L", "RGB") else image.convert("RGB")
     pixels = torch.from_numpy(np.array(plain))
     return pixels[None] if pixels.dim() == 2 else pixels.permute(2, 0, 1).contiguous()
