@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from seamripper.comparing import compare
 from seamripper.controls.shuffled import shuffle
 from seamripper.cut import Split, cuts, split
 from seamripper.data import Paired, Samples
@@ -197,6 +198,34 @@ def test_a_model_that_looks_ahead_is_not_asked_for_the_next_token(pair: tuple[Sp
     for matching in (Task(Training(epochs=1)), Direct()):
         with pytest.raises(MatchError, match=r"The sender \(Small\) looks at later tokens before 'before:block'"):
             evaluate(match(ahead, pair[1], texts(60), matching=matching), texts(40, seed=2, first_id=900))
+
+
+def shifted(samples: Samples, *, end: int) -> Samples:
+    """The same texts with the next token as the label of each, and `end` behind the last one."""
+    assert isinstance(samples.inputs, dict)
+    targets, mask = next_tokens(samples), samples.inputs["attention_mask"]
+    ends = (mask == 1) & (targets == UNASKED)
+    return dataclasses.replace(samples, labels=targets.where(~ends, end), classes=WORDS)
+
+
+@pytest.mark.parametrize("end", [UNASKED, 3])
+def test_labels_that_are_the_next_tokens_need_networks_that_do_not_see_them(
+    pair: tuple[Split, Split], end: int
+) -> None:
+    fit, test = shifted(texts(60), end=end), shifted(texts(40, seed=2, first_id=900), end=end)
+    ahead = cut(Small(0, ahead=True))
+    for matching in (Task(Training(epochs=1)), Direct()):
+        with pytest.raises(MatchError, match=r"The sender \(Small\) looks at later tokens before 'before:block'"):
+            evaluate(match(ahead, pair[1], fit, matching=matching), test)
+    with pytest.raises(DataError, match=r"The receiver \(Small\) answers at every token, and its answers depend on la"):
+        match(pair[0], ahead, fit, matching=Task(Training(epochs=1)))
+    with pytest.raises(DataError, match=r"The sender \(Small\) answers at every token"):
+        compare(ahead.model, pair[1].model, fit, measures=["task_functional"], sender_cuts=["before:block"])
+    assert evaluate(match(*pair, fit, matching=Direct()), test).top1.value > 0.5
+    # The labels of other texts are no next tokens.
+    assert isinstance(fit.inputs, dict)
+    mixed = dataclasses.replace(fit, labels=fit.labels.flip(0))
+    assert match(ahead, pair[1], mixed, matching=Task(Training(epochs=1))).status
 
 
 def test_a_vocabulary_that_is_too_small(pair: tuple[Split, Split]) -> None:

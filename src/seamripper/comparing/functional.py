@@ -41,7 +41,7 @@ from seamripper.matching.task import targets_by
 from seamripper.measures.base import DIRECT, TASK
 from seamripper.measures.score import rule_of
 from seamripper.models.running import answer_of, versions
-from seamripper.models.targets import asks_next_token, require_causal, targets_for
+from seamripper.models.targets import predicts_next_token, require_causal, targets_for
 
 _DIRECT = Direct()
 _FAILURES = (CutError, StitchError, MatchError, MeasureError, DataError)
@@ -95,7 +95,7 @@ class FunctionalMatrices:
             answer = answer_of(self.receivers.model.module, inputs)
         for word in self.words:
             targets_by(_DIRECT if word == DIRECT else self.stitching.task, answer, self.samples)
-        if asks_next_token(answer, self.samples):
+        if predicts_next_token(answer, self.samples):
             for role, half in (("sender", self.senders), ("receiver", self.receivers)):
                 model = half.model
                 require_causal(

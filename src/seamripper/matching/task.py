@@ -39,7 +39,14 @@ from seamripper.matching.padding import mask_for
 from seamripper.matching.parts import losses_in_parts, part_of
 from seamripper.matching.rates import RateTrials, train_by
 from seamripper.models.running import use_layout
-from seamripper.models.targets import asks_next_token, looks_ahead, require_causal, rows_asked, targets_for
+from seamripper.models.targets import (
+    asks_next_token,
+    looks_ahead,
+    predicts_next_token,
+    require_causal,
+    rows_asked,
+    targets_for,
+)
 from seamripper.models.training import Training
 from seamripper.stitches.base import LinearLayer
 from seamripper.stitches.linear import PositionwiseLayer
@@ -301,17 +308,21 @@ def targets(
     if optional and answer.dim() == 2 and not shown.labelled:
         return shown.labels, shown.labels
     right = targets_by(matching, answer, shown)
-    if not asks_next_token(answer, shown):
-        if not optional and not bool((right != UNASKED).any()):
-            raise DataError(f"No token of {shown.name} has a label, so there is nothing that this matching can learn.")
-        return right, targets_for(answer, shown)
-    require_causal(receiver.answer, shown, f"The receiver ({receiver.model.source})")
-    if samples.same and looks_ahead(sender.head, views.sender):
+    if not optional and not bool((right != UNASKED).any()):
+        raise DataError(f"No token of {shown.name} has a label, so there is nothing that this matching can learn.")
+    if predicts_next_token(answer, shown):
+        require_causal(receiver.answer, shown, f"The receiver ({receiver.model.source})")
+        if samples.same:
+            _require_causal_sender(sender, views.sender)
+    return right, right if asks_next_token(answer, shown) else targets_for(answer, shown)
+
+
+def _require_causal_sender(sender: Split, samples: Samples) -> None:
+    if looks_ahead(sender.head, samples):
         raise MatchError(
             f"The sender ({sender.model.source}) looks at later tokens before {sender.cut.name!r}, so the stitched "
             "network would see the next token, which it is to predict. Take a sender that is causal as the receiver is."
         )
-    return right, right
 
 
 class Together:

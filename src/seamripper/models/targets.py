@@ -7,7 +7,8 @@ Targets have the shape of the questions, (n) or (n, tokens). Where no answer is 
 has no label, and, of next tokens, at the last of a text), the target is `UNASKED`.
 
 Data for language models may have labels that repeat the tokens, as transformers has them, which shifts them inside its
-models. They are not the answers at their places, so they too stand for the next token, where they are not -100.
+models. They are not the answers at their places, so they too stand for the next token, where they are not -100. Labels
+that were shifted already are the answers at their places. Either way nobody may see the next token.
 """
 
 from __future__ import annotations
@@ -67,6 +68,26 @@ def asks_next_token(answer: Tensor, samples: Samples) -> bool:
     if ids is None or ids.shape != samples.labels.shape or not bool(given.any()):
         return False
     return bool((samples.labels == ids)[given].all()) and int(ids.max()) < answer.shape[2]
+
+
+def predicts_next_token(answer: Tensor, samples: Samples) -> bool:
+    """Whether the next token is what is right: it is asked for, or given as the label of each token.
+
+    A model that sees it need predict nothing, so here sender and receiver must be causal.
+
+    >>> text = Samples("text", torch.tensor([[7, 5, 6]]), torch.tensor([[5, 6, 3]]))
+    >>> predicts_next_token(torch.zeros(1, 3, 8), text), asks_next_token(torch.zeros(1, 3, 8), text)
+    (True, False)
+    """
+    if asks_next_token(answer, samples) or not samples.per_token or answer.dim() != 3:
+        return asks_next_token(answer, samples)
+    ids = None if has_other_text(samples.inputs) else token_ids(samples.inputs)
+    if ids is None or ids.shape != samples.labels.shape:
+        return False
+    labels, counts = counting_labels(samples, samples.labels), tokens_that_count(samples.inputs)
+    # What follows the last token of a text is not among its tokens.
+    given = labels[:, :-1] != UNASKED if counts is None else (labels[:, :-1] != UNASKED) & counts[:, 1:]
+    return bool(given.any()) and bool((labels[:, :-1] == ids[:, 1:])[given].all())
 
 
 def _token_labels(answer: Tensor, samples: Samples, labels: Tensor | None) -> Tensor:
