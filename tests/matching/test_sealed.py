@@ -193,6 +193,31 @@ def test_a_branch_that_only_real_data_takes_is_refused(at: str, scale: float, ro
         sr.match(*pair, samples(scale=scale), matching=Direct())
 
 
+class Plain(Net):
+    """Without what a change of precision does not reach."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        answer: Tensor = self.back(self.norm(self.front(x)).relu())
+        return answer
+
+
+class Shrinks(Plain):
+    """Answers a fifth less where the inputs are large, which the values at the cut do not tell its back."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) * (0.8 if bool(x.abs().max() > 50) else 1.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_fifth_of_the_answer_is_no_rounding_in_any_precision(dtype: torch.dtype) -> None:
+    """In bfloat16 a number has 8 bits: a hundred times that precision would be 0.78 of the answer."""
+    shrinking, honest = (sr.split(net.to(dtype), "norm", EXAMPLE.to(dtype)) for net in (Shrinks(), Plain()))
+    data = samples(scale=100.0)
+    with pytest.raises(CutError, match="give other answers than the model"):
+        sr.match(other(), shrinking, data, matching=Direct())
+    assert sr.match(other(), honest, data, matching=Direct()).status
+
+
 def test_evaluate_looks_at_its_own_first_batch() -> None:
     match = sr.match(halves(Branches("batch")), other(), samples(60), matching=Direct())
     with pytest.raises(CutError, match="answer depends"):
