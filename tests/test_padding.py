@@ -445,9 +445,12 @@ def test_masks_that_tell_nothing_are_refused() -> None:
     with pytest.raises(DataError, match=r"Sample 1 of some \(id 1\) has no token that counts.*Drop such samples"):
         trim(some([[1, 1], [0, 0]]))
     added = some([[1, 1], [1, 0]])
-    added.inputs["attention_mask"] = torch.tensor([[0.0, 0.0], [0.0, -1e9]])
-    with pytest.raises(DataError, match=r"Expected `attention_mask` to be 1 for a token that counts and 0 for padding"):
-        collect(halves(texts(2, 48))[0], added)
+    for mask in ([[0.0, 0.0], [0.0, -1e9]], [[0, -10000], [0, 0]], [[0, -10000], [0, -10000]]):
+        added.inputs["attention_mask"] = torch.tensor(mask)
+        with pytest.raises(
+            DataError, match=r"Expected `attention_mask` to be 1 for a token that counts and 0 for padding"
+        ):
+            collect(halves(texts(2, 48))[0], added)
 
 
 class Latents(nn.Module):

@@ -29,6 +29,7 @@ from torch.utils.data import (
 from seamripper.data import Samples, Stream, as_data, load_data, stream_of
 from seamripper.data.columns import LabelNumbers
 from seamripper.errors import DataError
+from seamripper.models import import_torchvision
 
 N = 150
 X = torch.arange(N * 6, dtype=torch.float32).reshape(N, 2, 3)
@@ -430,6 +431,41 @@ def test_numbers_that_are_no_classes_are_refused(labels: list[float], complaint:
     """A measurement would be ranked, and a mark for rows without a label would be class 0 and move all others."""
     with pytest.raises(DataError, match=complaint):
         LabelNumbers.of([str(label) for label in labels] if written else labels, "table")
+
+
+def write_classifier(folder: Path, classes: list[str]) -> None:
+    """A tokenizer and the configuration of a model that names its classes."""
+    # It may need its repair before transformers looks for it.
+    import_torchvision()
+    transformers = pytest.importorskip("transformers")
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "number", "a", "line"]))
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    numbers = {name: number for number, name in enumerate(classes)}
+    config = transformers.BertConfig(label2id=numbers, id2label={number: name for name, number in numbers.items()})
+    config.save_pretrained(folder)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["text", "parquet"])
+def test_words_have_the_numbers_of_the_model_that_reads_them(kind: str, tmp_path: Path) -> None:
+    """By the alphabet, every answer of a model with 'good' for class 0 would count as wrong."""
+    write_classifier(tmp_path / "named", ["GOOD", "other", "BAD"])
+    write_classifier(tmp_path / "unnamed", ["LABEL_0", "LABEL_1"])
+    write_classifier(tmp_path / "half", ["good", "poor"])
+    if kind == "text":
+        write_texts(tmp_path / "texts.csv")
+        word = f"text:{tmp_path}/texts.csv"
+    else:
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        rows = {"text": [f"number {k}" for k in range(N)], "label": [("bad", "good")[k % 2] for k in range(N)]}
+        parquet.write_table(arrow.table(rows), tmp_path / "t.parquet")
+        word = f"parquet:{tmp_path}/t.parquet?column=text"
+    for folder, bad, good in (("named", 2, 0), ("unnamed", 0, 1)):
+        samples = load_data(word, tokenizer=str(tmp_path / folder))
+        assert samples.labels.tolist() == [good if k % 2 else bad for k in samples.ids.tolist()]
+    with pytest.raises(DataError, match=r"named like classes of the model .* \('good' and 'poor'\), but 'bad' is none"):
+        load_data(word, tokenizer=str(tmp_path / "half"))
 
 
 @pytest.mark.parametrize("ending", [".txt", ".csv", ".tsv", ".jsonl"])

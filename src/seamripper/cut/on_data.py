@@ -17,7 +17,7 @@ _ROUNDING = 100
 _ROUNDING_OF_HALVES = 8
 """The same in half precision, where sums are rounded once: of bfloat16, 100 times would be most of the answer.
 
-Networks of 18 to 50 layers are within 3.4 times of what the same weights answer in float32.
+ResNet, EfficientNet, ViT and BERT, of 12 to 50 layers, are within 3.4 times of what their weights answer in float32.
 """
 
 

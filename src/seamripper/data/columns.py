@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ def require_column(column: str, names: Iterable[str], who: str) -> None:
 class LabelNumbers:
     """The number of each label: of whole numbers from 0 on themselves, of words their place in the alphabet.
 
+    Words that a model names its classes by have the numbers that it gives them, whether they are written in capitals.
     Numbers may be written, and 3.0 is the whole number 3. If several are negative, or if there are -1 and 1 alone,
     numbers have their places in order.
     """
@@ -49,13 +50,15 @@ class LabelNumbers:
     numbers: dict[Any, int]
 
     @classmethod
-    def of(cls, values: Iterable[Any], who: str) -> LabelNumbers:
-        """The numbers of the labels of a whole file, train and test.
+    def of(cls, values: Iterable[Any], who: str, *, classes: Mapping[str, int] | None = None) -> LabelNumbers:
+        """The numbers of the labels of a whole file, train and test; `classes` are those of a model, by their names.
 
         >>> LabelNumbers.of(["good", "bad", "good"], "reviews").numbers
         {'bad': 0, 'good': 1}
         >>> LabelNumbers.of(["3", "0"], "reviews").numbers, LabelNumbers.of([10.0, 2.0], "reviews").numbers
         ({'0': 0, '3': 3}, {2.0: 2, 10.0: 10})
+        >>> LabelNumbers.of(["good", "bad"], "reviews", classes={"GOOD": 0, "BAD": 1}).numbers
+        {'bad': 1, 'good': 0}
         """
         known: set[Any] = set()
         for value in _each_label(values):
@@ -68,7 +71,7 @@ class LabelNumbers:
         if sizes and all(_is_nan(value) for value in known - sizes.keys()) and len(sizes) < len(known):
             raise DataError(f"Some rows of {who} have NaN for a label: give all of them one, or leave the labels out.")
         if len(sizes) < len(known):
-            return cls({value: number for number, value in enumerate(sorted(known, key=str))})
+            return cls(_word_numbers(sorted(known, key=str), classes or {}, who))
         _require_whole(sizes, who)
         ordered = sorted(sizes, key=sizes.__getitem__)
         if sizes[ordered[0]] >= 0:
@@ -98,6 +101,21 @@ class LabelNumbers:
             )
         numbers = {**self.numbers, UNASKED: UNASKED}
         return torch.tensor([[numbers[v] for v in row] if isinstance(row, list) else numbers[row] for row in rows])
+
+
+def _word_numbers(words: Sequence[Any], classes: Mapping[str, int], who: str) -> dict[Any, int]:
+    """The numbers of words: a model's own if it names its classes so, else their places."""
+    named = {name.casefold(): number for name, number in classes.items()}
+    numbers = {word: named[str(word).casefold()] for word in words if str(word).casefold() in named}
+    if not numbers:
+        return {word: number for number, word in enumerate(words)}
+    if unknown := [word for word in words if word not in numbers]:
+        raise DataError(
+            f"The labels of {who} are named like classes of the model that its tokenizer belongs to "
+            f"({word_list(classes)}), but {word_list(unknown)} is none of them. Name the labels as the model does, or "
+            "give their numbers."
+        )
+    return numbers
 
 
 def _require_whole(sizes: dict[Any, float], who: str) -> None:

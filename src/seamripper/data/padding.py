@@ -43,7 +43,8 @@ def tokens_that_count(inputs: Inputs) -> Tensor | None:
     mask = _mask(inputs)
     if mask is None:
         return None
-    if mask.dim() != 2 or (mask.is_floating_point() and bool((mask < 0).any())):
+    # One that is added to the attention, 0 and -10000 or -inf, would be read the wrong way round.
+    if mask.dim() != 2 or bool((mask < 0).any()):
         raise DataError(
             f"Expected `{MASK}` to be 1 for a token that counts and 0 for padding, of shape (samples, tokens), but got "
             f"{tuple(mask.shape)} with values from {float(mask.min()):g} to {float(mask.max()):g}. The mask must say "

@@ -16,7 +16,7 @@ from seamripper.data.columns import LabelNumbers, label_column, require_column
 from seamripper.data.items import Reader
 from seamripper.data.row_files import RowFile, RowTable
 from seamripper.data.stream import Rows
-from seamripper.data.tokens import Tokenizer
+from seamripper.data.tokens import Tokenizer, classes_of
 from seamripper.errors import DataError
 
 _AT_ONCE = 256
@@ -28,7 +28,8 @@ class Parquet(RowFile):
 
     `column` holds the inputs: lists of numbers, pictures (files as bytes), or texts, which `tokenizer` makes `tokens`
     tokens of. Without it, numbers in columns of their own are one vector per sample. `labels` is the column of labels,
-    by default `label` if there is one. Labels may be words.
+    by default `label` if there is one. Labels may be words: the classes of the tokenizer's model, by their names,
+    or else numbered by the alphabet.
     """
 
     name: ClassVar[str] = "parquet"
@@ -55,7 +56,11 @@ class Parquet(RowFile):
         if self.column is not None:
             require_column(self.column, names, who)
         inputs = [self.column] if self.column is not None else [name for name in names if name != labels]
-        numbers = None if labels is None else LabelNumbers.of(_values(parquet, files, labels), who)
+        numbers = (
+            None
+            if labels is None
+            else LabelNumbers.of(_values(parquet, files, labels), who, classes=classes_of(self.tokenizer))
+        )
         tokenizer = None if self.tokenizer is None else Tokenizer.of(self.tokenizer, self.tokens)
         reader = Reader(who, tokenizer=tokenizer)
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from seamripper.data.columns import LabelNumbers, label_column, require_column
 from seamripper.data.row_files import RowFile, RowTable
 from seamripper.data.stream import Rows
-from seamripper.data.tokens import Tokenizer
+from seamripper.data.tokens import Tokenizer, classes_of
 from seamripper.errors import DataError
 
 _AT_ONCE = 256
@@ -28,7 +28,7 @@ class TextFile(RowFile):
 
     `tokenizer` is the folder or the name of a Hugging Face model, or `bytes`. The texts are in `column`, by default the
     column `text`, or the only one beside the labels; `labels` is the column of labels, by default `label` if there is
-    one. Labels may be words.
+    one. Labels may be words: the classes of the tokenizer's model, by their names, or else numbered by the alphabet.
     """
 
     name: ClassVar[str] = "text"
@@ -62,7 +62,7 @@ class TextFile(RowFile):
                 _require_text(row.get(column), column, n, who)
                 yield row.get(labels or "")
 
-        numbers = None if labels is None else LabelNumbers.of(checked_labels(), who)
+        numbers = None if labels is None else LabelNumbers.of(checked_labels(), who, classes=classes_of(self.tokenizer))
         if labels is None:
             for _ in checked_labels():
                 pass

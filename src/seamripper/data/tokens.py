@@ -69,6 +69,19 @@ def vocabulary_of(folder: str) -> str | None:
     return f"{files[0].name} {sha256_of(files[0])[:12]}" if files else None
 
 
+def classes_of(word: str | None) -> dict[str, int]:
+    """The classes that the model of a tokenizer answers with, by the names that it gives them; none of `bytes`."""
+    if word is None or word == BYTES:
+        return {}
+    transformers = need("transformers", extra="hf", what="A Hugging Face model")
+    try:
+        numbers = transformers.AutoConfig.from_pretrained(word, trust_remote_code=False).label2id
+    # A folder may hold a tokenizer alone, and what transformers raises of a configuration is not one kind.
+    except Exception:
+        return {}
+    return {str(name): int(number) for name, number in (numbers or {}).items()}
+
+
 def _bytes(texts: list[str], tokens: int) -> dict[str, Tensor]:
     ids, mask = (torch.zeros(len(texts), tokens, dtype=torch.int64) for _ in range(2))
     for row, text in enumerate(texts):
