@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from stitch_contract import TABLE, case_id
 from torch import nn
 
 import pretend_device
@@ -24,6 +25,7 @@ from seamripper.mapping import map_embeddings
 from seamripper.matching import matchings
 from seamripper.measures import measures
 from seamripper.models import Progress
+from seamripper.stitches import LinearLayer, Stitch
 from seamripper.swapping import swap
 
 N = 80
@@ -121,6 +123,35 @@ def test_every_matching_finds_on_the_device_what_it_finds_in_main_memory(word: s
         there.layer.state_dict().items(), plain.layer.state_dict().items(), strict=True
     ):
         torch.testing.assert_close(_devices.to_memory(ours), theirs, rtol=1e-3, atol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize(("stitch", "source", "target"), TABLE, ids=case_id)
+def test_every_stitch_computes_on_the_device(
+    stitch: Stitch, source: sr.Cut, target: sr.Cut, cuda: torch.device
+) -> None:
+    """With every policy, padding where it takes some, rows for the closed form, and a gradient."""
+    x, y = (torch.randn(4, *cut.shape, generator=torch.Generator().manual_seed(1)) for cut in (source, target))
+    mask = torch.ones(4, source.shape[0], dtype=torch.bool) if source.layout == "ntd" else None
+    if mask is not None:
+        mask[0, 0] = mask[1, -1] = False
+    outcomes = []
+    for place in (_devices.MAIN_MEMORY, cuda):
+        torch.manual_seed(0)
+        layer = stitch.build(source, target).live_with(place, torch.float32)
+        given, wanted = _devices.move(x, place), _devices.move(y, place)
+        counts = None if mask is None or layer.with_padding == "refused" else _devices.move(mask, place)
+        out = layer.carry(given, counts)
+        assert {tensor.device for tensor in (out, *layer.parameters())} == {place}
+        values = [out]
+        if isinstance(layer, LinearLayer):
+            values += layer.rows_and_targets(given, wanted, counts)
+        loss = (out - wanted).square().mean()
+        if loss.requires_grad:
+            loss.backward()  # type: ignore[no-untyped-call]
+            values += [p.grad for p in layer.parameters() if p.grad is not None]
+        outcomes.append([_devices.to_memory(value.detach()) for value in values])
+    for there, plain in zip(*outcomes[::-1], strict=True):
+        torch.testing.assert_close(there, plain, rtol=1e-4, atol=1e-5)
 
 
 def test_the_pretended_device_refuses_what_a_device_would(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,30 @@ def pair(networks: dict[str, Path]) -> tuple[str, str]:
     return f"{networks['colour']}@layer2", f"{networks['digit']}@layer2"
 
 
+MINE = """
+import torch
+
+def make(split, n=40):
+    draws = torch.Generator().manual_seed(len(split))
+    for k in range(n):
+        yield torch.randn(1, 28, 28, generator=draws), k % 10
+
+def same(n=40):
+    return make("train", n)
+"""
+
+
+def test_a_function_of_your_file_gives_train_and_test(run: Run, tmp_path: Path) -> None:
+    """Both are counted from 0, and are other samples all the same; without `split` they are the same samples."""
+    (tmp_path / "mine.py").write_text(MINE)
+    words = ("stitch", *["zoo:lenet?channels=1@relu1"] * 2, "--matching", "direct", "--json", "--data")
+    ran = run(*words, "mine.py:make?n=30")
+    assert (ran.code, ran.json["result"]["n"], ran.json["result"]["data"]) == (0, 30, "test of mine.py:make")
+    refused = run(*words, "mine.py:same")
+    assert refused.code != 0
+    assert "the stitch was fitted on" in refused.json["error"]["message"]
+
+
 @pytest.mark.slow
 def test_the_table_tells_what_the_stitched_network_can_do(run: Run, pair: tuple[str, str]) -> None:
     ran = run("stitch", *pair, "--data", "digits/correlated", "--matching", "task", "--out", "match.safetensors")

@@ -29,6 +29,7 @@ from torch.utils.data import (
 from seamripper.data import Samples, Stream, as_data, load_data, stream_of
 from seamripper.data.columns import LabelNumbers
 from seamripper.errors import DataError
+from seamripper.matching.inputs import family_of
 from seamripper.models import import_torchvision
 
 N = 150
@@ -533,7 +534,7 @@ def test_other_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 OWN = """
 import torch
-from torch.utils.data import TensorDataset
+from torch.utils.data import Subset, TensorDataset
 from seamripper.data import Samples
 
 def dataset(n=20, split="train"):
@@ -545,6 +546,17 @@ def generator():
 
 def samples():
     return Samples("theirs", torch.zeros(5, 2))
+
+def counted(split):
+    return Samples("their/own", torch.full((5, 2), float(len(split))))
+
+def numbered(split):
+    first = 0 if split == "train" else 5
+    return Samples("theirs", torch.zeros(5, 2), ids=torch.arange(first, first + 5))
+
+def part(split):
+    numbers = range(5) if split == "train" else range(5, 8)
+    return Subset(TensorDataset(torch.arange(20)[:, None]), numbers)
 
 def nothing():
     return 3
@@ -559,14 +571,19 @@ def test_what_a_function_of_your_file_returns(tmp_path: Path) -> None:
     word = f"{tmp_path}/mine.py"
     assert len(load_data(f"{word}:dataset?n=30")) == len(load_data(f"{word}:dataset", n=30, seed=1)) + 10 == 30
     test = load_data(f"{word}:dataset", "test")
-    assert (test.name, float(test.inputs[0, 0])) == (f"{word}:dataset", 100.0)  # type: ignore[index]
+    assert (test.name, float(test.inputs[0, 0])) == (f"test of {word}:dataset", 100.0)  # type: ignore[index]
+    assert load_data(f"{word}:dataset", "train", stream=True).name == f"{word}:dataset"
+    for own, counted in (("counted", True), ("numbered", False), ("part", False)):
+        parts = [load_data(f"{word}:{own}", split) for split in ("train", "test")]
+        assert (family_of(parts[0].name) == family_of(parts[1].name)) is not counted
+        assert set(parts[0].ids.tolist()) & set(parts[1].ids.tolist()) == (set(range(5)) if counted else set())
     stream = load_data(f"{word}:generator", stream=True)
     assert (stream.length, stream.once) == (None, False)
     assert stream.load().fingerprint == load_data(f"{word}:generator").fingerprint
     assert load_data(f"{word}:samples").name == "theirs"
     for function, complaint in {
         "nothing": "to return samples .*, but it returned 3",
-        "fails": "fails failed at line 20: ValueError: no such disk",
+        "fails": "fails failed at line 31: ValueError: no such disk",
         "missing": "has no class 'missing'",
     }.items():
         with pytest.raises(DataError, match=complaint):

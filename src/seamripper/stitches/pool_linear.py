@@ -50,5 +50,7 @@ class PoolLinear(Stitch):
 
 
 def _first(tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+    if mask is None:
+        return tokens[:, 0]
     # Texts may be padded on the left.
-    return tokens[:, 0] if mask is None else tokens[torch.arange(len(tokens)), mask.long().argmax(1)]
+    return tokens[torch.arange(len(tokens), device=tokens.device), mask.long().argmax(1)]

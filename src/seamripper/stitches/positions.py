@@ -125,7 +125,8 @@ def with_prefix(tokens: Tensor, how: Made) -> Tensor:
     """
     if how == "learn":
         rows = pad(tokens, (0, 1, 1, 0))
-        rows[:, 0, -1] = 1
+        # Filled and not assigned: the number would be copied to the device.
+        rows[:, 0, -1].fill_(1)
         return rows
     if how == "pool":
         return torch.cat([tokens.mean(1, keepdim=True), tokens], 1)
