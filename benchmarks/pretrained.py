@@ -2,7 +2,7 @@
 
     python benchmarks/pretrained.py photographs     # EfficientNet-Lite 0, 1, 2, MobileNetV2 and ResNet-50 on CIFAR-10
     python benchmarks/pretrained.py music           # musicnn's two networks on recordings of speech
-    python benchmarks/pretrained.py image-and-sound # MobileNetV2 on photographs into musicnn on recordings
+    python benchmarks/pretrained.py image-and-sound # MobileNetV2 on photographs and musicnn on recordings
     python benchmarks/pretrained.py cls             # a convolutional network and a ViT, with every CLS policy
     python benchmarks/pretrained.py sentences       # MiniLM-L6 and MiniLM-L3 with a head for sentiment
 
@@ -95,18 +95,20 @@ def music(n: int, n_test: int, *, cuts: tuple[str, ...] = ("pool2", "pool4")) ->
 
 
 def image_and_sound(n: int, n_test: int) -> Iterator[Row]:
-    """Photograph i is shown to the sender and recording i to the receiver, paired by class or at random."""
+    """One network is shown photograph i and the other recording i, paired by class or at random; both ways."""
     sound = waves(n + n_test, first=0)
-    receiver = sr.split(sr.load("musicnn:MTT"), "before:output")
-    sender = sr.split(sr.load("imagenet:mobilenet_v2?input=3x64x64"), "before:classifier", torch.zeros(2, 3, 64, 64))
+    hears = sr.split(sr.load("musicnn:MTT"), "before:output")
+    sees = sr.split(sr.load("imagenet:mobilenet_v2?input=3x64x64"), "before:classifier", torch.zeros(2, 3, 64, 64))
     photos = sr.load_data("cifar10", classes=len(LANGUAGES))
     for how in ("class", "chance"):
-        pair = Paired(partners(sound, photos, how), sound)
-        fit, test = pair.take(slice(0, n)), pair.take(slice(n, None))
-        yield (
-            f"photographs to recordings, paired by {how}",
-            sr.evaluate(sr.match(sender, receiver, fit, matching=Direct()), test),
-        )
+        shown = partners(sound, photos, how)
+        for way, sender, receiver, pair in (
+            ("photographs to recordings", sees, hears, Paired(shown, sound)),
+            ("recordings to photographs", hears, sees, Paired(sound, shown)),
+        ):
+            fit, test = pair.take(slice(0, n)), pair.take(slice(n, None))
+            stitched = sr.match(sender, receiver, fit, matching=Direct())
+            yield f"{way}, paired by {how}", sr.evaluate(stitched, test)
 
 
 def partners(sound: sr.Samples, photos: sr.Samples, how: str) -> sr.Samples:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 import torch
 from stitch_contract import TABLE, case_id
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 import pretend_device
 import seamripper as sr
@@ -152,6 +153,39 @@ def test_every_stitch_computes_on_the_device(
         outcomes.append([_devices.to_memory(value.detach()) for value in values])
     for there, plain in zip(*outcomes[::-1], strict=True):
         torch.testing.assert_close(there, plain, rtol=1e-4, atol=1e-5)
+
+
+STREAMS: dict[str, Callable[[sr.Samples], object]] = {
+    "a DataLoader": lambda samples: DataLoader(_dataset(samples), batch_size=24),
+    "a DataLoader with workers": lambda samples: DataLoader(_dataset(samples), batch_size=24, num_workers=1),
+    "a function of a generator": lambda samples: sr.load_data(lambda: iter(_dataset(samples)), stream=True),
+    "a Stream": lambda samples: sr.load_data(_dataset(samples), stream=True, mean=0.5, std=0.25),
+}
+
+
+def _dataset(samples: sr.Samples) -> TensorDataset:
+    assert isinstance(samples.inputs, torch.Tensor)
+    return TensorDataset(samples.inputs, samples.labels)
+
+
+@pytest.mark.parametrize("way", STREAMS)
+def test_what_is_read_as_it_comes_is_shown_on_the_device(way: str, device: torch.device) -> None:
+    """In main memory it is read, with workers too; each batch goes to the device as it is shown."""
+    fit, test = STREAMS[way](pictures()), STREAMS[way](pictures(64, first=1000))
+    results = []
+    for place in (None, device):
+        match = sr.match(*halves(place, place), fit, matching="direct", stitch="resize")
+        models = [half.model for half in halves(place, place)]
+        cuts = {"sender_cuts": ["2", "4"], "receiver_cuts": ["4"]}
+        compared = sr.compare(*models, fit, measures=["linear_cka", "mutual_knn"], rule="pool", **cuts)
+        results.append((sr.evaluate(match, test), [compared[name].values for name in ("linear_cka", "mutual_knn")]))
+    (expected, plain), (got, there) = results
+    assert got.kl is not None
+    assert expected.kl is not None
+    assert got.kl.value == pytest.approx(expected.kl.value, rel=1e-3)
+    assert got.top1.value == pytest.approx(expected.top1.value, abs=1 / 64)
+    for ours, theirs in zip(there, plain, strict=True):
+        assert [list(row) for row in ours] == [pytest.approx(list(row), abs=2e-3) for row in theirs]
 
 
 def test_the_pretended_device_refuses_what_a_device_would(monkeypatch: pytest.MonkeyPatch) -> None:

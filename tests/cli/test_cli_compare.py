@@ -17,7 +17,9 @@ import pytest
 import seamripper as sr
 from seamripper.cli.compare_command import digits
 from seamripper.comparing import Rule
+from seamripper.data import trim
 from seamripper.measures import measures
+from seamripper.models import import_torchvision
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -35,6 +37,47 @@ def cells(out: str) -> list[list[str]]:
     """The figures of every row of every table, without the names that begin the rows."""
     rows = [line.strip("│").split("│") for line in out.splitlines() if line.startswith("│")]
     return [[cell.strip() for cell in row[1:]] for row in rows]
+
+
+@pytest.fixture
+def small_bert(tmp_path: Path) -> str:
+    """A Hugging Face model of random weights, in a folder with its tokenizer."""
+    # It may need its repair before transformers looks for it.
+    import_torchvision()
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path / "bert"
+    folder.mkdir()
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "film", "book", "very"]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(words), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=16,
+    )  # fmt: skip
+    transformers.BertModel(config).eval().save_pretrained(folder)
+    return f"hf:{folder}"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["text", "parquet"])
+def test_texts_are_tokenised_as_the_model_wants(run: Run, small_bert: str, tmp_path: Path, kind: str) -> None:
+    """Nobody says which tokenizer: it is the model's own, whose ids stand for the words of its vocabulary."""
+    texts = [f"{('good', 'bad')[k % 2]} {('film', 'book')[k // 2 % 2]}{' very' * (k % 5)}" for k in range(60)]
+    if kind == "text":
+        (tmp_path / "texts.txt").write_text("\n".join(texts))
+        word = "text:texts.txt?tokens=12"
+    else:
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table({"text": texts}), tmp_path / "texts.parquet")
+        word = "parquet:texts.parquet?tokens=12"
+    cuts = ("--sender-cuts", "encoder.layer.0", "--receiver-cuts", "encoder.layer.1")
+    ran = run("compare", small_bert, small_bert, "--data", word, *cuts, "--json")
+    assert ran.code == 0, ran.out
+    folder = small_bert.removeprefix("hf:")
+    expected = sr.load_data(f"{word}&tokenizer={folder}", "test")
+    assert isinstance(expected.inputs, dict)
+    assert expected.inputs["input_ids"].max() == 9
+    assert ran.json["record"]["data"]["fingerprint"] == trim(expected).fingerprint
 
 
 def test_tables_files_and_a_report_are_made(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import runpy
 from pathlib import Path
 from typing import Any
@@ -27,22 +28,31 @@ def results(rows: Any) -> dict[str, Functional]:
     return dict(rows)
 
 
-def test_photographs(script: dict[str, Any]) -> None:
-    pair = ("mobilenet_v2", "efficientnet_lite0")
+LITES = tuple(f"efficientnet_lite{k}" for k in range(3))
+PHOTOGRAPHS = (
+    (LITES[0], LITES[1]),
+    (LITES[1], LITES[2]),
+    (LITES[0], LITES[2]),
+    ("mobilenet_v2", LITES[0]),
+    ("resnet50", "mobilenet_v2"),
+)
+
+
+@pytest.mark.parametrize("pair", PHOTOGRAPHS, ids=" ".join)
+def test_photographs(script: dict[str, Any], pair: tuple[str, str]) -> None:
     found = results(script["photographs"](24, 16, pairs=(pair,), side=64))
-    assert list(found) == ["mobilenet_v2 to efficientnet_lite0", "efficientnet_lite0 to mobilenet_v2"]
+    assert list(found) == [f"{a} to {b}" for a, b in (pair, pair[::-1])]
     for result in found.values():
         # ImageNet's classes are not CIFAR-10's: what can be read is the agreement with the receiver.
         assert result.unreadable is not None
-        assert result.agreement.value > result.agreement_chance
         assert result.kl is not None
+        assert math.isfinite(result.kl.value)
+        # From a thousand channels, 24 photographs are too few to fit on: the page has 0.14 of a hundred.
+        assert "resnet50" in pair or result.agreement.value > result.agreement_chance
 
 
-def test_all_pairs_of_the_page_are_in_the_script(script: dict[str, Any]) -> None:
-    names = {frozenset(pair) for pair in script["PHOTOGRAPHS"]}
-    lites = [f"efficientnet_lite{k}" for k in range(3)]
-    expected = [(lites[0], lites[1]), (lites[1], lites[2]), ("mobilenet_v2", lites[0]), ("resnet50", "mobilenet_v2")]
-    assert {frozenset(pair) for pair in expected} <= names
+def test_all_pairs_of_the_script_are_tested(script: dict[str, Any]) -> None:
+    assert script["PHOTOGRAPHS"] == PHOTOGRAPHS
 
 
 def test_music(script: dict[str, Any]) -> None:
@@ -55,7 +65,8 @@ def test_music(script: dict[str, Any]) -> None:
 
 def test_image_and_sound(script: dict[str, Any]) -> None:
     found = results(script["image_and_sound"](16, 8))
-    assert list(found) == [f"photographs to recordings, paired by {how}" for how in ("class", "chance")]
+    ways = ("photographs to recordings", "recordings to photographs")
+    assert list(found) == [f"{way}, paired by {how}" for how in ("class", "chance") for way in ways]
     assert all(result.n == 8 for result in found.values())
 
 

@@ -258,16 +258,25 @@ def data_for(name: str, *models: sr.Model) -> str:
     """The name of the data, with the size of its pictures, or the tokenizer of its texts, where it leaves that open.
 
     The size is the largest that one of the models wants: the others are then shown smaller ones, made from the same
-    pictures. The tokenizer is that of the first Hugging Face model.
+    pictures. The tokenizer is that of the first Hugging Face model; for a Parquet file, which may hold anything, of the
+    first one that is known to have a tokenizer.
     """
-    if name.startswith("text:") and "tokenizer=" not in name:
-        words = [model.source.removeprefix("hf:").partition("?")[0] for model in models if model.source[:3] == "hf:"]
+    if name.startswith(("text:", "parquet:")) and "tokenizer=" not in name:
+        words = [
+            model.source.removeprefix("hf:").partition("?")[0]
+            for model in models
+            if model.source.startswith("hf:") and (name.startswith("text:") or _has_tokenizer(model))
+        ]
         return f"{name}{'&' if '?' in name else '?'}tokenizer={words[0]}" if words else name
     sizes = [max(model.wants.size) for model in models if model.wants is not None and model.wants.size is not None]
     options = name.partition("?")[2].split("&")
     if not sizes or not name.startswith("folder:") or any(option.startswith("size=") for option in options):
         return name
     return f"{name}{'&' if '?' in name else '?'}size={max(sizes)}"
+
+
+def _has_tokenizer(model: sr.Model) -> bool:
+    return model.wants is not None and model.wants.tokenizer is not None
 
 
 def split_for(samples: sr.Samples, model: sr.Model, cut: str, role: str) -> sr.Split:
