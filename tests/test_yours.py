@@ -56,6 +56,94 @@ def test_a_wrapped_model_is_the_model() -> None:
         assert torch.equal(half.tail(half.head(x)), net(x))
 
 
+class Nested(nn.Module):
+    """A block that stands at two places, and one that is a part of another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.block = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+        self.again = self.block
+        self.body = nn.Sequential(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), nn.Linear(3, 2))
+        self.none = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        answer: torch.Tensor = self.body(self.again(self.block(x)))
+        return answer
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_model_with_wrapped_parts_has_the_layers_of_its_code() -> None:
+    plain, net, x = Nested().eval(), Nested().eval(), torch.randn(5, 4)
+    net.block = net.again = torch.compile(net.block)  # type: ignore[assignment]
+    net.body[0] = nn.DataParallel(net.body[0])
+    wrapped = list(net.state_dict())
+    model = sr.Model(net, "net")
+    assert list(model.module.state_dict()) == list(plain.state_dict())
+    assert model.fingerprint == sr.Model(plain, "plain").fingerprint
+    assert model.module.block is model.module.again
+    assert [cut.name for cut in sr.cuts(net, x)] == [cut.name for cut in sr.cuts(plain, x)]
+    half = sr.split(net, "body.0.0", x)
+    assert torch.equal(half.tail(half.head(x)), plain(x))
+    # Its user's is as it was, and the weights are the same tensors.
+    assert list(net.state_dict()) == wrapped
+    assert model.module.body[0][0].weight is net.body[0].module[0].weight
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_model_that_compiled_itself_is_cut_layer_by_layer() -> None:
+    plain, x = Nested().eval(), torch.randn(5, 4)
+    whole, part = Nested().eval(), Nested().eval()
+    whole.compile()
+    part.body[0].compile()
+    for net in (whole, part):
+        assert [cut.name for cut in sr.cuts(net, x)] == [cut.name for cut in sr.cuts(plain, x)]
+        half = sr.split(net, "body.0.0", x)
+        assert torch.equal(half.tail(half.head(x)), plain(x))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_a_text_model_with_adapters_is_a_sender_and_a_receiver() -> None:
+    import_torchvision()
+    peft, transformers = pytest.importorskip("peft"), pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    small = transformers.BertConfig(
+        vocab_size=30, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=16, num_labels=3, initializer_range=0.4,
+    )  # fmt: skip
+    net = transformers.BertForSequenceClassification(small).eval()
+    adapters = peft.LoraConfig(r=2, target_modules=["query", "value"], init_lora_weights=False)
+    tuned = peft.get_peft_model(copy.deepcopy(net), adapters).eval()
+    ids = torch.randint(1, 30, (80, 7))
+    samples = sr.Samples("texts", {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+    fit, test = samples.take(slice(0, 50)), samples.take(slice(50, 80))
+    inputs = fit.batch(slice(0, 4))
+    assert isinstance(inputs, dict)
+    ours = sr.split(tuned, "base_model.model.bert.encoder.layer.0", inputs)
+    assert torch.equal(ours.answer(inputs), tuned(**inputs).logits)
+    assert not torch.allclose(tuned(**inputs).logits, net(**inputs).logits, atol=1e-3)
+    theirs = sr.split(net, "bert.encoder.layer.0", inputs)
+    for pair in ((ours, theirs), (theirs, ours)):
+        assert sr.evaluate(sr.match(*pair, fit, matching="direct"), test).agreement.value > 0.5
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_quantised_network_sends() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
+    small = torch.ao.quantization.quantize_dynamic(copy.deepcopy(net), {nn.Linear}, dtype=torch.qint8)
+    samples = sr.Samples("noise", torch.randn(120, 8))
+    fit, test = samples.take(slice(0, 80)), samples.take(slice(80, 120))
+    sender, receiver = (sr.split(model, "1", torch.zeros(2, 8)) for model in (small, net))
+    assert not torch.equal(sender.head(test.inputs), receiver.head(test.inputs))
+    for matching in ("direct", "task?epochs=1", "regression?epochs=1"):
+        if matching.startswith("task"):
+            fit = replace(fit, labels=net(fit.inputs).argmax(1), classes=3)
+        match = sr.match(sender, receiver, fit, matching=matching)
+        assert sr.evaluate(match, test).agreement.value > (0.9 if matching == "direct" else 0.3)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_a_model_of_peft_is_used_with_its_adapters() -> None:
     """A LoRA that was tuned is compared as it computes now, beside the network that it was made from."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,14 +122,23 @@ class Model:
 
 
 def unwrap(module: nn.Module) -> nn.Module:
-    """The network inside what `torch.compile`, DataParallel and DistributedDataParallel make of it.
+    """The network inside what `torch.compile`, DataParallel and DistributedDataParallel make of it, or of its parts.
 
     Its layers have their own names, and are computed layer by layer, as a cut needs them. Other wrappers (PEFT's) stay:
-    they change what is computed.
+    they change what is computed. A network with a wrapped part is unwrapped as a copy that shares its weights.
 
     >>> unwrap(nn.DataParallel(nn.Linear(2, 1)))
     Linear(in_features=2, out_features=1, bias=True)
+    >>> unwrap(nn.Sequential(nn.DataParallel(nn.Linear(2, 1))))
+    Sequential(
+      (0): Linear(in_features=2, out_features=1, bias=True)
+    )
     """
+    plain = _inside(module)
+    return _with_plain_parts(plain, {}) if any(_inside(part) is not part for part in plain.modules()) else plain
+
+
+def _inside(module: nn.Module) -> nn.Module:
     while True:
         if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
             module = module.module
@@ -136,6 +146,17 @@ def unwrap(module: nn.Module) -> nn.Module:
             module = inner
         else:
             return module
+
+
+def _with_plain_parts(module: nn.Module, known: dict[int, nn.Module]) -> nn.Module:
+    """A copy of the network with its parts unwrapped, the same weights in it; a part under two names stays one part."""
+    module = _inside(module)
+    if id(module) not in known:
+        twin = known[id(module)] = copy.copy(module)
+        vars(twin)["_modules"] = {
+            name: None if part is None else _with_plain_parts(part, known) for name, part in module._modules.items()
+        }
+    return known[id(module)]
 
 
 def _vocabulary(module: nn.Module) -> int | None:
