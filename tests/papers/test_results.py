@@ -25,6 +25,17 @@ def top1(rows: Any, **labels: Any) -> Estimate:
 # ---- units
 
 
+def test_an_interval_of_a_figure_that_is_no_share_ends_where_the_figure_does() -> None:
+    rows = [
+        {"figure": "kendall", "value": value, "receiver_seed": k, "range": (-1.0, 1.0)}
+        for k, value in enumerate((-0.2, 0.4, 1.0))
+    ]
+    value = Results(rows).of(["kendall"], {})
+    assert value.low < -0.9
+    assert value.high > 1, "as it was computed"
+    assert (value.as_share.low, value.as_share.high) == (max(value.low, -1.0), 1.0)
+
+
 def test_units_are_the_receivers_training_seeds() -> None:
     value = top1([row(0.9 + 0.01 * k, receiver_seed=4 + k, sender_seed=7, seed=0) for k in range(3)])
     assert value.values == pytest.approx({4: 0.90, 5: 0.91, 6: 0.92})

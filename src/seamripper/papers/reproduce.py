@@ -239,7 +239,7 @@ def _report(paper: Paper, item: Item, profile: str, folder: Path, summary: Summa
     made = item_method(paper.name, profile, item, study_record(folder, name))
     shown = tuple(_own_figures(Reading.open(folder, experiment=name))) if item.pictures else ()
     try:
-        reading = paper.read(item, Results(rows, shown, hits), profile)  # type: ignore[arg-type]
+        reading = paper.read(item, Results(rows, shown, hits), profile)
     except ExperimentError as e:
         return ItemReport(item, None, seconds, jobs, "; ".join([str(e), *failed]), made_from=made)
     pairs = {tuple(row.get(label) for label in _LAYER_PAIR) for row in rows if row.get("sender_cut")}

@@ -183,7 +183,8 @@ class Results:
             # One network, several stitches: these are the units.
             (several,) = units.values()
             values = dict(enumerate(several))
-        return _with_note(over_seeds(values), learning)
+        # A row of a figure that is no share says what it can be: a correlation, say, lies between -1 and 1.
+        return _with_note(replace(over_seeds(values), range=rows[0].get("range")), learning)
 
     @functools.cached_property
     def _figures(self) -> Mapping[str, list[Row]]:

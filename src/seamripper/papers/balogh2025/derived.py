@@ -11,6 +11,7 @@ import numpy as np
 
 from seamripper._ranks import kendall, spearman
 from seamripper.audits.identification import Ranking
+from seamripper.estimate import CORRELATION
 from seamripper.papers.balogh2025.setting import CUTS, DISTANCES, FUNCTIONAL, INDICES, LOW_RANK
 from seamripper.papers.results import Row
 
@@ -163,7 +164,7 @@ def _correlation_rows(
     test: str, family: str, seed: Any, measure: str, values: Iterable[float], **more: Any
 ) -> Iterator[Row]:
     """The rows of both correlations; nothing where there is no value."""
-    labels = {"receiver": family, "receiver_seed": seed, "measure": measure, **more}
+    labels = {"receiver": family, "receiver_seed": seed, "measure": measure, "range": CORRELATION, **more}
     for name, value in zip(("kendall", "spearman"), values, strict=True):
         if np.isfinite(value):
             yield {**labels, "figure": f"{test}_{name}", "value": float(value)}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from seamripper._ranks import spearman
+from seamripper.estimate import CORRELATION
 from seamripper.experiment import Experiment
 from seamripper.papers.balogh2025.derived import cuts_in
 from seamripper.papers.balogh2025.setting import CUTS, NAMES, good_enough
@@ -44,12 +45,15 @@ def summaries(rows: Sequence[Row]) -> Iterator[Row]:
             if scores:
                 means = _means(scores, cuts_in(scores, receiver))
                 means["ood_similar"] = _most_similar(figures["relative_accuracy"], scores)
-                means["accuracy_and_ood"] = _spearman(figures["relative_accuracy"], scores)
+                same = {**labels, "detector": detector, "n": len(scores)}
                 for name, value in means.items():
-                    yield {**labels, "detector": detector, "figure": name, "value": value, "n": len(scores)}
+                    yield {**same, "figure": name, "value": value}
+                value = _spearman(figures["relative_accuracy"], scores)
+                yield {**same, "figure": "accuracy_and_ood", "value": value, "range": CORRELATION}
         if figures.get("ood_energy"):
             value = _spearman(figures["ood_fast"], figures["ood_energy"])
-            yield {**labels, "figure": "detectors_agree", "value": value, "n": len(figures["ood_energy"])}
+            n = len(figures["ood_energy"])
+            yield {**labels, "figure": "detectors_agree", "value": value, "n": n, "range": CORRELATION}
 
 
 def _means(scores: Mapping[Cell, float], cuts: Sequence[str]) -> dict[str, float]:
