@@ -122,7 +122,7 @@ def test_energies_are_counted_in_common_bins(folder: Path) -> None:
     counts = [bins["native"], bins["auxiliary"], *(kind["counts"] for kind in bins["stitched"])]
     assert [sum(kind) for kind in counts] == [120] * 8
     figures = {figure.title: figure for figure in FunctionalPart.energies(Reading.open(folder / "store"))}
-    title = "Energies of native, auxiliary and stitched activations: net/0 → net/1, every cut by direct → layer2"
+    title = "Energies of native, auxiliary and stitched activations at layer2: net/0 → net/1, from every cut by direct"
     assert {*figures[title].counts} == {"native", "auxiliary", "from layer1", "from layer2", "from layer3"}
     assert [sum(kind) for kind in figures[title].counts.values()] == [120] * 5
 

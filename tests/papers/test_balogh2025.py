@@ -177,7 +177,8 @@ def test_layers_far_apart_are_at_least_half_the_depth_apart() -> None:
 
 def test_energies_of_every_cut_are_drawn_at_the_first_one() -> None:
     (fig_2,) = PAPER.choose("fig-2")
-    name = "Energies of native, auxiliary and stitched activations: resnet/0 → resnet/0, every cut by task → layer1.0"
+    networks = "resnet/0 → resnet/0, from every cut by task"
+    name = f"Energies of native, auxiliary and stitched activations at layer1.0: {networks}"
     energies = Histogram(name, (0.0, 1.0), {"native": (1,)}, "energy")
     other = Histogram(name.replace("task", "other"), (0.0, 1.0), {"native": (1,)}, "energy")
     assert name in fig_2.pictures

@@ -462,6 +462,6 @@ def _histogram(column: Result, senders: str, stitched: Mapping[str, tuple[int, .
     """Energies of the receiver's own activations at a cut, of auxiliary ones, and of stitched ones."""
     bins, cut = column.record["histograms"], column.record["receiver_cut"]
     counts = {name: tuple(bins[name]) for name in ("native", "auxiliary") if bins[name]} | dict(stitched)
-    title = f"Energies of native, auxiliary and stitched activations: {column.pair}, {senders} → {cut}"
+    title = f"Energies of native, auxiliary and stitched activations at {cut}: {column.pair}, from {senders}"
     caption = "The detector gives native activations low energies; what lies beyond the ends is in the outermost bins."
     return Histogram(title, tuple(bins["edges"]), counts, "energy", caption)

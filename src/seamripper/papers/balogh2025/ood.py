@@ -147,7 +147,8 @@ def _grids() -> Iterator[PaperGrid]:
 
 
 _ENERGIES = tuple(
-    f"Energies of native, auxiliary and stitched activations: {kind}/0 → {kind}/0, every cut by {matching} → {cut}"
+    f"Energies of native, auxiliary and stitched activations at {cut}: {kind}/0 → {kind}/0, "
+    f"from every cut by {matching}"
     for kind, cut in (("resnet", CUTS["resnet"][0]), ("vit", CUTS["vit"][1]))
     for matching in ("task", "direct")
 )
