@@ -276,7 +276,7 @@ def test_file_names_count_from_the_files_folder(tmp_path: Path, monkeypatch: pyt
         (
             "[[control]]\ncontrols = ['self']\nrank = true",
             "line 3: the 1st [[control]] has no key 'rank': there are: senders, receivers, pairing, data, cuts, "
-            "matchings, stitches, freeze, seeds, controls.",
+            "matchings, stitches, freeze, seeds, rates, controls.",
         ),
         ("folder = '/'", "line 1: there is no key 'folder': file names are relative to the folder of this file."),
         ("\nfile = 'x'", "line 2: there is no key 'file': file names are relative to the folder of this file."),

@@ -147,7 +147,7 @@ class Joining(Table):
     stitches: Some = ("auto",)
     freeze: Annotated[tuple[Literal["all", "weights"], ...], Field(min_length=1)] = ("all",)
     seeds: Seeds = (0,)
-    rates: dict[Word, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    rates: Mapping[Word, Annotated[float, Field(gt=0)]] = {}
 
     @property
     def ways(self) -> int:
