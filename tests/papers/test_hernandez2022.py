@@ -69,6 +69,18 @@ def test_no_network_is_stitched_into_itself_and_every_seed_sends_and_receives() 
     assert [sorted(ends) for ends in zip(*rounds(SEEDS), strict=True)] == [sorted(SEEDS)] * 2
 
 
+@pytest.mark.parametrize(("profile", "audited"), [("quick", 4), ("paper", 2)])
+def test_the_architectures_that_are_audited_have_networks_enough_for_their_gate(profile: str, audited: int) -> None:
+    """With two networks of R_1111, it stayed open whether they have learnt their task."""
+    (fig_2,) = PAPER.choose("fig-2")
+    study = PAPER.experiment(fig_2, profile)
+    assert {len(study.models[name].seeds) for name in ("R_1111", "R_2222")} == {audited}
+    assert {len(study.models[name].seeds) for name in ("R_1212", "R_2121")} == {2}
+    extremes = [part for part in study.functional if part.receivers[0].startswith("R_1111/") and part.ood]
+    seeds = {part.receivers[0] for part in extremes if part.senders[0].startswith("R_2222/")}
+    assert seeds == {f"R_1111/{seed}" for seed in range(audited)}
+
+
 def test_layers_are_counted_by_the_blocks_before_them() -> None:
     assert [number("R_1212" + RANDOM, cut) for cut in LAYERS["R_1212"]] == list(range(7))
     assert number("R_2111", "layer2.0") == 3
